@@ -1,0 +1,50 @@
+# What every target of this repository shares: language flags that bits depend on, warnings, tests.
+
+find_package(Threads REQUIRED)
+
+add_library(strata_flags INTERFACE)
+target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
+target_compile_options(strata_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Werror)
+if(STRATA_SANITIZE)
+  target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
+  # g++ 12 sees uninitialized reads in standard containers that are not there when a sanitizer is on.
+  target_compile_options(strata_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
+target_link_libraries(strata_flags INTERFACE Threads::Threads)
+
+# strata_library(NAME SOURCES... [LINK libraries...])
+function(strata_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(strata_${name} STATIC ${ARG_SOURCES})
+  add_library(strata::${name} ALIAS strata_${name})
+  target_link_libraries(strata_${name} PUBLIC strata_flags ${ARG_LINK})
+endfunction()
+
+# strata_program(NAME SOURCES... [LINK libraries...]): an executable in <build>/bin.
+function(strata_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()
+
+# strata_test(NAME SOURCES... [LINK libraries...] [LABELS unit|multiprocess|slow] [TIMEOUT seconds])
+function(strata_test name)
+  if(NOT STRATA_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

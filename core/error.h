@@ -1,0 +1,84 @@
+// Exceptions of Strata: one base, each class says whose fault it is and which exit code a program ends with.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace strata {
+
+/// Exit codes of every program (design: the launcher reads them to decide about restarts).
+enum class ExitCode : int {
+  done = 0,
+  usage = 2,
+  data = 65,
+  host = 69,
+  internal = 70,
+  io = 74,
+  try_again = 75,
+  configuration = 78,
+  do_not_restart = 93,
+  signal_base = 128,
+};
+
+/// Base of all errors. `what()` is one message that names the thing at fault and says what to change.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] ExitCode exit_code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// The caller or the command line is wrong.
+class InvalidArgument : public Error {
+ public:
+  explicit InvalidArgument(const std::string& message) : Error(ExitCode::usage, message) {}
+};
+
+/// A configuration file is wrong; the message names file and JSON path.
+class ConfigError : public Error {
+ public:
+  explicit ConfigError(const std::string& message) : Error(ExitCode::configuration, message) {}
+};
+
+/// Stored data (weights, tokens, checkpoints) is missing a piece, truncated or lies about itself.
+class DataError : public Error {
+ public:
+  explicit DataError(const std::string& message) : Error(ExitCode::data, message) {}
+};
+
+/// The machine cannot do what was asked (memory, missing library, forbidden system call).
+class HostError : public Error {
+ public:
+  explicit HostError(const std::string& message) : Error(ExitCode::host, message) {}
+};
+
+/// A tier has too little memory. Sizes in bytes.
+class OutOfMemory : public HostError {
+ public:
+  OutOfMemory(const std::string& tier, std::uint64_t asked_bytes, std::uint64_t free_bytes,
+              const std::string& advice);
+};
+
+/// A read or write failed. `error_number` is errno (0: short transfer).
+class IoError : public Error {
+ public:
+  IoError(const std::string& path, std::uint64_t offset_bytes, const std::string& what_failed,
+          int error_number);
+};
+
+/// Another rank failed or went silent.
+class PeerError : public Error {
+ public:
+  explicit PeerError(const std::string& message) : Error(ExitCode::try_again, message) {}
+};
+
+/// A bug of Strata that a caller can still report (broken invariants end the process instead: check.h).
+class InternalError : public Error {
+ public:
+  explicit InternalError(const std::string& message) : Error(ExitCode::internal, message) {}
+};
+
+}  // namespace strata

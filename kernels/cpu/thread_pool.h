@@ -1,0 +1,31 @@
+// A fixed set of sleeping worker threads that share out numbered tasks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace strata::kernels {
+
+/// Who runs which task depends on timing; results may not: tasks are chosen from shapes alone and
+/// write disjoint memory. Idle workers sleep on a futex. One parallel_for at a time per pool.
+class ThreadPool {
+ public:
+  /// `threads` >= 1 counts the calling thread, so 1 starts no thread.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  [[nodiscard]] int threads() const;
+  /// Runs body(task, worker) for task in [0, tasks), worker in [0, threads()), and returns when all
+  /// are done. The body must not throw.
+  void parallel_for(std::int64_t tasks,
+                    const std::function<void(std::int64_t task, int worker)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace strata::kernels

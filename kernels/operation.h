@@ -1,0 +1,88 @@
+// What the rest of the system knows of an operation: types, cost, workspace, aliases, gradient rule.
+// One header per operation (kernels/linear.h, kernels/attention.h, ...) declares its Operation; the
+// code that runs it is found per backend in a KernelTable, so planning needs no device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/attributes.h"
+#include "kernels/tensor.h"
+
+namespace strata::kernels {
+
+/// Work of one call. `bytes` is the traffic that cannot be avoided: each operand once.
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// What planning must know of a device; read from a file or from the machine, never asked during a step.
+struct DeviceCapabilities {
+  int workers = 1;                 ///< threads of the CPU pool (scratch per worker); never changes bits
+  std::int64_t l2_bytes = 1 << 20;  ///< per core
+};
+
+/// Output `output` may take the storage of input `input` when that input has no later reader.
+struct Alias {
+  int output;
+  int input;
+};
+
+/// Where a backward step finds an operand. `result` counts the outputs of all earlier steps of the
+/// rule, in order.
+enum class Source : std::uint8_t { input, output, output_gradient, result };
+
+struct Operand {
+  Source source;
+  int index;
+};
+
+/// One operation of the backward pass. It inherits the forward node's attributes; `extra` overrides.
+struct BackwardStep {
+  std::string_view operation;
+  std::vector<Operand> operands;
+  Attributes extra;
+  /// The step takes the gradient accumulated so far as one more last operand, adds to it and
+  /// returns the sum (in place where it can), so that a tied weight costs no second buffer. Such a
+  /// step has exactly one output.
+  bool accumulates = false;
+};
+
+/// The gradient of an operation as data: steps in order, then which operand is the gradient of which
+/// forward input. Inputs that do not appear get no gradient.
+struct GradientRule {
+  std::vector<BackwardStep> steps;
+  std::vector<std::pair<int, Operand>> input_gradients;
+};
+
+using Types = std::vector<TensorType>;
+using TypeSpan = std::span<const TensorType>;
+
+/// How an operation is executed: by a kernel of the backend, by a communicator, or by a copy engine.
+enum class Executor : std::uint8_t { kernel, collective, copy };
+
+/// All functions are pure. `infer` throws InvalidArgument naming operand, found and expected type.
+struct Operation {
+  std::string_view name;
+  Types (*infer)(TypeSpan inputs, const Attributes& attributes);
+  Cost (*cost)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
+  /// Bytes of scratch; nullptr: none.
+  std::int64_t (*workspace)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                            const DeviceCapabilities& device) = nullptr;
+  /// nullptr: not differentiable.
+  GradientRule (*gradient)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) = nullptr;
+  std::vector<Alias> aliases = {};
+  Executor executor = Executor::kernel;
+};
+
+/// Every operand read and written once, no arithmetic worth counting.
+Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
+
+/// All operations of kernels/ (operations.cpp lists one per header). Ends the process when unknown.
+const Operation& find_operation(std::string_view name);
+
+}  // namespace strata::kernels
