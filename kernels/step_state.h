@@ -44,14 +44,14 @@ struct StepMetrics {
 };
 
 /// Layout of the integers that all ranks add up once per step (design 2.17): an exact fixed-point
-/// sum of squares, counts of non-finite chunks, and one counter per flag.
+/// sum of squares (see wide_sum.h), the loss, counts of non-finite chunks, one counter per flag.
 struct AgreedWord {
-  static constexpr int kDigits = 70;   ///< 32-bit digits of the sum of squares, in int64 each
+  static constexpr int kDigits = 70;  ///< 32-bit digits of the sum of squares, each in an int64
   static constexpr int kNonFinite = 70;
-  static constexpr int kFirstFlag = 71;
-  static constexpr int kFlags = 8;     ///< signal, stop, writer done, writer failed, ...
-  static constexpr int kLossFirst = 79;  ///< the loss, fixed point like the norm: exact, any order
-  static constexpr int kWords = 79 + 9;  ///< loss: 2^-64 units in 64-bit pieces, see wide_sum.h
+  static constexpr int kLoss = 71;  ///< mean loss of the rank in units of 2^-40
+  static constexpr int kFirstFlag = 72;
+  static constexpr int kFlags = 8;  ///< signal, stop, writer done, writer failed, ...
+  static constexpr int kWords = 80;
 };
 
 }  // namespace strata::kernels

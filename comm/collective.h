@@ -1,0 +1,61 @@
+// What a collective is: a plain description over byte ranges that names a mesh axis, never "the
+// world". Communicators execute it; Programs, traces and fingerprints read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace strata::comm {
+
+enum class CollectiveKind : std::uint8_t {
+  all_gather,      ///< every rank's shard to every rank
+  reduce_scatter,  ///< ordered fp32 sum of everyone's contribution; each rank keeps its shard
+  all_reduce,      ///< integers only (int64, wrapping sum): exact in any order
+  broadcast,       ///< from rank 0 of the axis
+  all_to_all,
+  send,
+  receive,
+  barrier,
+};
+
+std::string_view name_of(CollectiveKind kind);
+
+/// Axes of the device mesh. Only `data` exists so far; the others are names for later passes.
+enum class MeshAxis : std::uint8_t { data, tensor, pipeline, sequence, expert };
+
+std::string_view name_of(MeshAxis axis);
+
+/// Contiguous pieces of a flat space of elements, one per rank in rank order: rank r owns
+/// [bounds[r], bounds[r + 1]). Pieces may be empty; bounds[0] == 0.
+struct Partition {
+  std::vector<std::int64_t> bounds;
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(bounds.size()) - 1; }
+  [[nodiscard]] std::int64_t total() const { return bounds.back(); }
+  [[nodiscard]] std::int64_t begin(int rank) const { return bounds[rank]; }
+  [[nodiscard]] std::int64_t count(int rank) const { return bounds[rank + 1] - bounds[rank]; }
+  bool operator==(const Partition&) const = default;
+};
+
+/// One collective call. Meaning of `input` and `output` (n = partition total, mine = own piece):
+///   all_gather      input: own piece [mine], output: whole [n]; input may lie at its place in output
+///   reduce_scatter  input: whole contribution [n] of input_type, output: own piece [mine] fp32
+///   all_reduce      input = output: int64 [n]
+///   broadcast       input = output: [n], rank 0's content
+/// Sums (design.md section 5): each contribution, the owner's too, is rounded once to nearest even
+/// to `wire_type`, added in fp32 in the binary tree over the next power of two with missing leaves
+/// skipped, then multiplied by `scale`. So bits do not depend on the backend.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::barrier;
+  MeshAxis axis = MeshAxis::data;
+  DType input_type = DType::f32;
+  DType wire_type = DType::f32;
+  Partition partition;
+  float scale = 1.0f;
+};
+
+}  // namespace strata::comm

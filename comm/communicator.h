@@ -1,0 +1,52 @@
+// The one interface of communication. Backends: threads in one process (tests), same-host shared
+// memory, Open MPI, NCCL later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "comm/collective.h"
+#include "kernels/stream.h"
+
+namespace strata::comm {
+
+/// Memory that a communicator may touch: collectives take ranges of registered arenas only, so that
+/// peers can map them (shared memory) or a NIC can pin them.
+struct ArenaRegion {
+  std::byte* base = nullptr;
+  std::int64_t bytes = 0;
+  int memfd = -1;  ///< file behind `base` from offset 0; -1 when the memory is private
+};
+
+/// Ranks of one mesh axis. All ranks enqueue the same collectives in the same order, from one thread
+/// each (the communication queue's). After an error the communicator is dead: every later call on
+/// any rank throws PeerError.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// "threads", "shm", "mpi", "single"
+  [[nodiscard]] virtual std::string_view backend() const = 0;
+
+  /// Collective over all ranks: tells peers about an arena. Must precede collectives on its memory.
+  /// The arena must outlive the communicator or be unregistered (also collective).
+  virtual void register_arena(const ArenaRegion& region) = 0;
+
+  /// Bytes of workspace that `run` needs for this collective on this rank.
+  [[nodiscard]] virtual std::int64_t workspace_bytes(const Collective& collective) const = 0;
+
+  /// Executes in the order of `stream`: the output is complete, and the input may be overwritten on
+  /// this rank, when later work of the stream starts. A CPU backend blocks (sleeping) until then.
+  /// Throws PeerError when a peer died or `abort` was called anywhere.
+  virtual void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+                   std::byte* output, std::span<std::byte> workspace) = 0;
+
+  /// Wakes every rank out of a running or later collective with PeerError(reason). Any thread.
+  virtual void abort(const std::string& reason) noexcept = 0;
+};
+
+}  // namespace strata::comm
