@@ -1,0 +1,51 @@
+// What a decoder-only transformer is, read from a Hugging Face config.json (or written to one).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace strata::train {
+
+enum class ModelFamily { gpt2, llama, qwen2, qwen3, mistral };
+
+/// config.json's model_type of a family: "gpt2", "llama", ...
+std::string_view model_type_of(ModelFamily family);
+
+/// Rotary scaling as in transformers' modeling_rope_utils; numbers as in config.json.
+struct RopeScaling {
+  enum class Type { none, linear, llama3, yarn };
+  Type type = Type::none;
+  double factor = 1;
+  double low_frequency_factor = 1;
+  double high_frequency_factor = 4;
+  std::int64_t original_context = 0;
+  double beta_fast = 32, beta_slow = 1, attention_factor = 0;  ///< yarn; 0: derived from factor
+};
+
+struct ModelConfig {
+  ModelFamily family = ModelFamily::gpt2;
+  std::int64_t vocabulary = 0;  ///< as in the files; memory pads it to a multiple of 128
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;
+  std::int64_t intermediate = 0;   ///< width of the MLP
+  std::int64_t context = 0;        ///< longest sequence the model was made for
+  std::int64_t sliding_window = 0; ///< 0: none. Longer sequences are refused
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000;
+  RopeScaling rope_scaling;
+  double initializer_range = 0.02;
+  bool tied_embeddings = false;
+  bool attention_bias = false;         ///< biases of q, k, v
+  bool attention_output_bias = false;  ///< bias of o
+  bool mlp_bias = false;
+  bool gelu_tanh = true;               ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
+  double embedding_dropout = 0, residual_dropout = 0, attention_dropout = 0;
+  std::string name_prefix;             ///< "transformer." or "" (GPT-2); "model." (Llama)
+
+  [[nodiscard]] std::int64_t padded_vocabulary() const { return (vocabulary + 127) / 128 * 128; }
+};
+
+}  // namespace strata::train
