@@ -149,7 +149,7 @@ class UpdatePass {
     inputs.push_back(control_);
     kernels::Attributes attributes = settings_.optimizer.attributes;
     attributes.set("weight_decay", decay);
-    attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
+    if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
     add(settings_.optimizer.operation, std::move(inputs), std::move(outputs), std::move(attributes),
         "update " + name);
     graph_.nodes.back().predicate = control_;
