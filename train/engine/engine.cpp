@@ -6,6 +6,7 @@
 
 #include "comm/agreement.h"
 #include "core/error.h"
+#include "kernels/step_control.h"
 #include "runtime/state_names.h"
 
 namespace strata::train {
