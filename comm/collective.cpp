@@ -105,4 +105,12 @@ void validate(const Collective& collective, int rank, int ranks) {
                            std::to_string(ranks) + " ranks");
 }
 
+Collective integer_sum(std::int64_t elements, int ranks) {
+  Collective sum;
+  sum.kind = CollectiveKind::all_reduce;
+  sum.input_type = sum.wire_type = DType::i64;
+  for (int r = 0; r <= ranks; ++r) sum.partition.bounds.push_back(r * elements / ranks);
+  return sum;
+}
+
 }  // namespace strata::comm

@@ -84,4 +84,7 @@ OperandBytes operand_bytes(const Collective& collective, int rank);
 /// ranks: partition of another world, borders that fall, wrong types, no such peer.
 void validate(const Collective& collective, int rank, int ranks);
 
+/// The sum over ranks of `elements` int64 values, in place.
+Collective integer_sum(std::int64_t elements, int ranks);
+
 }  // namespace strata::comm

@@ -32,6 +32,10 @@ void PersistentLayout::add_all(const Graph& graph) {
     const Value& root = graph.values[graph.root_of(id)];
     if (root.storage == Storage::persistent) add(root.name, root.type, root.tier, root.role);
   };
+  // Inputs have a place even when nothing reads them (random numbers without dropout), so that
+  // whoever fills them need not know the model.
+  for (std::size_t id = 0; id < graph.values.size(); ++id)
+    if (graph.values[id].role == Role::input) use(static_cast<ValueId>(id));
   for (const Node& node : graph.nodes) {
     for (ValueId in : node.inputs) use(in);
     for (ValueId out : node.outputs) use(out);

@@ -59,7 +59,7 @@ class PersistentLayout {
  public:
   /// Adds storage of this name and type, or checks that it is the same as before.
   void add(const std::string& name, const kernels::TensorType& type, Tier tier, Role role);
-  /// Every persistent root that a node of `graph` touches.
+  /// Every persistent root that a node of `graph` touches, and every input.
   void add_all(const Graph& graph);
   /// Throws InvalidArgument when unknown.
   [[nodiscard]] const PersistentValue& find(const std::string& name) const;

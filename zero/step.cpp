@@ -132,10 +132,7 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
     add_word(graph, loss, true);
     if (settings.plan.world > 1) {
       const ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
-      comm::Collective sum;
-      sum.kind = comm::CollectiveKind::all_reduce;
-      sum.input_type = sum.wire_type = DType::i64;
-      sum.partition = {{0, AgreedWord::kWords}};
+      const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
       graph.nodes.push_back(runtime::collective_node(
           sum, word, graph.add_view(word, 0, kWordType, "agreed_word'"),
           static_cast<int>(graph.blocks.size()) - 1, runtime::Pass::forward, "agree on the loss"));

@@ -69,10 +69,7 @@ class UpdatePass {
 
   void agree() {
     if (settings_.plan.world == 1) return;
-    comm::Collective sum;
-    sum.kind = comm::CollectiveKind::all_reduce;
-    sum.input_type = sum.wire_type = DType::i64;
-    sum.partition = {{0, AgreedWord::kWords}};
+    const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings_.plan.world);
     graph_.nodes.push_back(runtime::collective_node(sum, word_, version(word_), block_,
                                                     Pass::update, "agree on norm and flags"));
   }

@@ -134,7 +134,7 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
 
 void Engine::barrier() {
   comm::Collective barrier;
-  barrier.partition.bounds = {0};
+  barrier.partition.bounds.assign(static_cast<std::size_t>(communicator_->size()) + 1, 0);
   communicator_->run(communication_stream_, barrier, nullptr, nullptr, {});
 }
 
@@ -142,10 +142,8 @@ void Engine::sum_over_ranks(std::span<std::int64_t> values) {
   for (std::size_t first = 0; first < values.size(); first += kExchangeWords) {
     const std::span<std::int64_t> part =
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));
-    comm::Collective sum;
-    sum.kind = comm::CollectiveKind::all_reduce;
-    sum.input_type = sum.wire_type = DType::i64;
-    sum.partition.bounds = {0, static_cast<std::int64_t>(part.size())};
+    const comm::Collective sum =
+        comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator_->size());
     std::vector<std::byte> workspace(
         static_cast<std::size_t>(communicator_->workspace_bytes(sum)));
     std::memcpy(exchange_.base(), part.data(), part.size_bytes());
