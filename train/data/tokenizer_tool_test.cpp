@@ -31,7 +31,7 @@ TEST(RunProgram, SignalsAndMissingProgramsAreReported) {
 
 /// Stands in for the package `tokenizers`, which test machines may lack: token = byte + offset.
 constexpr const char* kPackage = R"(
-import json
+import json, time
 __version__ = "test"
 class Encoding:
     def __init__(self, ids): self.ids = ids
@@ -39,10 +39,12 @@ class Tokenizer:
     @staticmethod
     def from_file(path):
         t = Tokenizer()
-        t.offset = json.load(open(path))["offset"]
+        settings = json.load(open(path))
+        t.offset, t.seconds = settings["offset"], settings.get("seconds", 0)
         return t
     def get_vocab(self, with_added_tokens=True): return {"last": self.offset + 255}
     def encode(self, text, add_special_tokens=True):
+        time.sleep(self.seconds)
         return Encoding(([0] if add_special_tokens else []) + [b + self.offset for b in text.encode()])
     def decode(self, ids, skip_special_tokens=True):
         return bytes(i - self.offset for i in ids if i).decode("utf-8", "replace")
@@ -110,7 +112,7 @@ TEST_F(TokenizerToolTest, TheCacheIsUsedUntilTextOrTokenizerChange) {
 }
 
 TEST_F(TokenizerToolTest, RanksThatAskAtOnceAllGetTheFile) {
-  const TokenizerTool tool(directory_.file("tokenizer.json", R"({"offset":1})"));
+  const TokenizerTool tool(directory_.file("tokenizer.json", R"({"offset":1,"seconds":0.3})"));
   const std::string text = directory_.file("text.txt", std::string(100000, 'x'));
   std::vector<std::string> answers[4];
   std::vector<std::thread> ranks;
