@@ -10,7 +10,7 @@ if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
   # g++ 12 sees uninitialized reads in standard containers that are not there when a sanitizer is on.
-  target_compile_options(strata_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(strata_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 target_link_libraries(strata_flags INTERFACE Threads::Threads)
 
