@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/test_directory.h"
 #include "train/files/model_files_writer.h"
-#include "train/files/test_directory.h"
 
 namespace strata::train {
 namespace {

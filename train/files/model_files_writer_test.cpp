@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/test_directory.h"
 #include "train/files/model_files.h"
-#include "train/files/test_directory.h"
 
 namespace strata::train {
 namespace {

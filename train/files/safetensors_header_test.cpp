@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "train/files/test_directory.h"
+#include "core/test_directory.h"
 
 namespace strata::train {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/file.h"
 
-namespace strata::train {
+namespace strata {
 
 class TestDirectory {
  public:
@@ -47,4 +47,4 @@ std::string message_of(const Action& action) {
   return "no error";
 }
 
-}  // namespace strata::train
+}  // namespace strata
