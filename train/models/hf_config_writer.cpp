@@ -45,7 +45,7 @@ std::vector<Member> gpt2_members(const ModelConfig& config) {
       {"n_embd", text_of(config.hidden)},
       {"n_layer", text_of(config.layers)},
       {"n_head", text_of(config.heads)},
-      {"n_inner", text_of(config.intermediate)},
+      {"n_inner", config.intermediate == 4 * config.hidden ? "null" : text_of(config.intermediate)},
       {"activation_function", config.gelu_tanh ? "\"gelu_new\"" : "\"gelu\""},
       {"resid_pdrop", text_of(config.residual_dropout)},
       {"embd_pdrop", text_of(config.embedding_dropout)},
@@ -151,6 +151,8 @@ std::string to_hf_config_json(const ModelConfig& config, std::string_view origin
   std::set<std::string> written;
   if (original.empty()) {
     out.key("architectures").begin_array().value(architecture_of(config.family)).end_array();
+    // transformers' own defaults are GPT-2's 50256, which a smaller vocabulary does not have.
+    out.key("bos_token_id").null().key("eos_token_id").null();
   } else {
     const std::string name = "the original config.json";
     const bool same_rotation = same_rope(config, parse_model_config(original, name));
