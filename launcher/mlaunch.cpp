@@ -62,6 +62,7 @@ int run(const std::vector<std::string>& arguments) {
   run.run_id = make_run_id();
   if (run.options.launcher == Options::Launcher::mpi) {
     if (::setenv("STRATA_RUN_ID", run.run_id.c_str(), 1) != 0) throw_system_error("setenv");
+    if (::unsetenv("STRATA_RANK") != 0) throw_system_error("unsetenv");  // of an mlaunch around us
     become_mpirun(run.options, run.program_path);
   }
   run.host = host_name();

@@ -76,6 +76,7 @@ class Supervisor {
   std::vector<Rank> ranks_;
   bool output_error_told_[2] = {false, false};
   bool ending_leftovers_ = false;
+  bool leftovers_gone_ = false;
   std::optional<int> exit_code_;
 };
 
@@ -171,7 +172,7 @@ int Supervisor::poll_timeout_ms() const {
     if (time && (!next || *time < *next)) next = time;
   };
   consider(server_.next_deadline());
-  if (ending_leftovers_) consider(now() + kLeftoverPoll);
+  if (ending_leftovers_ && !leftovers_gone_) consider(now() + kLeftoverPoll);
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -236,10 +237,13 @@ void Supervisor::watch_leftovers() {
   const auto& endings = machine_.endings();
   const bool ranks_gone = std::all_of(endings.begin(), endings.end(),
                                       [](const auto& ending) { return ending.has_value(); });
-  if (exit_code_ || !ranks_gone) return;
+  if (exit_code_ || !ranks_gone || leftovers_gone_) return;
   std::set<pid_t> leftovers = children();
   for (const pid_t foreign : foreign_children_) leftovers.erase(foreign);
-  if (leftovers.empty()) return tell(NoProcessLeft{});
+  if (leftovers.empty()) {
+    leftovers_gone_ = true;
+    return tell(NoProcessLeft{});
+  }
   if (ending_leftovers_)  // children that we have not waited for: their numbers cannot be reused
     for (const pid_t pid : leftovers) (void)::kill(pid, SIGKILL);
 }
