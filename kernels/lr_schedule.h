@@ -11,7 +11,8 @@ namespace strata::kernels {
 enum class ScheduleKind : std::uint8_t {
   constant,       ///< transformers: constant, after a linear warm-up when warmup_steps > 0
   linear,         ///< transformers: linear warm-up, then linearly to min_ratio * base
-  cosine,         ///< transformers: linear warm-up, then half a cosine to min_ratio * base
+  cosine,         ///< transformers: linear warm-up, then half a cosine to min_ratio * base (and
+                  ///< there it stays; transformers' rises again beyond total_steps)
   warmup,         ///< DeepSpeed WarmupLR
   warmup_decay,   ///< DeepSpeed WarmupDecayLR
   warmup_cosine,  ///< DeepSpeed WarmupCosineLR
@@ -36,6 +37,7 @@ struct LearningRateSchedule {
   std::int64_t second_stairs = 0;    ///< cycle_second_stair_count
   double rate = 0;                   ///< decay_lr_rate; lr_range_test_step_rate
   std::int64_t decay_steps = 0;      ///< decay_step_size; 0: no decay after the cycle
+  bool operator==(const LearningRateSchedule&) const = default;
 };
 
 /// Learning rate of the step that follows `steps` scheduler steps: 0 for the very first one.

@@ -44,6 +44,7 @@ struct StepRules {
   LearningRateSchedule schedule;
 
   [[nodiscard]] Attributes to_attributes() const;
+  bool operator==(const StepRules&) const = default;
   /// Absent attributes take the defaults above.
   static StepRules from(const Attributes& attributes);
 };

@@ -32,11 +32,10 @@ struct StepControl {
 };
 static_assert(sizeof(StepControl) == 32);
 
-/// What the host reads one step late.
+/// What the host reads one step late. Loss and norm are NaN when a part of them was not finite.
 struct StepMetrics {
-  double loss = 0;  ///< mean over the global batch, before the update; NaN: some was not finite
-  double gradient_norm =
-      0;  ///< L2 of the averaged, unscaled gradient, before clipping; NaN likewise
+  double loss = 0;           ///< mean over the global batch, before the update
+  double gradient_norm = 0;  ///< global L2 norm of the averaged, unscaled gradient, before clipping
   double learning_rate = 0;
   double loss_scale = 1;  ///< that this step used
   std::int64_t updates = 0;

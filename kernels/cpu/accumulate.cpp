@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
+#include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
 
 #undef HWY_TARGET_INCLUDE

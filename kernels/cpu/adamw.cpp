@@ -5,6 +5,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/parameter_output.h"
 #include "kernels/cpu/ranges.h"
+#include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
 #include "kernels/step_state.h"
 
@@ -23,7 +24,7 @@ namespace {
 struct AdamwScalars {
   float gradient_factor, beta1, one_minus_beta1, beta2, one_minus_beta2;
   float bias_correction2_sqrt, eps, step_size;
-  float decay;  ///< of the parameter itself; 1 when not decoupled
+  float decay;  ///< of the parameter itself; 0 when not decoupled
   float l2;     ///< added to the gradient; 0 when decoupled
 };
 
@@ -43,7 +44,7 @@ namespace {
 
 void adamw_range(AdamwScalars s, AdamwRange r) {
   for_each_vector(r.count, [&](auto d, std::int64_t i) HWY_ATTR {
-    auto p = hn::LoadU(d, r.master_in + i);
+    const auto p = hn::LoadU(d, r.master_in + i);
     auto g = hn::Mul(hn::LoadU(d, r.gradient + i), hn::Set(d, s.gradient_factor));
     if (s.l2 != 0) g = hn::Add(g, hn::Mul(hn::Set(d, s.l2), p));
     const auto m = hn::Add(hn::Mul(hn::Set(d, s.beta1), hn::LoadU(d, r.m_in + i)),
@@ -52,9 +53,9 @@ void adamw_range(AdamwScalars s, AdamwRange r) {
                            hn::Mul(hn::Set(d, s.one_minus_beta2), hn::Mul(g, g)));
     const auto denominator =
         hn::Add(hn::Div(hn::Sqrt(v), hn::Set(d, s.bias_correction2_sqrt)), hn::Set(d, s.eps));
-    p = hn::Mul(p, hn::Set(d, s.decay));
-    p = hn::Sub(p, hn::Mul(hn::Set(d, s.step_size), hn::Div(m, denominator)));
-    hn::StoreU(p, d, r.master + i);
+    auto update = hn::Mul(hn::Set(d, s.step_size), hn::Div(m, denominator));
+    if (s.decay != 0) update = hn::Add(update, hn::Mul(hn::Set(d, s.decay), p));
+    hn::StoreU(hn::Sub(p, update), d, r.master + i);
     hn::StoreU(m, d, r.m + i);
     hn::StoreU(v, d, r.v + i);
   });
@@ -83,7 +84,7 @@ AdamwScalars scalars_of(const StepControl& control, const Attributes& attributes
           .bias_correction2_sqrt = control.bias_correction2_sqrt,
           .eps = static_cast<float>(attributes.real("eps")),
           .step_size = static_cast<float>(rate / control.bias_correction1),
-          .decay = decoupled ? static_cast<float>(1 - rate * decay) : 1,
+          .decay = decoupled ? static_cast<float>(rate * decay) : 0,
           .l2 = decoupled ? 0 : static_cast<float>(decay)};
 }
 }  // namespace

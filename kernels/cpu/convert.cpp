@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
+#include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
+#include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
 #include "kernels/step_state.h"
 #include "kernels/wide_sum.h"
