@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "kernels/ordered_sum.h"
 
 namespace strata::comm {
 namespace {
@@ -98,6 +99,8 @@ void validate(const Collective& collective, int rank, int ranks) {
   if (collective.kind == CollectiveKind::reduce_scatter &&
       !(is_float(collective.input_type) && is_float(collective.wire_type)))
     refuse(collective, "reduce_scatter sums fp32, bf16 and fp16 only");
+  if (collective.kind == CollectiveKind::reduce_scatter && ranks > kernels::kMaxContributions)
+    refuse(collective, "sums add at most " + std::to_string(kernels::kMaxContributions) + " ranks");
   const bool pair =
       collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
   if (pair && (collective.peer < 0 || collective.peer >= ranks || collective.peer == rank))

@@ -11,14 +11,15 @@
 namespace strata::comm {
 namespace {
 
-// MPI counts are int. Messages of one pair and tag stay in order, so parts need no numbers.
-constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
+// MPI counts are int. Messages of one pair and tag stay in order, so parts need no numbers. Small
+// enough that ordinary tests send several; large enough to cost nothing.
+constexpr std::size_t kPartBytes = std::size_t{1} << 24;
 constexpr int kTag = 1;
 
 template <typename Call>
 void for_each_part(std::span<std::byte> piece, Call&& call) {
   for (std::size_t first = 0; first < piece.size(); first += kPartBytes) {
-    const std::size_t bytes = std::min<std::size_t>(kPartBytes, piece.size() - first);
+    const std::size_t bytes = std::min(kPartBytes, piece.size() - first);
     call(piece.data() + first, static_cast<int>(bytes));
   }
 }
