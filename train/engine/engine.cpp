@@ -85,15 +85,17 @@ std::span<T> Engine::typed(const std::string& name) const {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-void Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill) {
+std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill) {
   const std::span<std::int64_t> rng = typed<std::int64_t>("rng");
   const std::span<std::int32_t> targets = typed<std::int32_t>("targets");
   rng[0] = seed_;
   rng[1] = step;
   fill(step, micro_step, {typed<std::int32_t>("tokens"), targets, rng.subspan(2)});
+  const std::int64_t valid = std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
   const std::span<double> batch = typed<double>("batch");
-  batch[0] = static_cast<double>(
-      std::count_if(targets.begin(), targets.end(), [](std::int32_t t) { return t >= 0; }));
+  batch[0] = static_cast<double>(std::max<std::int64_t>(valid, 1));
+  batch[1] = programs_.settings.plan.micro_steps;
+  return valid;
 }
 
 void Engine::write_word() {
@@ -109,7 +111,6 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
   write_word();
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill);
-    typed<double>("batch")[1] = micro_steps;
     executor_->start(train_handles_.at(position_of(a, micro_steps)));
     executor_->wait();
   }
@@ -120,16 +121,19 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
 
 double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   double sum = 0;
+  std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
     write_word();
-    write_inputs(i, 0, fill);
-    typed<double>("batch")[1] = 1;
+    targets += write_inputs(i, 0, fill);
+    // Batches may end early: sums of losses over sums of targets, not a mean of means.
+    std::ranges::fill(typed<double>("batch"), 1.0);
     executor_->start(evaluate_handle_);
     executor_->wait();
     const std::int64_t loss = typed<std::int64_t>(runtime::kAgreedWord)[AgreedWord::kLoss];
-    sum += std::ldexp(static_cast<double>(loss), -40) / communicator_->size();
+    sum += std::ldexp(static_cast<double>(loss), -40);
   }
-  return sum / static_cast<double>(batches);
+  sum_over_ranks({&targets, 1});
+  return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
 void Engine::barrier() {

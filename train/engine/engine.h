@@ -41,7 +41,7 @@ class Engine {
   /// One optimizer step over all its micro-steps. Throws the first error of an instruction.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
-  /// Mean loss over `batches` micro-batches per rank and all ranks.
+  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks.
   double evaluate(std::int64_t batches, const FillBatch& fill);
 
   /// Flags that enter the next step's agreed word (design 2.17), one counter each.
@@ -60,7 +60,8 @@ class Engine {
   void sum_over_ranks(std::span<std::int64_t> values);
 
  private:
-  void write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
+  /// Returns the number of valid targets.
+  std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
   void write_word();
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
