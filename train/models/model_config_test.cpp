@@ -183,6 +183,9 @@ TEST(ModelConfig, WritingKeepsWhatItDoesNotKnow) {
   EXPECT_EQ(written.at("eos_token_id").size(), 2);
   EXPECT_TRUE(written.find("rope_parameters").has_value());
   EXPECT_FALSE(written.find("rope_scaling").has_value());
+  const JsonValue fresh = parse_json(to_hf_config_json(config, "", DType::bf16), "out", {});
+  EXPECT_EQ(fresh.at("dtype").as_string(), "bfloat16");
+  EXPECT_FALSE(fresh.find("torch_dtype").has_value());
   config.rope_theta = 500;
   const JsonValue turned = parse_json(to_hf_config_json(config, original), "out", {});
   EXPECT_EQ(turned.at("rope_theta").as_number(), 500);
