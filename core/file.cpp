@@ -33,6 +33,11 @@ void require_regular(const UniqueFd& fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) throw IoError(path, 0, "is not a regular file", 0);
 }
 
+/// " of tensor 'x'" or nothing.
+std::string subject(std::string_view what) {
+  return what.empty() ? std::string() : " of " + std::string(what);
+}
+
 }  // namespace
 
 File File::open_for_reading(const std::string& path) {
@@ -52,23 +57,27 @@ File File::create(const std::string& path) {
   return File(open_checked(path, O_RDWR | O_CREAT | O_TRUNC), path);
 }
 
-void File::read(std::int64_t offset_bytes, std::span<std::byte> out) const {
+void File::read(std::int64_t offset_bytes, std::span<std::byte> out, std::string_view what) const {
   std::size_t done = 0;
   while (done < out.size()) {
     const std::size_t part = std::min(out.size() - done, kMaxTransferBytes);
     const auto at = offset_bytes + static_cast<std::int64_t>(done);
     const ssize_t n = ::pread(fd_.get(), out.data() + done, part, at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw IoError(path_, static_cast<std::uint64_t>(at), "read failed", errno);
+    if (n < 0)
+      throw IoError(path_, static_cast<std::uint64_t>(at), "read" + subject(what) + " failed",
+                    errno);
     if (n == 0)
       throw IoError(path_, static_cast<std::uint64_t>(at),
-                    "the file ends, " + std::to_string(out.size() - done) + " more bytes expected",
+                    "read" + subject(what) + " failed: the file ends, " +
+                        std::to_string(out.size() - done) + " more bytes expected",
                     0);
     done += static_cast<std::size_t>(n);
   }
 }
 
-void File::write(std::int64_t offset_bytes, std::span<const std::byte> data) {
+void File::write(std::int64_t offset_bytes, std::span<const std::byte> data,
+                 std::string_view what) {
   std::size_t done = 0;
   while (done < data.size()) {
     const std::size_t part = std::min(data.size() - done, kMaxTransferBytes);
@@ -76,7 +85,8 @@ void File::write(std::int64_t offset_bytes, std::span<const std::byte> data) {
     const ssize_t n = ::pwrite(fd_.get(), data.data() + done, part, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      throw IoError(path_, static_cast<std::uint64_t>(at), "write failed", n < 0 ? errno : 0);
+      throw IoError(path_, static_cast<std::uint64_t>(at), "write" + subject(what) + " failed",
+                    n < 0 ? errno : 0);
     done += static_cast<std::size_t>(n);
   }
 }
@@ -118,11 +128,16 @@ std::string read_whole_file(const std::string& path, std::int64_t limit_bytes) {
 
 void write_file_atomically(const std::string& path, const std::string& content) {
   const std::string aside = path + ".tmp-" + std::to_string(::getpid());
-  File file = File::create(aside);
-  file.write(0, std::as_bytes(std::span(content)));
-  file.sync();
-  if (::rename(aside.c_str(), path.c_str()) != 0)
-    throw IoError(path, 0, "cannot rename " + aside, errno);
+  try {
+    File file = File::create(aside);
+    file.write(0, std::as_bytes(std::span(content)));
+    file.sync();
+    if (::rename(aside.c_str(), path.c_str()) != 0)
+      throw IoError(path, 0, "cannot rename " + aside, errno);
+  } catch (...) {
+    ::unlink(aside.c_str());  // the first error is the one to report
+    throw;
+  }
   const std::string parent = std::filesystem::path(path).parent_path().string();
   sync_directory(parent.empty() ? "." : parent);
 }

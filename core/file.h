@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/unique_fd.h"
 
@@ -20,9 +22,11 @@ class File {
   /// A new empty file; one that exists is truncated.
   static File create(const std::string& path);
 
-  /// Fills `out` from `offset_bytes`. A file that ends earlier is an IoError.
-  void read(std::int64_t offset_bytes, std::span<std::byte> out) const;
-  void write(std::int64_t offset_bytes, std::span<const std::byte> data);
+  /// Fills `out` from `offset_bytes`. A file that ends earlier is an IoError. `what` is what is
+  /// being transferred, for its message ("tensor 'x'").
+  void read(std::int64_t offset_bytes, std::span<std::byte> out, std::string_view what = {}) const;
+  void write(std::int64_t offset_bytes, std::span<const std::byte> data,
+             std::string_view what = {});
   /// Sets the size and reserves the blocks where the file system can, so that a full disk shows
   /// now.
   void allocate(std::int64_t size_bytes);

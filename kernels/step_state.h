@@ -9,46 +9,49 @@ namespace strata::kernels {
 
 /// Persistent, replicated, updated once per step by `step_control`.
 struct StepState {
-  double loss_scale = 1;         ///< in force for the micro-steps of the current step
-  std::int64_t hysteresis = 1;   ///< overflows still tolerated before the scale is halved
-  std::int64_t scale_step = 0;   ///< i of the loss scaler: steps seen, skipped ones included
+  double loss_scale = 1;        ///< in force for the micro-steps of the current step
+  std::int64_t hysteresis = 1;  ///< overflows still tolerated before the scale is halved
+  std::int64_t scale_step = 0;  ///< i of the loss scaler: steps seen, skipped ones included
   std::int64_t last_overflow = -1;
-  std::int64_t updates = 0;      ///< optimizer steps applied (t of AdamW), skipped steps excluded
-  std::int64_t skipped = 0;      ///< steps skipped so far
-  double beta1_power = 1;        ///< beta1^updates
-  double beta2_power = 1;        ///< beta2^updates
-  std::int64_t at_floor = 0;     ///< 1 after an overflow at the smallest loss scale: the run must stop
+  std::int64_t updates = 0;   ///< optimizer steps applied (t of AdamW), skipped steps excluded
+  std::int64_t skipped = 0;   ///< steps skipped so far
+  double beta1_power = 1;     ///< beta1^updates
+  double beta2_power = 1;     ///< beta2^updates
+  std::int64_t at_floor = 0;  ///< 1 after an overflow at the smallest loss scale: the run must stop
 };
 
 /// Transient, written by `step_control`, read by optimizer kernels and predicates.
 struct StepControl {
-  std::uint32_t apply = 0;          ///< predicate of every update instruction: 0 skips the step
-  float gradient_factor = 1;        ///< clip factor / loss scale, multiplies every reduced gradient
+  std::uint32_t apply = 0;    ///< predicate of every update instruction: 0 skips the step
+  float gradient_factor = 1;  ///< 1 / (clip factor * loss scale), multiplies every gradient
   float learning_rate = 0;
   float bias_correction1 = 1;       ///< 1 - beta1^t (1 when bias correction is off)
   float bias_correction2_sqrt = 1;  ///< sqrt(1 - beta2^t)
-  std::uint32_t padding[3] = {};
+  std::uint32_t first_update = 0;   ///< 1: no update was applied before (SGD copies the gradient)
+  std::uint32_t padding[2] = {};
 };
+static_assert(sizeof(StepControl) == 32);
 
-/// What the host reads one step late.
+/// What the host reads one step late. Loss and norm are NaN when a part of them was not finite.
 struct StepMetrics {
   double loss = 0;           ///< mean over the global batch, before the update
   double gradient_norm = 0;  ///< global L2 norm of the averaged, unscaled gradient, before clipping
   double learning_rate = 0;
-  double loss_scale = 1;     ///< that this step used
+  double loss_scale = 1;  ///< that this step used
   std::int64_t updates = 0;
   std::int64_t skipped = 0;
   std::int64_t overflow = 0;  ///< 1: this step was skipped
-  std::int64_t flags = 0;     ///< agreed flags of all ranks (or-ed by count, see agreed_word.h)
+  std::int64_t flags = 0;     ///< bit i: some rank raised flag i of AgreedWord
   std::int64_t at_floor = 0;
 };
 
 /// Layout of the integers that all ranks add up once per step (design 2.17): an exact fixed-point
-/// sum of squares (see wide_sum.h), the loss, counts of non-finite chunks, one counter per flag.
+/// sum of squares (see wide_sum.h), the loss, counts of what was not finite, one counter per flag.
 struct AgreedWord {
-  static constexpr int kDigits = 70;  ///< 32-bit digits of the sum of squares, each in an int64
-  static constexpr int kNonFinite = 70;
-  static constexpr int kLoss = 71;  ///< mean loss of the rank in units of 2^-40
+  static constexpr int kDigits = 69;  ///< 32-bit digits of the sum of squares, each in an int64
+  static constexpr int kNonFiniteLoss = 69;  ///< losses that were NaN or infinite
+  static constexpr int kNonFinite = 70;      ///< those and gradient cells with a NaN or infinity
+  static constexpr int kLoss = 71;           ///< mean loss of the rank in units of 2^-40
   static constexpr int kFirstFlag = 72;
   static constexpr int kFlags = 8;  ///< signal, stop, writer done, writer failed, ...
   static constexpr int kWords = 80;

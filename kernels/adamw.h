@@ -1,0 +1,34 @@
+// AdamW (Loshchilov and Hutter, arXiv 1711.05101) and Adam as in torch.optim, on one flat range.
+//
+// inputs   master f32 [n], m f32 [n], v f32 [n], gradient f32 [n], control u8 [sizeof(StepControl)]
+// attributes  beta1, beta2, eps, weight_decay, decoupled (1 AdamW, 0 Adam: decay added to the
+// gradient),
+//             parameter_dtype (fp32, bf16 or fp16; absent: no fourth output)
+// outputs  master, m, v (each in place), parameter [n]: the new master, rounded (bf16: half away
+// from
+//          zero, fp16: nearest even)
+//
+// Element by element, in fp32, every operation rounded by itself, no fma: any target, and CUDA
+// without contraction, gives the same bits. From `control`: gradient_factor, learning_rate, bias
+// corrections.
+//
+//   g = gradient * gradient_factor
+//   g = g + weight_decay * p                            only when decoupled = 0 and weight_decay >
+//   0 m = beta1 * m + one_minus_beta1 * g v = beta2 * v + one_minus_beta2 * (g * g) p = p * decay
+//   only when decoupled = 1 p = p - step_size * (m / (sqrt(v) / bias_correction2_sqrt + eps))
+//
+// torch multiplies by 1 - learning_rate * weight_decay in fp32, which is off by up to half a unit in
+// the last place of 1, at every step in the same direction; here p is rounded once.
+//
+// The scalars one_minus_beta = 1 - beta, decay = learning_rate * weight_decay and step_size =
+// learning_rate / bias_correction1 are computed in fp64 from the fp32 fields of `control` and the
+// attributes, then rounded to fp32. The executor runs this only when control.apply is 1.
+#pragma once
+
+#include "kernels/operation.h"
+
+namespace strata::kernels {
+
+const Operation& adamw_operation();
+
+}  // namespace strata::kernels

@@ -1,0 +1,59 @@
+// Cutting element-wise work into tasks of a fixed size, so that bits and tasks depend on shapes
+// alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/tensor.h"
+
+namespace strata::kernels {
+
+/// Elements per task: 128 KiB of fp32, many times what starting a task costs, and a multiple of
+/// 1,024.
+inline constexpr std::int64_t kTaskElements = 32 * 1024;
+
+/// body(begin, end) for ranges of `grain` that cover [0, count); on the calling thread without a
+/// pool. Allocates nothing.
+template <typename Body>
+void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, const Body& body) {
+  const std::int64_t tasks = (count + grain - 1) / grain;
+  const auto task = [&](std::int64_t index, int) {
+    body(index * grain, std::min(count, (index + 1) * grain));
+  };
+  if (pool == nullptr || tasks <= 1) {
+    for (std::int64_t index = 0; index < tasks; ++index) task(index, 0);
+  } else {
+    pool->parallel_for(tasks, std::ref(task));
+  }
+}
+
+/// Where the elements [row, row + ...) of a run lie in one operand.
+inline std::byte* element(const Tensor& tensor, std::int64_t row, std::int64_t col) {
+  return tensor.data + (row * tensor.row_stride() + col) * size_of(tensor.dtype());
+}
+
+/// body(row, col, count) for runs that are contiguous in every operand of the same shape and cover
+/// it: pieces of the whole when no operand has gaps between rows, else rows.
+template <typename Body>
+void for_each_run(ThreadPool* pool, std::initializer_list<const Tensor*> operands,
+                  const Body& body) {
+  const Tensor& first = **operands.begin();
+  const bool flat = std::all_of(operands.begin(), operands.end(),
+                                [](const Tensor* t) { return t->type.contiguous(); });
+  if (flat) {
+    for_each_range(pool, first.elements(), kTaskElements,
+                   [&](std::int64_t begin, std::int64_t end) { body(0, begin, end - begin); });
+    return;
+  }
+  const std::int64_t cols = first.cols();
+  const std::int64_t rows_per_task =
+      std::max<std::int64_t>(1, kTaskElements / std::max<std::int64_t>(1, cols));
+  for_each_range(pool, first.rows(), rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) body(row, 0, cols);
+  });
+}
+
+}  // namespace strata::kernels

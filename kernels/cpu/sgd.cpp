@@ -1,0 +1,107 @@
+#include "kernels/sgd.h"
+
+#include <cstring>
+
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/parameter_output.h"
+#include "kernels/cpu/ranges.h"
+#include "kernels/cpu/simd_targets.h"
+#include "kernels/cpu/step_kernels.h"
+#include "kernels/step_state.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/sgd.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file again for every target.
+#include "hwy/highway.h"
+#include "kernels/cpu/float16_simd-inl.h"
+
+#ifndef STRATA_KERNELS_CPU_SGD_ONCE
+#define STRATA_KERNELS_CPU_SGD_ONCE
+namespace strata::kernels {
+namespace {
+
+struct SgdScalars {
+  float gradient_factor, learning_rate, weight_decay, momentum, one_minus_dampening;
+  bool first, nesterov;
+};
+
+struct SgdRange {
+  const float *master_in, *momentum_in, *gradient;
+  float *master, *momentum;  ///< momentum: nullptr without
+  std::int64_t count;
+};
+
+}  // namespace
+}  // namespace strata::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::kernels::HWY_NAMESPACE {
+namespace {
+
+void sgd_range(SgdScalars s, SgdRange r) {
+  for_each_vector(r.count, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto p = hn::LoadU(d, r.master_in + i);
+    auto g = hn::Mul(hn::LoadU(d, r.gradient + i), hn::Set(d, s.gradient_factor));
+    if (s.weight_decay != 0) g = hn::Add(g, hn::Mul(hn::Set(d, s.weight_decay), p));
+    if (r.momentum != nullptr) {
+      const auto momentum = hn::Set(d, s.momentum);
+      auto b = g;
+      if (!s.first)
+        b = hn::Add(hn::Mul(momentum, hn::LoadU(d, r.momentum_in + i)),
+                    hn::Mul(hn::Set(d, s.one_minus_dampening), g));
+      hn::StoreU(b, d, r.momentum + i);
+      g = s.nesterov ? hn::Add(g, hn::Mul(momentum, b)) : b;
+    }
+    hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, s.learning_rate), g)), d, r.master + i);
+  });
+}
+
+}  // namespace
+}  // namespace strata::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace strata::kernels {
+namespace {
+HWY_EXPORT(sgd_range);
+
+SgdScalars scalars_of(const StepControl& control, const Attributes& attributes) {
+  return {.gradient_factor = control.gradient_factor,
+          .learning_rate = control.learning_rate,
+          .weight_decay = static_cast<float>(attributes.real("weight_decay", 0)),
+          .momentum = static_cast<float>(attributes.real("momentum", 0)),
+          .one_minus_dampening = static_cast<float>(1 - attributes.real("dampening", 0)),
+          .first = control.first_update != 0,
+          .nesterov = attributes.integer("nesterov", 0) != 0};
+}
+}  // namespace
+
+void sgd_kernel(Stream& stream, const KernelCall& call) {
+  StepControl control;
+  std::memcpy(&control, call.inputs[2].data, sizeof control);
+  const SgdScalars scalars = scalars_of(control, call.attributes);
+  const bool momentum = call.attributes.real("momentum", 0) > 0;
+  const ParameterOutput parameter = parameter_output(call, momentum ? 2 : 1);
+  const auto* gradient = call.inputs[1].row<const float>();
+  const auto* master_in = call.inputs[0].row<const float>();
+  auto* master = call.outputs[0].row<float>();
+  const auto update = [&](std::int64_t begin, std::int64_t count) {
+    SgdRange range{master_in + begin, nullptr, gradient + begin, master + begin, nullptr, count};
+    if (momentum) {
+      range.momentum_in = call.inputs[3].row<const float>() + begin;
+      range.momentum = call.outputs[1].row<float>() + begin;
+    }
+    HWY_DYNAMIC_DISPATCH(sgd_range)(scalars, range);
+    parameter.write(range.master, begin, count);
+  };
+  for_each_range(&cpu(stream).pool(), call.inputs[0].elements(), kTaskElements,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t at = begin; at < end; at += kOptimizerPiece)
+                     update(at, std::min(kOptimizerPiece, end - at));
+                 });
+}
+
+}  // namespace strata::kernels
+#endif

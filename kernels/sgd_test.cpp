@@ -1,0 +1,105 @@
+#include "kernels/sgd.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kernels/cpu/step_kernels.h"
+#include "kernels/float16.h"
+#include "kernels/kernel_test_support.h"
+#include "kernels/step_state.h"
+
+namespace strata::kernels {
+namespace {
+
+struct Settings {
+  double momentum = 0, dampening = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// torch.optim.SGD in double by the plain formula.
+struct Exact {
+  double p, b = 0;
+  void step(int t, double g, double rate, const Settings& s) {
+    g += s.weight_decay * p;
+    if (s.momentum > 0) {
+      b = t == 1 ? g : s.momentum * b + (1 - s.dampening) * g;
+      g = s.nesterov ? g + s.momentum * b : b;
+    }
+    p -= rate * g;
+  }
+};
+
+std::vector<TestTensor> operands(const std::vector<float>& start, bool momentum) {
+  const Shape shape{static_cast<std::int64_t>(start.size())};
+  std::vector<TestTensor> inputs;
+  inputs.emplace_back(DType::f32, shape, start);
+  inputs.emplace_back(TensorType(DType::f32, shape));
+  inputs.push_back(TestTensor::from_struct(StepControl{}));
+  if (momentum) inputs.emplace_back(DType::f32, shape, std::vector<float>(start.size(), 77));
+  return inputs;
+}
+
+void expect_follows(const Settings& s) {
+  constexpr std::int64_t kCount = 9000;
+  CpuDevice device(2);
+  const std::vector<float> start = random_floats(kCount, 1);
+  std::vector<TestTensor> inputs = operands(start, s.momentum > 0);
+  std::vector<Exact> exact;
+  for (float p : start) exact.push_back({.p = p});
+  const Attributes attributes{{"momentum", s.momentum},
+                              {"dampening", s.dampening},
+                              {"weight_decay", s.weight_decay},
+                              {"nesterov", s.nesterov ? 1.0 : 0.0},
+                              {"parameter_dtype", static_cast<double>(DType::bf16)}};
+  std::vector<TestTensor> fresh;
+  for (int t = 1; t <= 20; ++t) {
+    const std::vector<float> gradient = random_floats(kCount, static_cast<std::uint32_t>(t), 4);
+    StepControl control;
+    control.gradient_factor = 0.5F;
+    control.learning_rate = 0.125F;
+    control.first_update = t == 1 ? 1 : 0;
+    std::memcpy(inputs[1].bytes().data(), gradient.data(), gradient.size() * sizeof(float));
+    inputs[2] = TestTensor::from_struct(control);
+    fresh.clear();
+    run_kernel(device, sgd_operation(), sgd_kernel, inputs, attributes, fresh);
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      exact[i].step(t, 0.5 * static_cast<double>(gradient[i]), 0.125, s);
+  }
+  const auto master = inputs[0].values<float>();
+  const auto parameter = fresh.at(0).values<std::uint16_t>();
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    ASSERT_NEAR(master[i], exact[i].p, 3e-5) << i;
+    ASSERT_EQ(parameter[i], master_to_bf16(master[i]));
+  }
+}
+
+TEST(Sgd, Plain) { expect_follows({}); }
+TEST(Sgd, WeightDecay) { expect_follows({.weight_decay = 0.1}); }
+TEST(Sgd, MomentumStartsAsACopyOfTheGradient) {
+  expect_follows({.momentum = 0.9, .dampening = 0.5, .weight_decay = 0.01});
+}
+TEST(Sgd, Nesterov) { expect_follows({.momentum = 0.9, .nesterov = true}); }
+
+TEST(Sgd, EveryTargetGivesTheSameBits) {
+  const std::vector<float> start = random_floats(1001, 1);
+  const std::vector<float> gradient = random_floats(1001, 2);
+  const Attributes attributes{{"momentum", 0.9}, {"weight_decay", 0.1}, {"nesterov", 1}};
+  std::vector<std::vector<float>> results;
+  with_each_target([&](const char*) {
+    CpuDevice device(1);
+    std::vector<TestTensor> inputs = operands(start, true);
+    StepControl control;
+    control.learning_rate = 0.1F;
+    std::memcpy(inputs[1].bytes().data(), gradient.data(), gradient.size() * sizeof(float));
+    inputs[2] = TestTensor::from_struct(control);
+    std::vector<TestTensor> fresh;
+    run_kernel(device, sgd_operation(), sgd_kernel, inputs, attributes, fresh);
+    results.push_back(inputs[0].values<float>());
+  });
+  ASSERT_GE(results.size(), 2U);
+  for (const auto& result : results) EXPECT_EQ(result, results[0]);
+}
+
+}  // namespace
+}  // namespace strata::kernels

@@ -1,0 +1,146 @@
+// The small operations around a step: accumulate, fill_zero, gradient_scale, add_loss,
+// step_control.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/accumulate.h"
+#include "kernels/add_loss.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/step_kernels.h"
+#include "kernels/fill_zero.h"
+#include "kernels/gradient_scale.h"
+#include "kernels/kernel_test_support.h"
+#include "kernels/step_control.h"
+
+namespace strata::kernels {
+namespace {
+
+TEST(Accumulate, AddsAnyFloatTypeInFp32OnEveryTarget) {
+  constexpr std::int64_t kCount = 100'003;
+  const std::vector<float> sum = random_floats(kCount, 1);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    std::vector<float> x = random_floats(kCount, 2);
+    TestTensor stored(TensorType(dtype, {kCount}));
+    convert_range(DType::f32, reinterpret_cast<const std::byte*>(x.data()), dtype,
+                  stored.bytes().data(), kCount);
+    convert_range(dtype, stored.bytes().data(), DType::f32, reinterpret_cast<std::byte*>(x.data()),
+                  kCount);
+    with_each_target([&](const char* target) {
+      CpuDevice device(2);
+      std::vector<TestTensor> inputs;
+      inputs.emplace_back(DType::f32, Shape{kCount}, sum);
+      inputs.push_back(stored);
+      std::vector<TestTensor> fresh;
+      run_kernel(device, accumulate_operation(), accumulate_kernel, inputs, {}, fresh);
+      const auto result = inputs[0].values<float>();
+      for (std::size_t i = 0; i < result.size(); ++i)
+        ASSERT_EQ(result[i], sum[i] + x[i]) << target << ' ' << name_of(dtype);
+    });
+  }
+}
+
+TEST(Accumulate, RefusesOtherShapes) {
+  EXPECT_THROW(accumulate_operation().infer(
+                   Types{TensorType(DType::f32, {4}), TensorType(DType::f32, {5})}, {}),
+               InvalidArgument);
+}
+
+TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
+  CpuDevice device(2);
+  TestTensor tensor(TensorType(DType::bf16, {2, 3}, 5));
+  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
+  CpuStream stream(device);
+  const Tensor view = tensor.view();
+  fill_zero_kernel(stream, {{}, {&view, 1}, {}, {}});
+  EXPECT_EQ(tensor.values<std::uint16_t>(),
+            (std::vector<std::uint16_t>{0, 0, 0, 0xFFFF, 0xFFFF, 0, 0, 0}));
+  const Attributes attributes{
+      {"dtype", static_cast<double>(DType::bf16)}, {"rows", 2}, {"cols", 3}};
+  EXPECT_EQ(fill_zero_operation().infer({}, attributes), Types{TensorType(DType::bf16, {2, 3})});
+}
+
+TEST(FillZero, WritesEveryElementOfALargeRange) {
+  CpuDevice device(2);
+  TestTensor tensor(TensorType(DType::f32, {100'001}));
+  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
+  CpuStream stream(device);
+  const Tensor view = tensor.view();
+  fill_zero_kernel(stream, {{}, {&view, 1}, {}, {}});
+  EXPECT_EQ(tensor.values<float>(), std::vector<float>(100'001));
+}
+
+std::vector<float> scale_of(double loss_scale, double targets, double micro_steps) {
+  CpuDevice device(1);
+  StepState state;
+  state.loss_scale = loss_scale;
+  std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
+  inputs.emplace_back(DType::f64, Shape{2}, std::vector<double>{targets, micro_steps});
+  std::vector<TestTensor> fresh;
+  run_kernel(device, gradient_scale_operation(), gradient_scale_kernel, inputs, {}, fresh);
+  return fresh.at(0).values<float>();
+}
+
+TEST(GradientScale, DividesByTargetsAndMicroSteps) {
+  EXPECT_EQ(scale_of(1024, 300, 4), (std::vector<float>{1024.0F / 1200, 1.0F / 1200}));
+  EXPECT_EQ(scale_of(1, 0, 4), (std::vector<float>{0, 0}));
+}
+
+std::vector<std::int64_t> add_loss(std::vector<std::int64_t> word, double loss) {
+  CpuDevice device(1);
+  std::vector<TestTensor> inputs;
+  inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
+  inputs.emplace_back(DType::f64, Shape{1}, std::vector<double>{loss});
+  std::vector<TestTensor> fresh;
+  run_kernel(device, add_loss_operation(), add_loss_kernel, inputs, {}, fresh);
+  return inputs[0].values<std::int64_t>();
+}
+
+TEST(AddLoss, CountsInUnitsOfTwoToTheMinusForty) {
+  std::vector<std::int64_t> word(AgreedWord::kWords, 1);
+  word[AgreedWord::kLoss] = 0;
+  const auto added = add_loss(add_loss(word, 2.5), -0.25);
+  EXPECT_EQ(added[AgreedWord::kLoss], std::int64_t{9} << 38);
+  word[AgreedWord::kLoss] = added[AgreedWord::kLoss];
+  EXPECT_EQ(added, word);
+}
+
+TEST(AddLoss, SaturatesSoThatManyRanksFit) {
+  const std::vector<std::int64_t> word(AgreedWord::kWords);
+  const auto limit = (std::int64_t{1} << 53) - 1;
+  EXPECT_EQ(add_loss(word, 1e300)[AgreedWord::kLoss], limit);
+  EXPECT_EQ(add_loss(add_loss(word, 8000), 8000)[AgreedWord::kLoss], limit);
+  EXPECT_EQ(add_loss(word, -1e5)[AgreedWord::kLoss], -limit);
+}
+
+TEST(AddLoss, CountsWhatIsNotFinite) {
+  std::vector<std::int64_t> word(AgreedWord::kWords);
+  word = add_loss(word, std::numeric_limits<double>::quiet_NaN());
+  word = add_loss(word, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(word[AgreedWord::kNonFinite], 2);
+  EXPECT_EQ(word[AgreedWord::kNonFiniteLoss], 2);
+  EXPECT_EQ(word[AgreedWord::kLoss], 0);
+}
+
+TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
+  CpuDevice device(1);
+  const StepRules rules{.world = 2, .clip = 1, .schedule = {.base = 0.5}};
+  StepState state;
+  std::vector<std::int64_t> word(AgreedWord::kWords);
+  word[AgreedWord::kLoss] = std::int64_t{3} << 40;
+  std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
+  inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
+  std::vector<TestTensor> fresh;
+  run_kernel(device, step_control_operation(), step_control_kernel, inputs, rules.to_attributes(),
+             fresh);
+  EXPECT_EQ(inputs[0].as_struct<StepState>().updates, 1);
+  EXPECT_EQ(fresh.at(0).as_struct<StepControl>().apply, 1U);
+  EXPECT_EQ(fresh.at(0).as_struct<StepControl>().learning_rate, 0.5F);
+  EXPECT_EQ(fresh.at(1).as_struct<StepMetrics>().loss, 1.5);
+}
+
+}  // namespace
+}  // namespace strata::kernels
