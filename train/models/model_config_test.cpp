@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "train/models/hf_config.h"
 #include "train/models/hf_rope.h"
@@ -191,6 +192,21 @@ TEST(ModelConfig, WritingKeepsWhatItDoesNotKnow) {
   EXPECT_EQ(turned.at("rope_theta").as_number(), 500);
   EXPECT_FALSE(turned.find("rope_parameters").has_value());
   EXPECT_EQ(turned.at("torch_dtype").as_string(), "bfloat16");
+}
+
+TEST(ModelConfig, EveryGoldenDirectoryIsReadAndWrittenBack) {
+  int directories = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(STRATA_GOLDEN)) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().string());
+    ++directories;
+    const std::string original = read_whole_file((entry.path() / "config.json").string(), 1 << 20);
+    const ModelConfig config = read_model_config(entry.path().string());
+    const ModelConfig again = parse(to_hf_config_json(config, original, DType::f32));
+    EXPECT_EQ(to_hf_config_json(again, ""), to_hf_config_json(config, ""));
+    EXPECT_GT(config.head_size, 0);
+  }
+  EXPECT_GE(directories, 8);
 }
 
 TEST(ModelConfig, FindsDirectoriesFilesAndPresets) {
