@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "train/models/hf_config.h"
 #include "train/models/hf_rope.h"
@@ -183,11 +184,29 @@ TEST(ModelConfig, WritingKeepsWhatItDoesNotKnow) {
   EXPECT_EQ(written.at("eos_token_id").size(), 2);
   EXPECT_TRUE(written.find("rope_parameters").has_value());
   EXPECT_FALSE(written.find("rope_scaling").has_value());
+  const JsonValue fresh = parse_json(to_hf_config_json(config, "", DType::bf16), "out", {});
+  EXPECT_EQ(fresh.at("dtype").as_string(), "bfloat16");
+  EXPECT_FALSE(fresh.find("torch_dtype").has_value());
   config.rope_theta = 500;
   const JsonValue turned = parse_json(to_hf_config_json(config, original), "out", {});
   EXPECT_EQ(turned.at("rope_theta").as_number(), 500);
   EXPECT_FALSE(turned.find("rope_parameters").has_value());
   EXPECT_EQ(turned.at("torch_dtype").as_string(), "bfloat16");
+}
+
+TEST(ModelConfig, EveryGoldenDirectoryIsReadAndWrittenBack) {
+  int directories = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(STRATA_GOLDEN)) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().string());
+    ++directories;
+    const std::string original = read_whole_file((entry.path() / "config.json").string(), 1 << 20);
+    const ModelConfig config = read_model_config(entry.path().string());
+    const ModelConfig again = parse(to_hf_config_json(config, original, DType::f32));
+    EXPECT_EQ(to_hf_config_json(again, ""), to_hf_config_json(config, ""));
+    EXPECT_GT(config.head_size, 0);
+  }
+  EXPECT_GE(directories, 8);
 }
 
 TEST(ModelConfig, FindsDirectoriesFilesAndPresets) {
