@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "comm/agreement.h"
-#include "core/error.h"
+#include "core/check.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
 #include "runtime/state_names.h"
 
@@ -57,8 +58,10 @@ Engine::Engine(EngineParts parts)
   };
   for (const auto& [position, program] : programs_.train) train_handles_[position] = load(program);
   if (programs_.evaluate) evaluate_handle_ = load(*programs_.evaluate);
+  if (programs_.generate) generate_handle_ = load(*programs_.generate);
   comm::require_equal_sequences(*communicator_, sequence);
 
+  if (programs_.train.empty()) return;
   kernels::StepState state;
   state.loss_scale = parts.initial_loss_scale;
   state.hysteresis = kernels::StepRules::from(programs_.settings.control).hysteresis;
@@ -134,6 +137,22 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   }
   sum_over_ranks({&targets, 1});
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
+}
+
+std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
+  const std::span<std::int32_t> input = typed<std::int32_t>("tokens");
+  STRATA_CHECK(!tokens.empty() && tokens.size() <= input.size(), tokens.size(), input.size());
+  // Attention is causal: what stands behind the row that is read does not matter.
+  std::fill(std::copy(tokens.begin(), tokens.end(), input.begin()), input.end(), 0);
+  typed<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
+  executor_->start(generate_handle_);
+  executor_->wait();
+  const std::span<std::byte> from = storage(kLogits);
+  const DType dtype = programs_.settings.dtype;
+  std::vector<float> result(from.size() / static_cast<std::size_t>(size_of(dtype)));
+  kernels::convert_range(dtype, from.data(), DType::f32, reinterpret_cast<std::byte*>(result.data()),
+                         static_cast<std::int64_t>(result.size()));
+  return result;
 }
 
 void Engine::barrier() {

@@ -44,6 +44,9 @@ class Engine {
   /// Mean loss per valid target over `batches` micro-batches per rank and all ranks.
   double evaluate(std::int64_t batches, const FillBatch& fill);
 
+  /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
+  std::vector<float> logits(const std::vector<std::int32_t>& tokens);
+
   /// Flags that enter the next step's agreed word (design 2.17), one counter each.
   void raise_flag(int flag) { pending_flags_ |= 1u << flag; }
 
@@ -76,7 +79,7 @@ class Engine {
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
-  int evaluate_handle_ = -1;
+  int evaluate_handle_ = -1, generate_handle_ = -1;
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;
 };

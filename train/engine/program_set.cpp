@@ -6,6 +6,7 @@
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
 #include "train/planning/make_plan.h"
+#include "zero/policy.h"
 
 namespace strata::train {
 namespace {
@@ -22,7 +23,9 @@ std::vector<Position> positions(std::int64_t accumulation) {
 
 std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
   const int t = static_cast<int>(tier);
-  std::int64_t bytes = evaluate ? evaluate->arena_bytes[t] : 0;
+  std::int64_t bytes = 0;
+  for (const auto* program : {&evaluate, &generate})
+    if (*program) bytes = std::max(bytes, (*program)->arena_bytes[t]);
   for (const auto& [position, program] : train) bytes = std::max(bytes, program.arena_bytes[t]);
   return bytes;
 }
@@ -63,6 +66,26 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
   if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");
+  return set;
+}
+
+ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
+                            const comm::Communicator& communicator,
+                            const kernels::DeviceCapabilities& device) {
+  ProgramSet set;
+  set.shape = shape;
+  BuiltModel model = build_model(config, shape, ModelUse::generate);
+  for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
+  set.units = model.graph.units;
+  set.settings.rank = communicator.rank();
+  set.settings.dtype = shape.dtype;
+  set.settings.plan.world = communicator.size();
+  set.settings.plan.units = zero::plan_units(set.units, {}, communicator.size());
+  zero::declare_state(set.persistent, set.units, set.settings);
+  runtime::Graph graph =
+      zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
+  set.persistent.add_all(graph);
+  set.generate = runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});
   return set;
 }
 

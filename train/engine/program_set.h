@@ -19,6 +19,7 @@ struct ProgramSet {
   runtime::PersistentLayout persistent;
   std::map<zero::Position, runtime::Program> train;
   std::optional<runtime::Program> evaluate;
+  std::optional<runtime::Program> generate;
   BatchShape shape;
 
   /// The largest arena of all Programs, bytes of one tier.
@@ -35,5 +36,11 @@ struct ProgramRequest {
 /// world and workspace sizes; nothing is sent.
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device);
+
+/// One forward pass of one sequence that leaves the logits of one row (input "rows") in storage
+/// kLogits. No optimizer state is kept.
+ProgramSet build_generation(const ModelConfig& model, const BatchShape& shape,
+                            const comm::Communicator& communicator,
+                            const kernels::DeviceCapabilities& device);
 
 }  // namespace strata::train
