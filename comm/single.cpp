@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "comm/ordered_sum.h"
+#include "kernels/ordered_sum.h"
 
 namespace strata::comm {
 
@@ -33,9 +33,9 @@ void SingleCommunicator::run(kernels::Stream& /*stream*/, const Collective& coll
   static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
   if (bytes.output == 0) return;
   if (collective.kind == CollectiveKind::reduce_scatter) {
-    kernels::ordered_sum({&input, 1}, collective.input_type, collective.wire_type,
+    kernels::ordered_sum(nullptr, {&input, 1}, collective.input_type, collective.wire_type,
                          collective.partition.total(), collective.scale,
-                         reinterpret_cast<float*>(output), nullptr);
+                         reinterpret_cast<float*>(output));
   } else if (output != input) {
     std::memcpy(output, input, static_cast<std::size_t>(bytes.output));
   }

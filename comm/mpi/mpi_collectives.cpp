@@ -6,7 +6,7 @@
 #include "comm/copy_bytes.h"
 #include "comm/mpi/mpi_calls.h"
 #include "comm/mpi/mpi_communicator.h"
-#include "comm/ordered_sum.h"
+#include "kernels/ordered_sum.h"
 
 namespace strata::comm {
 namespace {
@@ -85,7 +85,7 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
   std::byte* free = workspace.data();
   const std::byte* rounded = input;
   if (collective.input_type != wire) {
-    kernels::convert_to_wire(input, collective.input_type, wire, partition.total(), free, nullptr);
+    kernels::convert_to_wire(nullptr, collective.input_type, input, wire, partition.total(), free);
     rounded = free;
     free += padded(partition.total() * size);
   }
@@ -102,7 +102,7 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
       },
       [&](int peer) { return bytes_at(contributions[peer], 0, count * size); });
   if (count > 0)
-    kernels::ordered_sum(contributions, wire, wire, count, collective.scale, output, nullptr);
+    kernels::ordered_sum(nullptr, contributions, wire, wire, count, collective.scale, output);
 }
 
 void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {

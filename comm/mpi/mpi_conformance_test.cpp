@@ -80,7 +80,13 @@ int abort_from_rank_one() {
 }  // namespace strata::comm
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--abort") == 0) return strata::comm::abort_from_rank_one();
+  try {
+    if (argc == 2 && std::strcmp(argv[1], "--abort") == 0)
+      return strata::comm::abort_from_rank_one();
+  } catch (const strata::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
   testing::InitGoogleTest(&argc, argv);
   if (strata::comm::context_from_mpirun().rank != 0) GTEST_FLAG_SET(brief, true);
   return RUN_ALL_TESTS();

@@ -5,9 +5,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "comm/factory.h"
+#include "comm/testing/directory_store.h"
 #include "comm/testing/forked_ranks.h"
 #include "core/error.h"
 
@@ -31,14 +33,35 @@ Finished run_command(const std::string& command) {
   return finished;
 }
 
+std::filesystem::path rank_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "comm_mpi_test";
+}
+
 TEST(MpiStart, AbortEndsTheJobWithReasonAndExitCode) {
-  const Finished finished = run_command(
-      std::string(STRATA_MPIEXEC) + " -np 3 --oversubscribe " +
-      (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "comm_mpi_test").string() +
-      " --abort");
+  const Finished finished = run_command(std::string(STRATA_MPIEXEC) + " -np 3 --oversubscribe " +
+                                        rank_program().string() + " --abort");
   EXPECT_EQ(finished.exit_code, static_cast<int>(ExitCode::data)) << finished.output;
   EXPECT_NE(finished.output.find("rank 1: cannot read corpus.bin"), std::string::npos)
       << finished.output;
+}
+
+TEST(MpiStart, SaysWhereItLookedForTheModule) {
+  const TemporaryFolder folder;
+  const std::filesystem::path alone = folder.path() / "bin" / "comm_mpi_test";
+  std::filesystem::create_directory(alone.parent_path());
+  std::filesystem::copy_file(rank_program(), alone);
+  const Finished finished = run_command(alone.string() + " --abort");
+  EXPECT_NE(finished.output.find("needs libstrata_mpi.so, which is not at " +
+                                 (folder.path() / "lib/libstrata_mpi.so").string()),
+            std::string::npos)
+      << finished.output;
+
+  std::filesystem::create_directory(folder.path() / "lib");
+  std::ofstream(folder.path() / "lib/libstrata_mpi.so") << "no module";
+  const Finished broken = run_command(alone.string() + " --abort");
+  EXPECT_NE(broken.output.find("cannot load " + (folder.path() / "lib/libstrata_mpi.so").string()),
+            std::string::npos)
+      << broken.output;
 }
 
 TEST(MpiStart, RefusesAWorldThatMpirunDidNotMake) {

@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "comm/copy_bytes.h"
-#include "comm/ordered_sum.h"
 #include "comm/peer_memory/peer_communicator.h"
 #include "core/check.h"
+#include "kernels/ordered_sum.h"
 
 namespace strata::comm {
 std::int64_t PeerCommunicator::workspace_bytes(const Collective& collective) const {
@@ -62,8 +62,8 @@ void PeerCommunicator::reduce_scatter(const Collective& collective, const std::b
   const std::int64_t count = partition.count(rank_);
   if (count > 0) {
     for (const std::byte*& operand : operands) operand += partition.begin(rank_) * size;
-    kernels::ordered_sum(operands, collective.input_type, collective.wire_type, count,
-                         collective.scale, output, nullptr);
+    kernels::ordered_sum(nullptr, operands, collective.input_type, collective.wire_type, count,
+                         collective.scale, output);
   }
   barrier();
 }
