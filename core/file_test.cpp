@@ -1,7 +1,6 @@
 #include "core/file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -9,28 +8,20 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/test_directory.h"
 
 namespace strata {
 namespace {
 
 class FileTest : public testing::Test {
  protected:
-  FileTest() : directory_(testing::TempDir() + "strata_file_" + std::to_string(::getpid())) {
-    std::filesystem::create_directories(directory_);
-  }
-  ~FileTest() override { std::filesystem::remove_all(directory_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
 
-  std::string directory_;
+  TestDirectory directory_;
 };
 
 std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
+  return strata::message_of<IoError>(action);
 }
 
 TEST_F(FileTest, WritesAndReadsAtOffsets) {
@@ -55,7 +46,7 @@ TEST_F(FileTest, AShortReadNamesFileOffsetAndSubject) {
 TEST_F(FileTest, ErrorsOfTheSystemAreNamed) {
   EXPECT_EQ(message_of([&] { File::open_for_reading(path("none")); }),
             path("none") + " at byte 0: cannot open: No such file or directory");
-  EXPECT_NE(message_of([&] { File::open_for_reading(directory_); }).find("Is a directory"),
+  EXPECT_NE(message_of([&] { File::open_for_reading(directory_.path()); }).find("Is a directory"),
             std::string::npos);
   EXPECT_NE(message_of([&] { File::open_for_reading("/dev/null"); }).find("not a regular file"),
             std::string::npos);
@@ -91,7 +82,7 @@ TEST_F(FileTest, AnAtomicWriteReplacesAndLeavesNothingElse) {
   write_file_atomically(path("a"), "new");
   EXPECT_EQ(read_whole_file(path("a"), 5), "new");
   int files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_))
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_.path()))
     ++files;
   EXPECT_EQ(files, 1);
 }

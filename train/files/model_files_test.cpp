@@ -113,5 +113,40 @@ TEST(ModelFiles, AFileThatShrinksAfterTheCheckIsAnErrorWithTensorAndOffset) {
       path + " at byte 4496: read of tensor 'a' failed: the file ends, 3600 more bytes expected");
 }
 
+std::string golden(const std::string& name) { return STRATA_GOLDEN "/" + name; }
+
+std::vector<float> read_all(const ModelFiles& files, const std::string& name) {
+  std::vector<float> values(static_cast<std::size_t>(files.at(name).elements()));
+  files.read(name, 0, files.at(name).elements(), DType::f32,
+             std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+/// Folders that transformers wrote: the same weights whole and in shards.
+TEST(ModelFiles, GoldenFoldersOpenAndShardsHoldTheSame) {
+  for (const char* name :
+       {"gpt2", "gpt2-bare", "llama3", "llama-linear", "qwen2", "qwen3", "mistral"})
+    EXPECT_GT(ModelFiles(golden(name)).tensors().size(), 10u) << name;
+  const ModelFiles whole(golden("llama"));
+  const ModelFiles shards(golden("llama-sharded"));
+  ASSERT_EQ(whole.tensors().size(), shards.tensors().size());
+  for (const StoredTensor& tensor : whole.tensors()) {
+    EXPECT_EQ(tensor.shape, shards.at(tensor.name).shape);
+    EXPECT_EQ(read_all(whole, tensor.name), read_all(shards, tensor.name)) << tensor.name;
+  }
+}
+
+TEST(ModelFiles, GoldenValuesReadAsTheirTypes) {
+  const ModelFiles files(golden("gpt2/golden.safetensors"));
+  EXPECT_EQ(files.at("input_ids").shape, (std::vector<std::int64_t>{2, 16}));
+  double loss = 0;
+  files.read("loss", 0, 1, DType::f64, std::as_writable_bytes(std::span(&loss, 1)));
+  EXPECT_TRUE(loss > 4 && loss < 10) << loss;  // of random weights; log 97 is 4.6
+  EXPECT_EQ(read_all(files, "loss")[0], static_cast<float>(loss));
+  std::vector<std::int32_t> ids(32);
+  files.read("input_ids", 0, 32, DType::i32, std::as_writable_bytes(std::span(ids)));
+  for (const std::int32_t id : ids) EXPECT_TRUE(id >= 0 && id < 97) << id;
+}
+
 }  // namespace
 }  // namespace strata::train
