@@ -11,6 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention.cpp"
+#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/attention_tiles-inl.h"

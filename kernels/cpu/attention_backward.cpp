@@ -8,6 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"
+#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/attention_tiles-inl.h"
