@@ -52,7 +52,10 @@ int fail(Actor& actor) {
 /// signal RANK NUMBER: that rank gets the signal inside a collective; the others hang.
 int signal_self(Actor& actor) {
   pretend_to_train(actor);
-  if (actor.context.rank == actor.number(0)) ::raise(actor.number(1));
+  if (actor.context.rank == actor.number(0)) {
+    ::signal(actor.number(1), SIG_DFL);  // sanitizers would turn it into an exit
+    ::raise(actor.number(1));
+  }
   sleep_long();
   return 0;
 }
@@ -116,8 +119,10 @@ int meet(Actor& actor) {
   return 0;
 }
 
-/// abandon: rank 1 is killed; the others wait for its key, longer than the test.
+/// abandon: rank 1 is killed; the others wait for its key, longer than the test, and ignore
+/// SIGTERM.
 int abandon(Actor& actor) {
+  ::signal(SIGTERM, SIG_IGN);
   if (actor.context.rank == 1) ::raise(SIGKILL);
   actor.context.store->get("never", std::chrono::seconds(60));
   return 0;

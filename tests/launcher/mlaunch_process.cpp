@@ -44,22 +44,30 @@ bool read_into(UniqueFd& fd, std::string& text) {
   return count > 0;
 }
 
-[[noreturn]] void run_mlaunch(const std::vector<std::string>& arguments, const std::string& mark,
-                              int output, int error) {
-  std::vector<char*> pointers{const_cast<char*>(MLAUNCH_PATH)};
+[[noreturn]] void execute(const char* program, const std::vector<std::string>& arguments,
+                          const std::string& mark, int output, int error) {
+  std::vector<char*> pointers{const_cast<char*>(program)};
   for (const std::string& argument : arguments)
     pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   ::setpgid(0, 0);
   ::setenv("MLAUNCH_TEST_MARK", mark.c_str(), 1);
   if (::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(error, STDERR_FILENO) >= 0)
-    ::execv(MLAUNCH_PATH, pointers.data());
+    ::execv(program, pointers.data());
   ::_exit(127);
 }
 
 }  // namespace
 
-MlaunchProcess::MlaunchProcess(const std::vector<std::string>& arguments) : mark_(make_run_id()) {
+MlaunchProcess::MlaunchProcess(const std::vector<std::string>& arguments)
+    : MlaunchProcess(MLAUNCH_PATH, arguments) {}
+
+MlaunchProcess MlaunchProcess::in_shell(const std::string& script) {
+  return MlaunchProcess("/bin/sh", {"-c", script, MLAUNCH_PATH});
+}
+
+MlaunchProcess::MlaunchProcess(const char* program, const std::vector<std::string>& arguments)
+    : mark_(make_run_id()) {
   std::array<int, 2> output{};
   std::array<int, 2> error{};
   checked(::pipe2(output.data(), O_CLOEXEC), "pipe");
@@ -69,7 +77,7 @@ MlaunchProcess::MlaunchProcess(const std::vector<std::string>& arguments) : mark
   const UniqueFd output_end(output[1]);
   const UniqueFd error_end(error[1]);
   pid_ = checked(::fork(), "fork");
-  if (pid_ == 0) run_mlaunch(arguments, mark_, output_end.get(), error_end.get());
+  if (pid_ == 0) execute(program, arguments, mark_, output_end.get(), error_end.get());
 }
 
 MlaunchProcess::~MlaunchProcess() {

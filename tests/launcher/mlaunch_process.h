@@ -16,6 +16,8 @@ class MlaunchProcess {
   /// `arguments` after mlaunch's own name. Every process of the run carries a mark in its
   /// environment.
   explicit MlaunchProcess(const std::vector<std::string>& arguments);
+  /// A shell that starts mlaunch, whose path is $0 in `script`.
+  static MlaunchProcess in_shell(const std::string& script);
   /// Kills what is left.
   ~MlaunchProcess();
   MlaunchProcess(const MlaunchProcess&) = delete;
@@ -39,6 +41,7 @@ class MlaunchProcess {
   [[nodiscard]] bool all_gone(std::chrono::milliseconds limit) const;
 
  private:
+  MlaunchProcess(const char* program, const std::vector<std::string>& arguments);
   bool read_some(int timeout_ms);
 
   std::string mark_;
