@@ -2,15 +2,28 @@
 
 find_package(Threads REQUIRED)
 
+find_program(STRATA_CCACHE ccache)
+if(STRATA_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${STRATA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRATA_CCACHE})
+endif()
+
 add_library(strata_flags INTERFACE)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
-target_compile_options(strata_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Werror)
+target_compile_options(strata_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
+  -Wno-missing-field-initializers -Werror)
 if(STRATA_SANITIZE)
-  target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
   # g++ 12 sees uninitialized reads in standard containers that are not there when a sanitizer is on.
-  target_compile_options(strata_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(strata_flags INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+if(STRATA_FUZZ)
+  target_compile_options(strata_flags INTERFACE -fsanitize=fuzzer-no-link)
+  add_custom_target(fuzzers)
 endif()
 target_link_libraries(strata_flags INTERFACE Threads::Threads)
 
@@ -47,4 +60,38 @@ function(strata_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# strata_bench(NAME SOURCES... [LINK libraries...]): a Google Benchmark program in <build>/bench. The
+# tests run it for an instant, so that it never rots.
+function(strata_bench name)
+  if(NOT STRATA_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  find_package(benchmark REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} benchmark::benchmark benchmark::benchmark_main)
+  add_test(NAME ${name} COMMAND ${name} --benchmark_min_time=0.0001)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+endfunction()
+
+# strata_fuzz(NAME_fuzz SOURCES... [LINK libraries...]): LLVMFuzzerTestOneInput over the inputs in
+# tests/corpora/NAME_fuzz. Under the fuzz preset a libFuzzer program; else a test that replays the
+# corpus, so that every preset's sanitizers see it.
+function(strata_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  if(STRATA_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_LINK})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
+  elseif(STRATA_TESTS)
+    add_executable(${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/corpora/replay.cpp)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE ${ARG_LINK})
+    add_test(NAME ${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/corpora/${name})
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
 endfunction()

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -42,10 +42,17 @@ struct Partition {
 };
 
 /// One collective call. Meaning of `input` and `output` (n = partition total, mine = own piece):
-///   all_gather      input: own piece [mine], output: whole [n]; input may lie at its place in output
-///   reduce_scatter  input: whole contribution [n] of input_type, output: own piece [mine] fp32
-///   all_reduce      input = output: int64 [n]
-///   broadcast       input = output: [n], rank 0's content
+///   all_gather      input: own piece [mine], output: whole [n]; input may lie at its place in
+///   output reduce_scatter  input: whole contribution [n] of input_type, output: own piece [mine]
+///   fp32 all_reduce      input = output: int64 [n] broadcast       input = output: [n], rank 0's
+///   content all_to_all      input: [n], piece r goes to rank r; output: [ranks * mine], piece of
+///   rank s at
+///                   s * mine
+///   send, receive   input or output: [n], to or from rank `peer`; the two ranks meet (no
+///   buffering),
+///                   nobody else takes part. `barrier` has neither input nor output.
+/// Elements travel as `input_type`; `wire_type` and `scale` matter to reduce_scatter alone. Input
+/// and output overlap only where this table says so. Pieces may be empty, their pointers then null.
 /// Sums (design.md section 5): each contribution, the owner's too, is rounded once to nearest even
 /// to `wire_type`, added in fp32 in the binary tree over the next power of two with missing leaves
 /// skipped, then multiplied by `scale`. So bits do not depend on the backend.
@@ -56,6 +63,28 @@ struct Collective {
   DType wire_type = DType::f32;
   Partition partition;
   float scale = 1.0f;
+  int peer = -1;  ///< send: destination; receive: source
 };
+
+/// "reduce_scatter bf16 as fp32, 4096 elements over 4 ranks": for messages and logs.
+std::string describe(const Collective& collective);
+
+/// Equal on two ranks exactly when (barring collisions) they run the same collective: send and
+/// receive between the same two ranks count as the same.
+std::uint64_t fingerprint(const Collective& collective);
+
+/// What `rank` reads and writes: bytes of the input and the output operand.
+struct OperandBytes {
+  std::int64_t input = 0;
+  std::int64_t output = 0;
+};
+OperandBytes operand_bytes(const Collective& collective, int rank);
+
+/// Throws InvalidArgument naming the field at fault when `collective` makes no sense among `ranks`
+/// ranks: partition of another world, borders that fall, wrong types, no such peer.
+void validate(const Collective& collective, int rank, int ranks);
+
+/// The sum over ranks of `elements` int64 values, in place.
+Collective integer_sum(std::int64_t elements, int ranks);
 
 }  // namespace strata::comm

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "comm/collective.h"
+#include "core/error.h"
 #include "kernels/stream.h"
 
 namespace strata::comm {
@@ -20,9 +22,9 @@ struct ArenaRegion {
   int memfd = -1;  ///< file behind `base` from offset 0; -1 when the memory is private
 };
 
-/// Ranks of one mesh axis. All ranks enqueue the same collectives in the same order, from one thread
-/// each (the communication queue's). After an error the communicator is dead: every later call on
-/// any rank throws PeerError.
+/// Ranks of one mesh axis. All ranks enqueue the same collectives in the same order, from one
+/// thread each (the communication queue's). After an error the communicator is dead: every later
+/// call on any rank throws PeerError.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -33,8 +35,12 @@ class Communicator {
   [[nodiscard]] virtual std::string_view backend() const = 0;
 
   /// Collective over all ranks: tells peers about an arena. Must precede collectives on its memory.
-  /// The arena must outlive the communicator or be unregistered (also collective).
+  /// The arena must outlive the communicator or be unregistered. Sizes may differ between ranks.
   virtual void register_arena(const ArenaRegion& region) = 0;
+
+  /// Collective over all ranks, in the same order everywhere: peers forget the arena that starts at
+  /// `base`, so that its memory may go.
+  virtual void unregister_arena(const std::byte* base) = 0;
 
   /// Bytes of workspace that `run` needs for this collective on this rank.
   [[nodiscard]] virtual std::int64_t workspace_bytes(const Collective& collective) const = 0;
@@ -46,7 +52,12 @@ class Communicator {
                    std::byte* output, std::span<std::byte> workspace) = 0;
 
   /// Wakes every rank out of a running or later collective with PeerError(reason). Any thread.
-  virtual void abort(const std::string& reason) noexcept = 0;
+  /// Under MPI, which cannot do that, it prints the reason and ends the whole job with `code`.
+  virtual void abort(const std::string& reason, ExitCode code = ExitCode::try_again) noexcept = 0;
+
+  /// Collective over all ranks: nobody needs anybody any more; only destruction may follow. A rank
+  /// that goes without it has failed in the eyes of its peers. Does nothing on a dead communicator.
+  virtual void close() = 0;
 };
 
 }  // namespace strata::comm

@@ -10,9 +10,9 @@
 
 namespace strata {
 
-/// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys carry
-/// run id and attempt (the client adds them). Blocking gets sleep; they throw PeerError naming the
-/// key after `timeout`.
+/// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys
+/// carry run id and attempt (the client adds them). Blocking gets sleep; they throw PeerError
+/// naming the key after `timeout`.
 class KeyValueStore {
  public:
   virtual ~KeyValueStore() = default;
@@ -31,15 +31,19 @@ struct RankContext {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
-  std::string host;          ///< as the launcher gave it
+  std::string host;  ///< as the launcher gave it
   std::string run_id;
   int attempt = 0;
-  std::string started_by;    ///< "mlaunch", "openmpi", "slurm", "none"
+  std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr under mpirun / srun until MPI provides one
-  int status_fd = -1;        ///< memfd of the status page, owned by the launcher; -1: make one
+  int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: make one
+  bool stdout_is_terminal =
+      false;  ///< what this rank prints ends on a terminal, through mlaunch too
+  bool stderr_is_terminal = false;
 };
 
-/// Reads the environment. Throws ConfigError naming variable and value when they contradict.
+/// Reads the environment. Throws ConfigError naming variable and value when they contradict. Call
+/// it once per process: under mlaunch it takes over the inherited connection to the rendezvous.
 RankContext rank_context_from_environment();
 
 }  // namespace strata

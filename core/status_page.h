@@ -1,5 +1,5 @@
-// One page per rank that outlives it: where the rank is, written with plain stores by the executor's
-// observer, read by the launcher after the rank died (design 2.16). No thread, no locks.
+// One page per rank that outlives it: where the rank is, written with plain stores by the
+// executor's observer, read by the launcher after the rank died (design 2.16). No thread, no locks.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,18 @@
 
 namespace strata {
 
-enum class Phase : std::uint32_t { starting, loading, planning, forward, backward, update, evaluate, saving, done, failed };
+enum class Phase : std::uint32_t {
+  starting,
+  loading,
+  planning,
+  forward,
+  backward,
+  update,
+  evaluate,
+  saving,
+  done,
+  failed
+};
 std::string_view name_of(Phase phase);
 
 /// The shared layout. Strings are NUL-terminated; a torn string is harmless, it is only shown.
@@ -19,15 +30,15 @@ struct StatusPageData {
   std::uint64_t magic;
   std::uint32_t version;
   std::int32_t rank;
-  std::atomic<std::uint64_t> beat_ns;      ///< CLOCK_MONOTONIC of the last store
+  std::atomic<std::uint64_t> beat_ns;  ///< CLOCK_MONOTONIC of the last store
   std::atomic<std::int64_t> step;
   std::atomic<std::uint32_t> phase;
-  std::atomic<std::int64_t> instruction;   ///< index in the running Program, -1: none
-  std::atomic<std::int64_t> collective;    ///< number of collectives started
+  std::atomic<std::int64_t> instruction;  ///< index in the running Program, -1: none
+  std::atomic<std::int64_t> collective;   ///< number of collectives started
   std::atomic<std::int64_t> bytes_moved;
   char instruction_name[128];
-  char collective_name[128];               ///< the collective under way, empty: none
-  char error[2048];                        ///< first error of this rank, as it will be thrown
+  char collective_name[128];  ///< the collective under way, empty: none
+  char error[2048];           ///< first error of this rank, as it will be thrown
   struct Event {
     std::uint64_t time_ns;
     std::int64_t instruction;
@@ -61,7 +72,8 @@ class StatusPage {
   void set_error(std::string_view message);
   void add_event(std::string_view what, std::int64_t instruction = -1);
 
-  /// "step 12, backward, instruction 340 'layer3.attention_backward', in collective 18 'reduce_scatter layer4.matrices'"
+  /// "step 12, backward, instruction 340 'layer3.attention_backward', in collective 18
+  /// 'reduce_scatter layer4.matrices'"
   [[nodiscard]] std::string describe() const;
 
  private:

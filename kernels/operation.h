@@ -45,11 +45,12 @@ struct Operand {
 struct BackwardStep {
   std::string_view operation;
   std::vector<Operand> operands;
-  Attributes extra;
-  /// The step takes the gradient accumulated so far as one more last operand, adds to it and
-  /// returns the sum (in place where it can), so that a tied weight costs no second buffer. Such a
-  /// step has exactly one output.
+  Attributes extra = {};
+  /// When the input whose gradient is the step's first result has one already, that is passed as one
+  /// more last operand and the step returns the sum (in place where it can): a tied weight, or a
+  /// value with two readers, costs no second buffer and no extra pass.
   bool accumulates = false;
+  int outputs = 1;  ///< how many results the step has
 };
 
 /// The gradient of an operation as data: steps in order, then which operand is the gradient of which

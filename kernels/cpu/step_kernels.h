@@ -9,6 +9,7 @@ void accumulate_kernel(Stream& stream, const KernelCall& call);
 void adamw_kernel(Stream& stream, const KernelCall& call);
 void add_loss_kernel(Stream& stream, const KernelCall& call);
 void convert_kernel(Stream& stream, const KernelCall& call);
+void copy_kernel(Stream& stream, const KernelCall& call);
 void fill_zero_kernel(Stream& stream, const KernelCall& call);
 void gradient_scale_kernel(Stream& stream, const KernelCall& call);
 void norm_squares_kernel(Stream& stream, const KernelCall& call);

@@ -1,0 +1,64 @@
+#include "comm/factory.h"
+
+#include <string>
+
+#include "comm/mpi/mpi_module.h"
+#include "comm/peer_memory/peer_communicator.h"
+#include "comm/shm/shm_link.h"
+#include "comm/single.h"
+#include "comm/threads/thread_link.h"
+
+namespace strata::comm {
+namespace {
+
+bool fits_shm(const RankContext& context) {
+  return context.store != nullptr && context.local_world == context.world;
+}
+
+std::string_view choose(const RankContext& context) {
+  if (context.world == 1) return "single";
+  return fits_shm(context) ? "shm" : "mpi";
+}
+
+std::string who(const RankContext& context) {
+  return "rank " + std::to_string(context.rank) + " of " + std::to_string(context.world) +
+         " (started by " + context.started_by + ", " + std::to_string(context.local_world) +
+         " on this host)";
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_communicator(const RankContext& context,
+                                                std::string_view backend) {
+  if (backend == "auto") backend = choose(context);
+  if (backend == "single") {
+    if (context.world != 1)
+      throw InvalidArgument("communication backend 'single' serves one rank, this is " +
+                            who(context) + "; use 'auto'");
+    return std::make_unique<SingleCommunicator>();
+  }
+  if (backend == "shm") {
+    if (!fits_shm(context))
+      throw InvalidArgument(
+          "communication backend 'shm' serves the ranks of one host started by mlaunch, "
+          "this is " +
+          who(context) + "; use 'mpi'");
+    return std::make_unique<PeerCommunicator>(
+        std::make_unique<ShmLink>(context.store, context.rank, context.world), context.rank,
+        context.world);
+  }
+  if (backend == "mpi") return make_mpi_communicator(context.rank, context.world);
+  throw InvalidArgument("unknown communication backend '" + std::string(backend) +
+                        "'; known: auto, shm, mpi, single");
+}
+
+std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world) {
+  const std::shared_ptr<std::byte> board = make_thread_board(world);
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < world; ++rank)
+    communicators.push_back(
+        std::make_unique<PeerCommunicator>(std::make_unique<ThreadLink>(board), rank, world));
+  return communicators;
+}
+
+}  // namespace strata::comm

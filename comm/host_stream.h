@@ -1,0 +1,10 @@
+// For collectives outside a Program: communicators of CPU ranks work on the calling thread.
+#pragma once
+
+#include "kernels/stream.h"
+
+namespace strata::comm {
+
+class HostStream final : public kernels::Stream {};
+
+}  // namespace strata::comm

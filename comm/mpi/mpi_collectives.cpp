@@ -1,0 +1,176 @@
+// Pieces go point to point instead of through MPI_Alltoallv and MPI_Allgatherv: it is what those do
+// among few ranks anyway, needs no displacement that fits an int, and skips the own piece.
+#include <algorithm>
+#include <cstring>
+
+#include "comm/copy_bytes.h"
+#include "comm/mpi/mpi_calls.h"
+#include "comm/mpi/mpi_communicator.h"
+#include "kernels/ordered_sum.h"
+
+namespace strata::comm {
+namespace {
+
+// MPI counts are int. Messages of one pair and tag stay in order, so parts need no numbers. Small
+// enough that ordinary tests send several; large enough to cost nothing.
+constexpr std::size_t kPartBytes = std::size_t{1} << 24;
+constexpr int kTag = 1;
+
+template <typename Call>
+void for_each_part(std::span<std::byte> piece, Call&& call) {
+  for (std::size_t first = 0; first < piece.size(); first += kPartBytes) {
+    const std::size_t bytes = std::min(kPartBytes, piece.size() - first);
+    call(piece.data() + first, static_cast<int>(bytes));
+  }
+}
+
+std::span<std::byte> bytes_at(const std::byte* base, std::int64_t offset, std::int64_t bytes) {
+  if (bytes == 0) return {};
+  // MPI's send side takes const void*; one piece type serves both directions.
+  return {const_cast<std::byte*>(base) + offset, static_cast<std::size_t>(bytes)};
+}
+
+constexpr std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+std::int64_t MpiCommunicator::workspace_bytes(const Collective& collective) const {
+  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
+  const std::int64_t size = size_of(collective.wire_type);
+  const bool converts = collective.input_type != collective.wire_type;
+  return (converts ? padded(collective.partition.total() * size) : 0) +
+         (world_ - 1) * padded(collective.partition.count(rank_) * size);
+}
+
+void MpiCommunicator::exchange(const std::string& what, const Piece& outgoing,
+                               const Piece& incoming) {
+  MpiRequests requests(mutex_, aborted_, what);
+  for (int step = 1; step < world_; ++step) {
+    const int source = (rank_ + world_ - step) % world_;
+    for_each_part(incoming(source), [&](std::byte* data, int bytes) {
+      requests.begin("MPI_Irecv", [&](MPI_Request* request) {
+        return MPI_Irecv(data, bytes, MPI_BYTE, source, kTag, comm_, request);
+      });
+    });
+  }
+  for (int step = 1; step < world_; ++step) {
+    const int target = (rank_ + step) % world_;
+    for_each_part(outgoing(target), [&](std::byte* data, int bytes) {
+      requests.begin("MPI_Isend", [&](MPI_Request* request) {
+        return MPI_Isend(data, bytes, MPI_BYTE, target, kTag, comm_, request);
+      });
+    });
+  }
+  requests.finish();
+}
+
+void MpiCommunicator::all_gather(const Collective& collective, const std::byte* input,
+                                 std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t size = size_of(collective.input_type);
+  const std::int64_t mine = partition.count(rank_) * size;
+  copy_bytes(output + partition.begin(rank_) * size, input, mine);
+  exchange(
+      describe(collective), [&](int) { return bytes_at(input, 0, mine); },
+      [&](int peer) {
+        return bytes_at(output, partition.begin(peer) * size, partition.count(peer) * size);
+      });
+}
+
+void MpiCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
+                                     float* output, std::span<std::byte> workspace) {
+  const Partition& partition = collective.partition;
+  const DType wire = collective.wire_type;
+  const std::int64_t size = size_of(wire);
+  std::byte* free = workspace.data();
+  const std::byte* rounded = input;
+  if (collective.input_type != wire) {
+    kernels::convert_to_wire(nullptr, collective.input_type, input, wire, partition.total(), free);
+    rounded = free;
+    free += padded(partition.total() * size);
+  }
+  const std::int64_t count = partition.count(rank_);
+  std::vector<const std::byte*> contributions(static_cast<std::size_t>(world_));
+  for (int peer = 0; peer < world_; ++peer) {
+    contributions[peer] = peer == rank_ ? rounded + partition.begin(rank_) * size : free;
+    if (peer != rank_) free += padded(count * size);
+  }
+  exchange(
+      describe(collective),
+      [&](int peer) {
+        return bytes_at(rounded, partition.begin(peer) * size, partition.count(peer) * size);
+      },
+      [&](int peer) { return bytes_at(contributions[peer], 0, count * size); });
+  if (count > 0)
+    kernels::ordered_sum(nullptr, contributions, wire, wire, count, collective.scale, output);
+}
+
+void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {
+  const std::int64_t bytes = collective.partition.total() * size_of(DType::i64);
+  MpiRequests requests(mutex_, aborted_, describe(collective));
+  for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
+    requests.begin("MPI_Iallreduce", [&](MPI_Request* request) {
+      // Unsigned: the sum wraps.
+      return MPI_Iallreduce(MPI_IN_PLACE, part, part_bytes / 8, MPI_UINT64_T, MPI_SUM, comm_,
+                            request);
+    });
+  });
+  requests.finish();
+}
+
+void MpiCommunicator::broadcast(const Collective& collective, std::byte* data) {
+  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
+  MpiRequests requests(mutex_, aborted_, describe(collective));
+  for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
+    requests.begin("MPI_Ibcast", [&](MPI_Request* request) {
+      return MPI_Ibcast(part, part_bytes, MPI_BYTE, 0, comm_, request);
+    });
+  });
+  requests.finish();
+}
+
+void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* input,
+                                 std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t size = size_of(collective.input_type);
+  const std::int64_t mine = partition.count(rank_) * size;
+  copy_bytes(output + rank_ * mine, input + partition.begin(rank_) * size, mine);
+  exchange(
+      describe(collective),
+      [&](int peer) {
+        return bytes_at(input, partition.begin(peer) * size, partition.count(peer) * size);
+      },
+      [&](int peer) { return bytes_at(output, peer * mine, mine); });
+}
+
+void MpiCommunicator::send(const Collective& collective, const std::byte* input) {
+  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
+  MpiRequests requests(mutex_, aborted_, describe(collective));
+  for_each_part(bytes_at(input, 0, bytes), [&](std::byte* part, int part_bytes) {
+    // Synchronous, so that code which deadlocks without buffering does so on every backend.
+    requests.begin("MPI_Issend", [&](MPI_Request* request) {
+      return MPI_Issend(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
+    });
+  });
+  requests.finish();
+}
+
+void MpiCommunicator::receive(const Collective& collective, std::byte* output) {
+  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
+  MpiRequests requests(mutex_, aborted_, describe(collective));
+  for_each_part(bytes_at(output, 0, bytes), [&](std::byte* part, int part_bytes) {
+    requests.begin("MPI_Irecv", [&](MPI_Request* request) {
+      return MPI_Irecv(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
+    });
+  });
+  requests.finish();
+}
+
+void MpiCommunicator::barrier(const std::string& what) {
+  MpiRequests requests(mutex_, aborted_, what);
+  requests.begin("MPI_Ibarrier",
+                 [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
+  requests.finish();
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,115 @@
+#include "comm/mpi/mpi_communicator.h"
+
+#include <cstdio>
+#include <string>
+
+#include "comm/mpi/mpi_calls.h"
+#include "core/check.h"
+
+namespace strata::comm {
+namespace {
+
+void initialize_mpi() {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (initialized != 0)
+    throw HostError("MPI runs already in this process; there can be one MPI communicator only");
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  // MPI runs in the communication queue's thread, which need not be the one that came here.
+  if (provided < MPI_THREAD_SERIALIZED)
+    throw HostError("this MPI library cannot be called from changing threads (thread level " +
+                    std::to_string(provided) + "); Strata needs MPI_THREAD_SERIALIZED");
+}
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator(int rank, int world) : rank_(rank), world_(world) {
+  initialize_mpi();
+  int mpi_rank = -1;
+  int mpi_world = -1;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &mpi_world), "MPI_Comm_size");
+  if (mpi_rank != rank || mpi_world != world) {
+    MPI_Finalize();
+    throw ConfigError("MPI says this is rank " + std::to_string(mpi_rank) + " of " +
+                      std::to_string(mpi_world) + ", the launcher says rank " +
+                      std::to_string(rank) + " of " + std::to_string(world) +
+                      "; start the program with this Open MPI's mpirun");
+  }
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+void MpiCommunicator::register_arena(const ArenaRegion& region) { arenas_.add(region); }
+
+void MpiCommunicator::unregister_arena(const std::byte* base) { arenas_.remove(base); }
+
+void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
+                          const std::byte* input, std::byte* output,
+                          std::span<std::byte> workspace) {
+  const std::string what = describe(collective);
+  STRATA_CHECK(!closed_, "rank", rank_, "after close:", what);
+  if (failed_ || aborted_) throw PeerError("'" + what + "' after a communication error");
+  validate(collective, rank_, world_);
+  const OperandBytes bytes = operand_bytes(collective, rank_);
+  static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
+  const bool in_place =
+      collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::broadcast;
+  if (!in_place) static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
+  STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective), what,
+               "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
+  failed_ = true;  // until it is known to be false
+  switch (collective.kind) {
+    case CollectiveKind::all_gather:
+      all_gather(collective, input, output);
+      break;
+    case CollectiveKind::reduce_scatter:
+      reduce_scatter(collective, input, reinterpret_cast<float*>(output), workspace);
+      break;
+    case CollectiveKind::all_reduce:
+      all_reduce(collective, output);
+      break;
+    case CollectiveKind::broadcast:
+      broadcast(collective, output);
+      break;
+    case CollectiveKind::all_to_all:
+      all_to_all(collective, input, output);
+      break;
+    case CollectiveKind::send:
+      send(collective, input);
+      break;
+    case CollectiveKind::receive:
+      receive(collective, output);
+      break;
+    case CollectiveKind::barrier:
+      barrier(what);
+      break;
+  }
+  failed_ = false;
+}
+
+void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
+  if (aborted_.exchange(true)) return;
+  std::fprintf(stderr, "rank %d: %s\n", rank_, reason.c_str());
+  std::fflush(stderr);
+  // The queue's thread holds the mutex only for one nonblocking call at a time.
+  const std::lock_guard lock(mutex_);
+  if (!closed_) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+}
+
+void MpiCommunicator::close() {
+  if (closed_ || failed_ || aborted_) return;
+  barrier("close");
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  check_mpi(MPI_Comm_free(&comm_), "MPI_Comm_free");
+  check_mpi(MPI_Finalize(), "MPI_Finalize");
+}
+
+}  // namespace strata::comm
+
+extern "C" __attribute__((visibility("default"))) strata::comm::Communicator*
+strata_make_mpi_communicator(int rank, int world) {
+  return new strata::comm::MpiCommunicator(rank, world);
+}

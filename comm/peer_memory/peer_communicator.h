@@ -1,0 +1,78 @@
+// Ordered collectives over memory that peers can read: each rank publishes where its operand lies
+// and fetches what it needs itself. One implementation for threads and processes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/arena_table.h"
+#include "comm/communicator.h"
+#include "comm/peer_memory/board.h"
+#include "comm/peer_memory/peer_link.h"
+
+namespace strata::comm {
+
+/// Every wait sleeps on a futex, ends with PeerError on abort, and looks every 200 ms whether a
+/// peer died. Two barriers per collective: operands are published before the first and are free
+/// after the second. Arenas of rank threads must outlive all ranks' communicators, not only their
+/// own.
+class PeerCommunicator final : public Communicator {
+ public:
+  /// Waits for nobody: the ranks meet in their first collective.
+  PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int world);
+  ~PeerCommunicator() override;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return world_; }
+  [[nodiscard]] std::string_view backend() const override { return link_->backend(); }
+  void register_arena(const ArenaRegion& region) override;
+  void unregister_arena(const std::byte* base) override;
+  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte> workspace) override;
+  void abort(const std::string& reason, ExitCode code) noexcept override;
+  void close() override;
+
+ private:
+  /// Peers' mappings of one arena by rank, own included; empty when it is unregistered.
+  using Mappings = std::vector<std::span<const std::byte>>;
+
+  // Waiting (peer_communicator.cpp).
+  /// Runs `step`; an exception out of it kills the communicator on all ranks and goes on.
+  void begin(std::string_view what, const std::function<void()>& step);
+  void barrier();
+  void wait(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
+  void look_for_the_dead(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
+  void unmap_peers(Mappings& mappings) noexcept;
+
+  // Operands.
+  [[nodiscard]] const std::byte* peer_operand(const Publication& publication, int peer) const;
+  [[nodiscard]] Publication publication_of(const Collective& collective, const void* operand,
+                                           std::int64_t bytes, const char* role) const;
+  /// Publishes, meets the others, checks that all run the same; operands by rank, own included.
+  std::vector<const std::byte*> exchange(const Collective& collective, const std::byte* operand,
+                                         std::int64_t bytes);
+
+  // The collectives (collectives.cpp).
+  void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
+  void reduce_scatter(const Collective& collective, const std::byte* input, float* output);
+  void all_reduce(const Collective& collective, std::byte* data, std::span<std::byte> workspace);
+  void broadcast(const Collective& collective, std::byte* data);
+  void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
+  void send(const Collective& collective, const std::byte* input);
+  void receive(const Collective& collective, std::byte* output);
+
+  std::unique_ptr<PeerLink> link_;
+  Board board_;
+  int rank_;
+  int world_;
+  ArenaTable arenas_;
+  std::vector<Mappings> mappings_;  ///< by arena number
+  std::int64_t sequence_ = 0;       ///< number of collectives begun
+  std::uint64_t exchanges_ = 0;
+  std::string what_;  ///< the one under way, for messages
+  bool closed_ = false;
+};
+
+}  // namespace strata::comm

@@ -1,0 +1,37 @@
+// Ranks that are processes of one host: arenas and the board are memfds that every rank maps.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/mapped_file.h"
+#include "comm/peer_memory/peer_link.h"
+#include "core/rank_context.h"
+
+namespace strata::comm {
+
+/// Rank 0 makes the board; descriptors and process ids travel through the store under keys that
+/// begin with "comm/". Peers that end are noticed through pidfds.
+class ShmLink final : public PeerLink {
+ public:
+  /// Collective over all ranks of the store. Throws PeerError when a rank does not come in time.
+  ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world);
+
+  [[nodiscard]] std::string_view backend() const override { return "shm"; }
+  [[nodiscard]] std::byte* board_memory() const override { return board_.memory().data(); }
+  void offer(int arena, const ArenaRegion& region) override;
+  std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
+                                 std::int64_t bytes) override;
+  void unmap(int peer, std::span<const std::byte> mapping) noexcept override;
+  [[nodiscard]] std::string death_of(int peer) const override;
+
+ private:
+  std::shared_ptr<KeyValueStore> store_;
+  int rank_;
+  MappedFile board_;
+  std::vector<UniqueFd> processes_;  ///< pidfds by rank, -1 at the own place
+  std::vector<MappedFile> arenas_;   ///< what map() made
+};
+
+}  // namespace strata::comm

@@ -1,0 +1,32 @@
+// A world of one: the same rounding and scaling, nobody to wait for.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "comm/arena_table.h"
+#include "comm/communicator.h"
+
+namespace strata::comm {
+
+class SingleCommunicator final : public Communicator {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 1; }
+  [[nodiscard]] std::string_view backend() const override { return "single"; }
+  void register_arena(const ArenaRegion& region) override;
+  void unregister_arena(const std::byte* base) override;
+  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte> workspace) override;
+  void abort(const std::string& reason, ExitCode code) noexcept override;
+  void close() override;
+
+ private:
+  void require_alive();
+  ArenaTable arenas_;
+  std::mutex mutex_;
+  std::optional<std::string> abort_reason_;  ///< under mutex_
+};
+
+}  // namespace strata::comm

@@ -1,0 +1,121 @@
+#include <chrono>
+#include <thread>
+
+#include "comm/host_stream.h"
+#include "comm/testing/conformance.h"
+#include "comm/testing/test_arena.h"
+#include "core/error.h"
+
+namespace strata::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kSoon{1000};
+
+/// What the communicator throws, which must come soon; kills no test by itself.
+std::string error_of(Communicator& communicator, const Collective& collective, std::byte* data) {
+  HostStream stream;
+  std::byte workspace[64];
+  const auto start = Clock::now();
+  std::string text = "nothing";
+  try {
+    communicator.run(stream, collective, data, data, workspace);
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  EXPECT_LT(Clock::now() - start, kSoon);
+  return text;
+}
+
+Collective word_all_reduce(int world) {
+  Collective collective{.kind = CollectiveKind::all_reduce, .input_type = DType::i64};
+  collective.partition.bounds.assign(static_cast<std::size_t>(world) + 1, 1);
+  collective.partition.bounds[0] = 0;
+  return collective;
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST_P(CommFailure, AbortWakesEveryoneAndStaysForEver) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    const Collective collective = word_all_reduce(communicator.size());
+    if (communicator.rank() == communicator.size() - 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the others wait by now
+      communicator.abort("no space left on /data");
+    }
+    for (int call = 0; call < 3; ++call)
+      EXPECT_EQ(error_of(communicator, collective, arena.take(8)), "no space left on /data");
+    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr),
+              "no space left on /data");
+  });
+}
+
+TEST_P(CommFailure, AbortFromAnotherThreadWakesTheWaitingOne) {
+  run_ranks([](Communicator& communicator) {
+    if (communicator.rank() != 0) {
+      // Never takes part: rank 0 can only be woken by its own other thread.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      return;
+    }
+    std::thread other([&communicator] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      communicator.abort("stopped");
+    });
+    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr), "stopped");
+    other.join();
+  });
+}
+
+TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    Collective message = word_all_reduce(communicator.size());
+    // Ranks 0 and 1 wait for messages that nobody sends or takes; rank 0 gives up.
+    if (communicator.rank() > 1) return;
+    message.kind = communicator.rank() == 0 ? CollectiveKind::barrier : CollectiveKind::receive;
+    message.peer = communicator.rank() == 0 ? -1 : 0;
+    if (communicator.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      communicator.abort("stopped");
+    }
+    EXPECT_EQ(error_of(communicator, message, arena.take(8)), "stopped");
+  });
+}
+
+TEST_P(CommFailure, NamesCollectivesThatDiffer) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    Collective collective = word_all_reduce(communicator.size());
+    if (communicator.rank() == 1) collective.kind = CollectiveKind::broadcast;
+    const std::string text = error_of(communicator, collective, arena.take(8));
+    expect_contains(text, "rank 0 runs 'all_reduce int64, 1 elements");
+    expect_contains(text, "rank 1 runs 'broadcast int64, 1 elements");
+  });
+}
+
+TEST_P(CommFailure, RefusesNonsenseOnAllRanks) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    Collective collective = word_all_reduce(communicator.size());
+    if (communicator.rank() == 0) collective.input_type = DType::f32;
+    expect_contains(error_of(communicator, collective, arena.take(8)),
+                    "all_reduce sums int64 only");
+  });
+}
+
+TEST_P(CommFailure, NamesARankThatLeft) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    if (communicator.rank() == 1) return;  // and its communicator is destroyed without close
+    const std::string text =
+        error_of(communicator, word_all_reduce(communicator.size()), arena.take(8));
+    expect_contains(text, "rank 1 ");
+    expect_contains(text, "in collective 1 'all_reduce int64");
+  });
+}
+
+}  // namespace
+}  // namespace strata::comm

@@ -1,0 +1,55 @@
+// Checked file access: every call transfers everything or throws IoError naming file and offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/unique_fd.h"
+
+namespace strata {
+
+/// An open file. Reads and writes are positional and may come from several threads.
+class File {
+ public:
+  /// Throws IoError ("... cannot open ...") when the file is missing or is not a regular file.
+  static File open_for_reading(const std::string& path);
+  /// An existing file, for reading and writing.
+  static File open_for_writing(const std::string& path);
+  /// A new empty file; one that exists is truncated.
+  static File create(const std::string& path);
+
+  /// Fills `out` from `offset_bytes`. A file that ends earlier is an IoError. `what` is what is
+  /// being transferred, for its message ("tensor 'x'").
+  void read(std::int64_t offset_bytes, std::span<std::byte> out, std::string_view what = {}) const;
+  void write(std::int64_t offset_bytes, std::span<const std::byte> data,
+             std::string_view what = {});
+  /// Sets the size and reserves the blocks where the file system can, so that a full disk shows
+  /// now.
+  void allocate(std::int64_t size_bytes);
+  /// Data and metadata reach the disk.
+  void sync();
+  [[nodiscard]] std::int64_t size_bytes() const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  File(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  UniqueFd fd_;
+  std::string path_;
+};
+
+/// The file's content; IoError when it has more than `limit_bytes`.
+std::string read_whole_file(const std::string& path, std::int64_t limit_bytes);
+
+/// Creates or replaces a file: written aside, synced, renamed; readers see the old or the new
+/// content.
+void write_file_atomically(const std::string& path, const std::string& content);
+
+/// fsync of a directory: names that were created or renamed in it last.
+void sync_directory(const std::string& path);
+
+}  // namespace strata

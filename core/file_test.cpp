@@ -1,0 +1,91 @@
+#include "core/file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/test_directory.h"
+
+namespace strata {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
+
+  TestDirectory directory_;
+};
+
+std::string message_of(const std::function<void()>& action) {
+  return strata::message_of<IoError>(action);
+}
+
+TEST_F(FileTest, WritesAndReadsAtOffsets) {
+  File file = File::create(path("a"));
+  file.allocate(10);
+  EXPECT_EQ(file.size_bytes(), 10);
+  const std::string text = "xyz";
+  file.write(4, std::as_bytes(std::span(text)));
+  file.sync();
+  EXPECT_EQ(read_whole_file(path("a"), 100), std::string("\0\0\0\0xyz\0\0\0", 10));
+}
+
+TEST_F(FileTest, AShortReadNamesFileOffsetAndSubject) {
+  File::create(path("a")).allocate(10);
+  const File file = File::open_for_reading(path("a"));
+  std::vector<std::byte> buffer(8);
+  EXPECT_EQ(
+      message_of([&] { file.read(6, buffer, "tensor 'x'"); }),
+      path("a") + " at byte 10: read of tensor 'x' failed: the file ends, 4 more bytes expected");
+}
+
+TEST_F(FileTest, ErrorsOfTheSystemAreNamed) {
+  EXPECT_EQ(message_of([&] { File::open_for_reading(path("none")); }),
+            path("none") + " at byte 0: cannot open: No such file or directory");
+  EXPECT_NE(message_of([&] { File::open_for_reading(directory_.path()); }).find("Is a directory"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { File::open_for_reading("/dev/null"); }).find("not a regular file"),
+            std::string::npos);
+  // A file opened for reading refuses writes.
+  File::create(path("a"));
+  File file = File::open_for_reading(path("a"));
+  const std::string text = "x";
+  EXPECT_NE(message_of([&] {
+              file.write(3, std::as_bytes(std::span(text)));
+            }).find("at byte 3: write failed"),
+            std::string::npos);
+}
+
+TEST_F(FileTest, AFullDiskShowsWhenSpaceIsReserved) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  File full = File::create("/dev/full");
+  const std::string text = "x";
+  EXPECT_NE(
+      message_of([&] { full.write(0, std::as_bytes(std::span(text))); }).find("No space left"),
+      std::string::npos);
+}
+
+TEST_F(FileTest, WholeFilesAreLimited) {
+  write_file_atomically(path("a"), "12345");
+  EXPECT_EQ(read_whole_file(path("a"), 5), "12345");
+  EXPECT_NE(
+      message_of([&] { (void)read_whole_file(path("a"), 4); }).find("more than the limit of 4"),
+      std::string::npos);
+}
+
+TEST_F(FileTest, AnAtomicWriteReplacesAndLeavesNothingElse) {
+  write_file_atomically(path("a"), "old");
+  write_file_atomically(path("a"), "new");
+  EXPECT_EQ(read_whole_file(path("a"), 5), "new");
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+    ++files;
+  EXPECT_EQ(files, 1);
+}
+
+}  // namespace
+}  // namespace strata

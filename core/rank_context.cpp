@@ -1,0 +1,189 @@
+#include "core/rank_context.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/integer.h"
+#include "core/run_id.h"
+#include "core/socket_store.h"
+#include "core/system_call.h"
+
+namespace strata {
+namespace {
+
+const char* text_of(const char* name) { return std::getenv(name); }
+
+std::string text_or(const char* name, const std::string& otherwise) {
+  const char* text = text_of(name);
+  return text != nullptr && *text != '\0' ? text : otherwise;
+}
+
+std::string assignment(const char* name) {
+  return std::string(name) + "=" + text_or(name, "(not set)");
+}
+
+int integer(const char* name, int smallest) {
+  const auto value = parse_integer(text_or(name, ""));
+  if (!value || *value < smallest || *value > INT_MAX)
+    throw ConfigError(
+        assignment(name) + ": expected an integer of at least " + std::to_string(smallest) +
+        "; it is set by the program that starts the ranks, unset it to start one rank");
+  return static_cast<int>(*value);
+}
+
+int integer_or(const char* name, int smallest, int otherwise) {
+  return text_of(name) != nullptr ? integer(name, smallest) : otherwise;
+}
+
+int index_below(const char* name, const char* count_name, int count) {
+  const int index = integer(name, 0);
+  if (index >= count)
+    throw ConfigError(assignment(name) + " contradicts " + assignment(count_name) +
+                      ": it must be below it");
+  return index;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  checked(::gethostname(name.data(), name.size() - 1), "reading this host's name");
+  return name.data();
+}
+
+/// A descriptor that mlaunch left open for this process; from here on no child gets it.
+int inherited_fd(const char* name, mode_t type, const char* what) {
+  const int fd = integer(name, 0);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || (info.st_mode & S_IFMT) != type)
+    throw ConfigError(
+        assignment(name) + ": not an open " + what +
+        " of mlaunch; some program between mlaunch and this one closed it, start this "
+        "program with mlaunch directly");
+  checked(::fcntl(fd, F_SETFD, FD_CLOEXEC), "keeping a descriptor from child processes");
+  return fd;
+}
+
+void check_against_open_mpi(const RankContext& context) {
+  const char* size_name = "OMPI_COMM_WORLD_SIZE";
+  if (text_of(size_name) == nullptr) return;
+  const int size = integer(size_name, 1);
+  if (size != 1 && size != context.world)
+    throw ConfigError(
+        assignment(size_name) + " contradicts " + assignment("STRATA_WORLD") +
+        ": mlaunch and mpirun are nested; use `mlaunch --launcher mpi` or one of them");
+}
+
+RankContext from_mlaunch() {
+  RankContext context;
+  context.started_by = "mlaunch";
+  context.world = integer("STRATA_WORLD", 1);
+  context.rank = index_below("STRATA_RANK", "STRATA_WORLD", context.world);
+  context.local_world = integer("STRATA_LOCAL_WORLD", 1);
+  context.local_rank = index_below("STRATA_LOCAL_RANK", "STRATA_LOCAL_WORLD", context.local_world);
+  if (context.local_world > context.world)
+    throw ConfigError(assignment("STRATA_LOCAL_WORLD") + " contradicts " +
+                      assignment("STRATA_WORLD") + ": a host cannot have more ranks than the run");
+  check_against_open_mpi(context);
+  context.host = text_or("STRATA_HOST", host_name());
+  context.run_id = text_or("STRATA_RUN_ID", "");
+  if (context.run_id.empty())
+    throw ConfigError(assignment("STRATA_RUN_ID") + " contradicts " + assignment("STRATA_RANK") +
+                      ": mlaunch sets both; unset STRATA_RANK to start one rank");
+  context.attempt = integer("STRATA_ATTEMPT", 0);
+  context.status_fd = inherited_fd("STRATA_STATUS_FD", S_IFREG, "status page");
+  context.store =
+      std::make_shared<SocketStore>(UniqueFd(inherited_fd("STRATA_STORE_FD", S_IFSOCK, "socket")),
+                                    context.run_id + "/" + std::to_string(context.attempt) + "/");
+  const std::string terminal = " " + text_or("STRATA_TERMINAL", "") + " ";
+  context.stdout_is_terminal = terminal.find(" stdout ") != std::string::npos;
+  context.stderr_is_terminal = terminal.find(" stderr ") != std::string::npos;
+  return context;
+}
+
+RankContext from_open_mpi() {
+  RankContext context;
+  context.started_by = "openmpi";
+  context.world = integer("OMPI_COMM_WORLD_SIZE", 1);
+  context.rank = index_below("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", context.world);
+  context.local_world = integer("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+  context.local_rank =
+      index_below("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", context.local_world);
+  context.host = host_name();
+  context.run_id = text_or("STRATA_RUN_ID", text_or("PMIX_NAMESPACE", "openmpi"));
+  return context;
+}
+
+/// In a batch script SLURM_PROCID is set too, but nothing was started by srun: only a step counts.
+/// Interactive shells and the batch step have step numbers from 0xfffffff0 up.
+bool inside_slurm_step() {
+  const auto step = parse_integer(text_or("SLURM_STEP_ID", ""));
+  return step && *step >= 0 && *step < 0xffff'fff0 && text_of("SLURM_PROCID") != nullptr;
+}
+
+/// SLURM_STEP_TASKS_PER_NODE is "4(x2),3": tasks of each node of the step in order.
+int slurm_local_world(int node, int world) {
+  const char* name = "SLURM_STEP_TASKS_PER_NODE";
+  std::string_view rest = text_of(name) != nullptr ? text_of(name) : "";
+  while (!rest.empty()) {
+    const std::string_view group = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), group.size() + 1));
+    const std::size_t repeat = group.find("(x");
+    const auto tasks = parse_integer(group.substr(0, repeat));
+    std::optional<std::int64_t> nodes = 1;
+    if (repeat != std::string_view::npos && group.back() == ')')
+      nodes = parse_integer(group.substr(repeat + 2, group.size() - repeat - 3));
+    if (!tasks || *tasks < 1 || *tasks > world || !nodes || *nodes < 1)
+      throw ConfigError(assignment(name) +
+                        ": expected the number of tasks of each node, as in 4(x2),3");
+    if (node < *nodes) return static_cast<int>(*tasks);
+    node -= static_cast<int>(*nodes);
+  }
+  throw ConfigError(assignment(name) + " contradicts " + assignment("SLURM_NODEID") +
+                    ": it names too few nodes");
+}
+
+RankContext from_slurm() {
+  RankContext context;
+  context.started_by = "slurm";
+  const char* count_name =
+      text_of("SLURM_STEP_NUM_TASKS") != nullptr ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  context.world = integer(count_name, 1);
+  context.rank = index_below("SLURM_PROCID", count_name, context.world);
+  context.local_world = slurm_local_world(integer_or("SLURM_NODEID", 0, 0), context.world);
+  context.local_rank =
+      index_below("SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", context.local_world);
+  context.host = text_or("SLURMD_NODENAME", host_name());
+  context.run_id = text_or("SLURM_JOB_ID", "slurm") + "." + text_or("SLURM_STEP_ID", "");
+  context.attempt = integer_or("SLURM_RESTART_COUNT", 0, 0);
+  return context;
+}
+
+}  // namespace
+
+RankContext rank_context_from_environment() {
+  if (text_of("STRATA_RANK") != nullptr) return from_mlaunch();
+  RankContext context;
+  if (text_of("OMPI_COMM_WORLD_RANK") != nullptr)
+    context = from_open_mpi();
+  else if (inside_slurm_step())
+    context = from_slurm();
+  else {
+    context.started_by = "none";
+    context.host = host_name();
+    context.run_id = make_run_id();
+  }
+  if (context.world == 1) context.store = make_local_store();
+  context.stdout_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  context.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  return context;
+}
+
+}  // namespace strata

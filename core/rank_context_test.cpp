@@ -1,0 +1,184 @@
+#include "core/rank_context.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/status_page.h"
+
+namespace strata {
+namespace {
+
+/// Sets exactly the given launcher variables; takes every other one away.
+class RankContextTest : public ::testing::Test {
+ protected:
+  void set(const std::map<std::string, std::string>& variables) {
+    for (const char* prefix : {"STRATA_", "OMPI_", "SLURM", "PMIX_"}) unset_all(prefix);
+    for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  void TearDown() override { set({}); }
+
+  static void unset_all(const std::string& prefix) {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      if (text.rfind(prefix, 0) == 0) names.push_back(text.substr(0, text.find('=')));
+    }
+    for (const std::string& name : names) ::unsetenv(name.c_str());
+  }
+
+  /// A complete set as mlaunch gives it. The context takes over its socket.
+  std::map<std::string, std::string> mlaunch_variables() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    other_end_ = UniqueFd(ends[1]);
+    socket_ = ends[0];
+    return {{"STRATA_RANK", "3"},
+            {"STRATA_WORLD", "8"},
+            {"STRATA_LOCAL_RANK", "3"},
+            {"STRATA_LOCAL_WORLD", "8"},
+            {"STRATA_HOST", "node"},
+            {"STRATA_RUN_ID", "abc"},
+            {"STRATA_ATTEMPT", "1"},
+            {"STRATA_STORE_FD", std::to_string(ends[0])},
+            {"STRATA_STATUS_FD", std::to_string(page_.fd())},
+            {"STRATA_TERMINAL", "stderr"}};
+  }
+
+  std::string refusal() {
+    try {
+      rank_context_from_environment();
+    } catch (const ConfigError& error) {
+      ::close(socket_);
+      return error.what();
+    }
+    return "";
+  }
+
+  StatusPage page_ = StatusPage::create(3);
+  UniqueFd other_end_;
+  int socket_ = -1;
+};
+
+TEST_F(RankContextTest, APlainStartIsOneRank) {
+  set({});
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 0);
+  EXPECT_EQ(context.world, 1);
+  EXPECT_EQ(context.started_by, "none");
+  EXPECT_EQ(context.run_id.size(), 16u);
+  ASSERT_NE(context.store, nullptr);
+  context.store->put("k", "v");
+  EXPECT_EQ(context.store->get("k", std::chrono::seconds(1)), "v");
+}
+
+TEST_F(RankContextTest, ReadsMlaunch) {
+  set(mlaunch_variables());
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 3);
+  EXPECT_EQ(context.world, 8);
+  EXPECT_EQ(context.local_rank, 3);
+  EXPECT_EQ(context.local_world, 8);
+  EXPECT_EQ(context.host, "node");
+  EXPECT_EQ(context.run_id, "abc");
+  EXPECT_EQ(context.attempt, 1);
+  EXPECT_EQ(context.started_by, "mlaunch");
+  EXPECT_EQ(StatusPage::open(context.status_fd).data().rank, 3);
+  EXPECT_NE(context.store, nullptr);
+  EXPECT_FALSE(context.stdout_is_terminal);
+  EXPECT_TRUE(context.stderr_is_terminal);
+}
+
+TEST_F(RankContextTest, RefusesContradictionsOfMlaunchByName) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"STRATA_RANK", "8"},       {"STRATA_RANK", "-1"},        {"STRATA_RANK", "x"},
+      {"STRATA_WORLD", "0"},      {"STRATA_LOCAL_RANK", "9"},   {"STRATA_LOCAL_WORLD", "9"},
+      {"STRATA_ATTEMPT", "1.5"},  {"STRATA_STORE_FD", "99999"}, {"STRATA_STATUS_FD", "0x1"},
+      {"STRATA_STATUS_FD", "-2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+  for (const auto& [name, value] : cases) {
+    auto variables = mlaunch_variables();
+    variables[name] = value;
+    set(variables);
+    EXPECT_NE(refusal().find(name + "=" + value), std::string::npos) << name << "=" << value;
+  }
+  for (const char* name : {"STRATA_WORLD", "STRATA_RUN_ID", "STRATA_STORE_FD"}) {
+    auto variables = mlaunch_variables();
+    variables.erase(name);
+    set(variables);
+    EXPECT_NE(refusal().find(std::string(name) + "=(not set)"), std::string::npos) << name;
+  }
+}
+
+TEST_F(RankContextTest, ReadsOpenMpi) {
+  set({{"OMPI_COMM_WORLD_RANK", "5"},
+       {"OMPI_COMM_WORLD_SIZE", "6"},
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+       {"STRATA_RUN_ID", "from mlaunch --launcher mpi"}});
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 5);
+  EXPECT_EQ(context.world, 6);
+  EXPECT_EQ(context.local_rank, 1);
+  EXPECT_EQ(context.local_world, 2);
+  EXPECT_EQ(context.started_by, "openmpi");
+  EXPECT_EQ(context.run_id, "from mlaunch --launcher mpi");
+  EXPECT_EQ(context.store, nullptr);
+}
+
+TEST_F(RankContextTest, RefusesOpenMpiWithoutASize) {
+  set({{"OMPI_COMM_WORLD_RANK", "5"}});
+  EXPECT_NE(refusal().find("OMPI_COMM_WORLD_SIZE=(not set)"), std::string::npos);
+}
+
+std::map<std::string, std::string> slurm_variables() {
+  return {{"SLURM_JOB_ID", "77"},         {"SLURM_STEP_ID", "0"},
+          {"SLURM_PROCID", "9"},          {"SLURM_NTASKS", "11"},
+          {"SLURM_STEP_NUM_TASKS", "11"}, {"SLURM_NODEID", "2"},
+          {"SLURM_LOCALID", "1"},         {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"},
+          {"SLURMD_NODENAME", "n7"},      {"SLURM_RESTART_COUNT", "2"}};
+}
+
+TEST_F(RankContextTest, ReadsASlurmStep) {
+  set(slurm_variables());
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 9);
+  EXPECT_EQ(context.world, 11);
+  EXPECT_EQ(context.local_rank, 1);
+  EXPECT_EQ(context.local_world, 3);
+  EXPECT_EQ(context.host, "n7");
+  EXPECT_EQ(context.run_id, "77.0");
+  EXPECT_EQ(context.attempt, 2);
+  EXPECT_EQ(context.started_by, "slurm");
+}
+
+TEST_F(RankContextTest, ABatchScriptOrInteractiveShellOfSlurmIsNoStep) {
+  for (const char* step : {"", "4294967291", "4294967290"}) {
+    auto variables = slurm_variables();
+    variables["SLURM_STEP_ID"] = step;
+    set(variables);
+    EXPECT_EQ(rank_context_from_environment().started_by, "none") << step;
+  }
+}
+
+TEST_F(RankContextTest, RefusesContradictionsOfSlurm) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"SLURM_PROCID", "11"},
+      {"SLURM_LOCALID", "3"},
+      {"SLURM_NODEID", "3"},
+      {"SLURM_STEP_TASKS_PER_NODE", "4(x"},
+      {"SLURM_STEP_TASKS_PER_NODE", "0,3"}};
+  for (const auto& [name, value] : cases) {
+    auto variables = slurm_variables();
+    variables[name] = value;
+    set(variables);
+    EXPECT_NE(refusal().find(name + "=" + value), std::string::npos) << name << "=" << value;
+  }
+}
+
+}  // namespace
+}  // namespace strata

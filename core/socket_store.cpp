@@ -1,0 +1,133 @@
+#include "core/socket_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "core/system_call.h"
+
+namespace strata {
+namespace {
+
+using Kind = StoreMessage::Kind;
+
+constexpr const char* kLauncherGone = "the launcher (mlaunch) is gone or closed the connection";
+
+/// The caller's value, or the exception that the reply stands for.
+StoreMessage checked_reply(StoreMessage reply, const std::string& key,
+                           std::chrono::milliseconds timeout) {
+  switch (reply.kind) {
+    case Kind::answer:
+      return reply;
+    case Kind::timed_out:
+      throw PeerError("no rank provided '" + key + "' to the rendezvous within " +
+                      std::to_string(timeout.count()) + " ms");
+    case Kind::failed:
+      throw PeerError("waiting for '" + key + "': " + reply.value);
+    case Kind::refused:
+      throw HostError("the rendezvous refused '" + key + "': " + reply.value);
+    default:
+      throw InternalError("the rendezvous answered '" + key + "' with a request");
+  }
+}
+
+}  // namespace
+
+SocketStore::SocketStore(UniqueFd socket, std::string prefix)
+    : socket_(std::move(socket)), prefix_(std::move(prefix)) {}
+
+void SocketStore::put(const std::string& key, const std::string& value) {
+  if (value.size() > StoreMessage::kMaxValueBytes)
+    throw InvalidArgument("the value of '" + key + "' has " + std::to_string(value.size()) +
+                          " bytes, the rendezvous takes " +
+                          std::to_string(StoreMessage::kMaxValueBytes) +
+                          "; use a collective for more");
+  StoreMessage message = request(Kind::put, key);
+  message.value = value;
+  checked_reply(ask(std::move(message)), key, {});
+}
+
+std::string SocketStore::get(const std::string& key, std::chrono::milliseconds timeout) {
+  StoreMessage message = request(Kind::get, key);
+  message.timeout_ms = std::max<std::int64_t>(0, timeout.count());
+  return checked_reply(ask(std::move(message)), key, timeout).value;
+}
+
+void SocketStore::put_fd(const std::string& key, int fd) {
+  StoreMessage message = request(Kind::put_fd, key);
+  message.fd = UniqueFd(
+      checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a descriptor for the rendezvous"));
+  checked_reply(ask(std::move(message)), key, {});
+}
+
+UniqueFd SocketStore::get_fd(const std::string& key, std::chrono::milliseconds timeout) {
+  StoreMessage message = request(Kind::get_fd, key);
+  message.timeout_ms = std::max<std::int64_t>(0, timeout.count());
+  StoreMessage reply = checked_reply(ask(std::move(message)), key, timeout);
+  if (!reply.fd.valid())
+    throw HostError("the descriptor of '" + key +
+                    "' did not arrive; this process may have too many open files (ulimit -n)");
+  return std::move(reply.fd);
+}
+
+StoreMessage SocketStore::request(Kind kind, const std::string& key) const {
+  StoreMessage message;
+  message.kind = kind;
+  message.key = prefix_ + key;
+  if (message.key.size() > StoreMessage::kMaxKeyBytes)
+    throw InvalidArgument("the rendezvous takes keys up to " +
+                          std::to_string(StoreMessage::kMaxKeyBytes - prefix_.size()) +
+                          " bytes, '" + key.substr(0, 64) + "...' has " +
+                          std::to_string(key.size()));
+  return message;
+}
+
+StoreMessage SocketStore::ask(StoreMessage message) {
+  {
+    const std::lock_guard lock(mutex_);
+    message.id = next_id_++;
+    if (closed_ || !send_message(socket_.get(), message)) throw PeerError(kLauncherGone);
+  }
+  return wait_for_reply(message.id);
+}
+
+StoreMessage SocketStore::wait_for_reply(std::uint64_t id) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto found = replies_.find(id); found != replies_.end()) {
+      StoreMessage reply = std::move(found->second);
+      replies_.erase(found);
+      return reply;
+    }
+    if (closed_) throw PeerError(kLauncherGone);
+    if (receiving_)
+      reply_came_.wait(lock);
+    else
+      receive_one(lock);
+  }
+}
+
+/// Reads one reply, for whichever thread it is, without holding the lock while it sleeps.
+void SocketStore::receive_one(std::unique_lock<std::mutex>& lock) {
+  receiving_ = true;
+  lock.unlock();
+  StoreMessage reply;
+  ReceiveStatus status = ReceiveStatus::closed;
+  try {
+    status = receive_message(socket_.get(), reply);
+  } catch (const Error&) {
+    // A launcher that talks nonsense is as good as gone; every waiting thread has to learn of it.
+  }
+  lock.lock();
+  receiving_ = false;
+  if (status == ReceiveStatus::received)
+    replies_.emplace(reply.id, std::move(reply));
+  else
+    closed_ = true;
+  reply_came_.notify_all();
+}
+
+}  // namespace strata

@@ -1,0 +1,45 @@
+// The ranks' side of mlaunch's rendezvous.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "core/rank_context.h"
+#include "core/store_message.h"
+#include "core/unique_fd.h"
+
+namespace strata {
+
+/// KeyValueStore over one connected SOCK_SEQPACKET socket. Any number of threads may call at once;
+/// a thread waiting in a get delays nobody. Keys up to 1,000 bytes, values up to 64 KiB: longer
+/// ones throw InvalidArgument. PeerError when a rank failed or the launcher is gone.
+class SocketStore : public KeyValueStore {
+ public:
+  /// `prefix` goes before every key (run id and attempt).
+  SocketStore(UniqueFd socket, std::string prefix);
+
+  void put(const std::string& key, const std::string& value) override;
+  std::string get(const std::string& key, std::chrono::milliseconds timeout) override;
+  void put_fd(const std::string& key, int fd) override;
+  UniqueFd get_fd(const std::string& key, std::chrono::milliseconds timeout) override;
+
+ private:
+  StoreMessage request(StoreMessage::Kind kind, const std::string& key) const;
+  StoreMessage ask(StoreMessage message);
+  StoreMessage wait_for_reply(std::uint64_t id);
+  void receive_one(std::unique_lock<std::mutex>& lock);
+
+  const UniqueFd socket_;
+  const std::string prefix_;
+  std::mutex mutex_;
+  std::condition_variable reply_came_;
+  std::uint64_t next_id_ = 1;  // guarded by mutex_, as everything below
+  bool receiving_ = false;     // one waiting thread reads for all
+  bool closed_ = false;
+  std::map<std::uint64_t, StoreMessage> replies_;
+};
+
+}  // namespace strata

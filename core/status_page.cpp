@@ -1,0 +1,169 @@
+#include "core/status_page.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "core/check.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/system_call.h"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x6567'6170'5441'5453;  // "STATpage"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
+                                                       "backward", "update",  "evaluate", "saving",
+                                                       "done",     "failed"};
+
+// The page is shared between processes: a lock inside an atomic would be private to one of them.
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+StatusPageData* map_page(int fd) {
+  void* address =
+      ::mmap(nullptr, sizeof(StatusPageData), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) throw_system_error("mapping a status page");
+  return static_cast<StatusPageData*>(address);
+}
+
+template <std::size_t Size>
+void copy_text(char (&target)[Size], std::string_view text) {
+  const std::size_t count = std::min(text.size(), Size - 1);
+  std::memcpy(target, text.data(), count);
+  target[count] = '\0';
+}
+
+/// What a rank wrote is shown on a terminal: control characters must not reach it.
+template <std::size_t Size>
+std::string shown_text(const char (&source)[Size]) {
+  std::string text(source, ::strnlen(source, Size));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
+void beat(StatusPageData& data) { data.beat_ns.store(monotonic_ns(), std::memory_order_relaxed); }
+
+}  // namespace
+
+std::string_view name_of(Phase phase) {
+  const auto index = static_cast<std::size_t>(phase);
+  return index < kPhaseNames.size() ? kPhaseNames[index] : "?";
+}
+
+StatusPage StatusPage::create(int rank) {
+  UniqueFd fd(checked(::memfd_create("strata-status", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                      "creating the memory file of a status page"));
+  checked(::ftruncate(fd.get(), sizeof(StatusPageData)), "sizing a status page");
+  // Real memory now, and a size nobody can change: reading it later can never raise SIGBUS.
+  checked(::fallocate(fd.get(), 0, 0, sizeof(StatusPageData)), "reserving a status page");
+  checked(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+          "sealing a status page");
+  auto* data = new (map_page(fd.get())) StatusPageData{};
+  data->rank = rank;
+  data->version = kVersion;
+  data->step.store(-1, std::memory_order_relaxed);
+  data->instruction.store(-1, std::memory_order_relaxed);
+  data->magic = kMagic;
+  beat(*data);
+  return StatusPage(std::move(fd), data);
+}
+
+StatusPage StatusPage::open(int fd) {
+  struct stat info {};
+  checked(::fstat(fd, &info), "opening a status page");
+  if (info.st_size != static_cast<off_t>(sizeof(StatusPageData)))
+    throw HostError("the status page has " + std::to_string(info.st_size) + " bytes, expected " +
+                    std::to_string(sizeof(StatusPageData)) +
+                    "; start programs and launcher from the same build");
+  UniqueFd own(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a status page"));
+  StatusPage page(std::move(own), map_page(fd));
+  if (page.data_->magic != kMagic || page.data_->version != kVersion)
+    throw HostError("the status page has layout version " + std::to_string(page.data_->version) +
+                    ", expected " + std::to_string(kVersion) +
+                    "; start programs and launcher from the same build");
+  return page;
+}
+
+StatusPage::StatusPage(UniqueFd fd, StatusPageData* data) : fd_(std::move(fd)), data_(data) {}
+
+StatusPage::StatusPage(StatusPage&& other) noexcept
+    : fd_(std::move(other.fd_)), data_(std::exchange(other.data_, nullptr)) {}
+
+StatusPage& StatusPage::operator=(StatusPage&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+StatusPage::~StatusPage() {
+  if (data_ != nullptr) STRATA_CHECK(::munmap(data_, sizeof(StatusPageData)) == 0);
+}
+
+void StatusPage::set_step(std::int64_t step) {
+  data_->step.store(step, std::memory_order_relaxed);
+  beat(*data_);
+}
+
+void StatusPage::set_phase(Phase phase) {
+  data_->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
+  beat(*data_);
+}
+
+void StatusPage::set_instruction(std::int64_t index, std::string_view name) {
+  copy_text(data_->instruction_name, name);
+  data_->instruction.store(index, std::memory_order_relaxed);
+  beat(*data_);
+}
+
+void StatusPage::begin_collective(std::string_view name, std::int64_t bytes) {
+  copy_text(data_->collective_name, name);
+  data_->collective.fetch_add(1, std::memory_order_relaxed);
+  data_->bytes_moved.fetch_add(bytes, std::memory_order_relaxed);
+  beat(*data_);
+}
+
+void StatusPage::end_collective() {
+  data_->collective_name[0] = '\0';
+  beat(*data_);
+}
+
+void StatusPage::set_error(std::string_view message) {
+  if (data_->error[0] == '\0') copy_text(data_->error, message);
+  beat(*data_);
+}
+
+void StatusPage::add_event(std::string_view what, std::int64_t instruction) {
+  const std::uint64_t number = data_->event_count.fetch_add(1, std::memory_order_relaxed);
+  StatusPageData::Event& event = data_->events[number % StatusPageData::kEvents];
+  event.time_ns = monotonic_ns();
+  event.instruction = instruction;
+  copy_text(event.what, what);
+}
+
+std::string StatusPage::describe() const {
+  const std::int64_t step = data_->step.load(std::memory_order_relaxed);
+  const std::int64_t instruction = data_->instruction.load(std::memory_order_relaxed);
+  const std::string collective = shown_text(data_->collective_name);
+  std::string text = step >= 0 ? "step " + std::to_string(step) + ", " : std::string();
+  text += name_of(static_cast<Phase>(data_->phase.load(std::memory_order_relaxed)));
+  if (instruction >= 0)
+    text += ", instruction " + std::to_string(instruction) + " '" +
+            shown_text(data_->instruction_name) + "'";
+  if (!collective.empty())
+    text += ", in collective " + std::to_string(data_->collective.load(std::memory_order_relaxed)) +
+            " '" + collective + "'";
+  return text;
+}
+
+}  // namespace strata

@@ -1,0 +1,17 @@
+// UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace strata {
+
+/// Bytes of the character that `text` begins with; 0 when it does not begin with a valid one.
+std::size_t utf8_character_size(std::string_view text);
+
+/// Appends a code point (not a surrogate, at most 0x10ffff).
+void append_utf8(std::string& out, std::uint32_t code_point);
+
+}  // namespace strata

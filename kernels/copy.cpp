@@ -1,0 +1,20 @@
+#include "kernels/copy.h"
+
+#include "kernels/infer_checks.h"
+
+namespace strata::kernels {
+namespace {
+
+Types infer(TypeSpan inputs, const Attributes&) {
+  expect_inputs("copy", inputs, 1, 1);
+  return {TensorType(inputs[0].dtype, inputs[0].shape)};
+}
+
+}  // namespace
+
+const Operation& copy_operation() {
+  static const Operation operation{.name = "copy", .infer = infer, .cost = memory_cost};
+  return operation;
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,66 @@
+#include "kernels/cpu/columns.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/check.h"
+#include "kernels/cpu/convert.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/columns.cpp"
+#include "kernels/cpu/simd_targets.h"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file again for every target.
+#include "hwy/highway.h"
+#include "kernels/cpu/float16_simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::kernels::HWY_NAMESPACE {
+namespace {
+
+void add_row_loop(const float* from, float* to, std::int64_t count) {
+  for_each_vector(count, [&](auto d, std::int64_t i) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
+  });
+}
+
+}  // namespace
+}  // namespace strata::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace strata::kernels {
+
+HWY_EXPORT(add_row_loop);
+
+void add_row(const float* from, float* to, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(add_row_loop)(from, to, count);
+}
+
+void sum_columns(const Tensor& matrix, std::int64_t first, std::int64_t count, float* sums) {
+  STRATA_CHECK(count <= kColumnBlock, count);
+  constexpr std::int64_t kRows = 32;
+  std::array<double, kColumnBlock> totals{};
+  std::array<float, kColumnBlock> widened;
+  for (std::int64_t begin = 0; begin < matrix.rows(); begin += kRows) {
+    std::fill_n(sums, count, 0.0F);
+    const std::int64_t end = std::min(matrix.rows(), begin + kRows);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::byte* from =
+          matrix.data + (row * matrix.row_stride() + first) * size_of(matrix.dtype());
+      const auto* values = reinterpret_cast<const float*>(from);
+      if (matrix.dtype() != DType::f32) {
+        convert_range(matrix.dtype(), from, DType::f32,
+                      reinterpret_cast<std::byte*>(widened.data()), count);
+        values = widened.data();
+      }
+      add_row(values, sums, count);
+    }
+    for (std::int64_t i = 0; i < count; ++i) totals[static_cast<std::size_t>(i)] += sums[i];
+  }
+  for (std::int64_t i = 0; i < count; ++i)
+    sums[i] = static_cast<float>(totals[static_cast<std::size_t>(i)]);
+}
+
+}  // namespace strata::kernels
+#endif

@@ -1,0 +1,57 @@
+#include "kernels/cpu/cpu_features.h"
+
+#include <dnnl.h>
+#include <gtest/gtest.h>
+
+#include "hwy/targets.h"
+
+namespace strata::kernels {
+namespace {
+
+TEST(CpuFeatures, LargerSetsContainSmallerOnes) {
+  const CpuFeatures features = detect_cpu_features();
+  EXPECT_LE(features.avx512, features.avx2);
+  EXPECT_LE(features.avx512_bf16, features.avx512);
+  EXPECT_LE(features.amx_bf16, features.avx512_bf16);
+  EXPECT_LE(features.amx_bf16, features.amx_announced);
+}
+
+TEST(CpuFeatures, AgreesWithTheCompilersLibraryOnSetsThatDoNotTrap) {
+  const CpuFeatures features = detect_cpu_features();
+  EXPECT_EQ(features.avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+  EXPECT_EQ(features.avx512, __builtin_cpu_supports("avx512f") &&
+                                 __builtin_cpu_supports("avx512bw") &&
+                                 __builtin_cpu_supports("avx512vl"));
+  EXPECT_EQ(features.avx512_bf16, __builtin_cpu_supports("avx512bf16") != 0);
+}
+
+TEST(CpuFeatures, AsksTwiceAndAnswersTheSame) {
+  EXPECT_EQ(detect_cpu_features(), detect_cpu_features());
+}
+
+TEST(CpuFeatures, SaysWhatItFound) {
+  CpuFeatures features;
+  EXPECT_EQ(features.to_string(), "baseline");
+  features.avx2 = features.avx512 = features.amx_announced = true;
+  EXPECT_EQ(features.to_string(), "avx2 avx512 (amx announced but traps)");
+}
+
+// In a process of its own: the limit of oneDNN cannot be lifted.
+TEST(CpuFeaturesDeathTest, LimitsTheLibraries) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (!detect_cpu_features().avx512) GTEST_SKIP() << "this CPU has no AVX-512 to forbid";
+  EXPECT_EXIT(
+      {
+        CpuFeatures features = detect_cpu_features();
+        features.avx512 = features.avx512_bf16 = features.amx_bf16 = false;
+        limit_libraries(features);
+        limit_libraries(features);
+        const bool limited = dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx2 &&
+                             (hwy::SupportedTargets() & HWY_AVX3) == 0;
+        std::exit(limited ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace strata::kernels

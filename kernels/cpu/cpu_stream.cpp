@@ -1,0 +1,27 @@
+#include "kernels/cpu/cpu_stream.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "kernels/cpu/cpu_features.h"
+#include "kernels/cpu/matmul.h"
+
+namespace strata::kernels {
+
+CpuDevice::CpuDevice(int threads) : pool_(threads) {
+  const CpuFeatures features = detect_cpu_features();
+  limit_libraries(features);
+  matmul_ = std::make_unique<MatmulEngine>(pool_, features);
+}
+
+CpuDevice::~CpuDevice() = default;
+
+DeviceCapabilities CpuDevice::capabilities() const {
+  DeviceCapabilities capabilities;
+  capabilities.workers = pool_.threads();
+  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) capabilities.l2_bytes = bytes;
+  return capabilities;
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,122 @@
+#include "kernels/embedding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/float_rows.h"
+#include "kernels/cpu/layer_kernels.h"
+#include "kernels/cpu/segments.h"
+
+namespace strata::kernels {
+namespace {
+
+constexpr std::int64_t kColumnsPerTask = 128;
+constexpr std::int64_t kRowsPerTask = 64;
+
+std::int64_t tasks_of(std::int64_t count, std::int64_t per_task) {
+  return (count + per_task - 1) / per_task;
+}
+
+void add_into(float* sum, const float* from, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) sum[i] += from[i];
+}
+
+/// Starts the gradient: what exists, or zero. In place there is nothing to do.
+void start_gradient(ThreadPool& pool, const Tensor* existing, const Tensor& to) {
+  if (existing != nullptr && existing->data == to.data) return;
+  const auto row_bytes = static_cast<std::size_t>(to.cols() * size_of(to.dtype()));
+  const auto body = [&](std::int64_t task, int) {
+    const std::int64_t last = std::min(to.rows(), (task + 1) * kRowsPerTask);
+    for (std::int64_t r = task * kRowsPerTask; r < last; ++r) {
+      std::byte* row = to.data + r * to.row_stride() * size_of(to.dtype());
+      if (existing == nullptr)
+        std::memset(row, 0, row_bytes);
+      else
+        std::memcpy(row, existing->data + r * existing->row_stride() * size_of(to.dtype()),
+                    row_bytes);
+    }
+  };
+  pool.parallel_for(tasks_of(to.rows(), kRowsPerTask), std::ref(body));
+}
+
+/// Adds the rows of dx named by keys [first, last) (id, row), all of one id, to columns of its row.
+void add_rows(const std::uint64_t* first, const std::uint64_t* last, const Tensor& dx,
+              const Tensor& to, std::int64_t column, std::int64_t count) {
+  float sum[kColumnsPerTask], buffer[kColumnsPerTask];
+  std::fill_n(sum, count, 0.0f);
+  for (const std::uint64_t* key = first; key < last; ++key) {
+    const auto row = static_cast<std::int64_t>(*key & 0xffffffffu);
+    add_into(sum, floats_of(dx, row, column, count, buffer), count);
+  }
+  const auto id = static_cast<std::int64_t>(*first >> 32);
+  const float* before = floats_of(to, id, column, count, buffer);
+  float* after = floats_for(to, id, column, buffer);
+  for (std::int64_t i = 0; i < count; ++i) after[i] = before[i] + sum[i];
+  put_floats(after, to, id, column, count);
+}
+
+}  // namespace
+
+void embedding_kernel(Stream& stream, const KernelCall& call) {
+  const Tensor &table = call.inputs[1], &x = call.outputs[0];
+  const auto* ids = call.inputs[0].row<std::int32_t>();
+  const Tensor* positions = call.inputs.size() == 3 ? &call.inputs[2] : nullptr;
+  const std::int64_t sequence = call.attributes.integer("sequence");
+  const auto body = [&](const float* const*, float* const* out, const Segment& segment) {
+    const std::int32_t id = ids[segment.row];
+    STRATA_CHECK(id >= 0 && id < table.rows(), "token", id, "of", table.rows());
+    load_floats(table.data + (id * table.row_stride() + segment.column) * size_of(table.dtype()),
+                table.dtype(), out[0], segment.count);
+    if (positions == nullptr) return;
+    float buffer[kSegment];
+    add_into(out[0],
+             floats_of(*positions, segment.row % sequence, segment.column, segment.count, buffer),
+             segment.count);
+  };
+  for_each_segment(cpu(stream).pool(), {}, {x}, std::ref(body));
+}
+
+void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
+  const Tensor &dx = call.inputs[1], &to = call.outputs[0];
+  const auto* ids = call.inputs[0].row<std::int32_t>();
+  ThreadPool& pool = cpu(stream).pool();
+  start_gradient(pool, call.inputs.size() == 3 ? &call.inputs[2] : nullptr, to);
+
+  // Sorted by id, then row: each id's rows lie together and in order.
+  auto* keys = reinterpret_cast<std::uint64_t*>(call.workspace.data());
+  for (std::int64_t n = 0; n < dx.rows(); ++n) {
+    STRATA_CHECK(ids[n] >= 0 && ids[n] < to.rows(), "token", ids[n], "of", to.rows());
+    keys[n] = static_cast<std::uint64_t>(ids[n]) << 32 | static_cast<std::uint64_t>(n);
+  }
+  std::uint64_t* const end = keys + dx.rows();
+  std::sort(keys, end);
+
+  const auto body = [&](std::int64_t task, int) {
+    const std::int64_t column = task * kColumnsPerTask;
+    const std::int64_t count = std::min(kColumnsPerTask, to.cols() - column);
+    for (std::uint64_t* first = keys; first < end;) {
+      std::uint64_t* last = first + 1;
+      while (last < end && *last >> 32 == *first >> 32) ++last;
+      add_rows(first, last, dx, to, column, count);
+      first = last;
+    }
+  };
+  pool.parallel_for(tasks_of(to.cols(), kColumnsPerTask), std::ref(body));
+}
+
+void position_backward_kernel(Stream& stream, const KernelCall& call) {
+  const Tensor& dx = call.inputs[0];
+  const std::int64_t sequence = call.attributes.integer("sequence");
+  const auto body = [&](const float* const*, float* const* out, const Segment& segment) {
+    std::fill_n(out[0], segment.count, 0.0f);
+    if (segment.row >= sequence) return;
+    float buffer[kSegment];
+    for (std::int64_t row = segment.row; row < dx.rows(); row += sequence)
+      add_into(out[0], floats_of(dx, row, segment.column, segment.count, buffer), segment.count);
+  };
+  for_each_segment(cpu(stream).pool(), {}, {call.outputs[0]}, std::ref(body));
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,49 @@
+// How the head cuts its work and its workspace; from shapes and types alone.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operation.h"
+
+namespace strata::kernels {
+
+/// Offsets and sizes in bytes; regions of 64-byte multiples.
+struct HeadRegion {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Rows are cut into chunks, so that the logits of one (and their bf16 gradient) take 128 MiB at
+/// most; columns of logits (rows of W) into strips of 384, fewer where there would be less than
+/// eight. One task makes one tile of logits, or turns one strip into its gradient and multiplies it
+/// into dW while it is in the cache.
+struct HeadGeometry {
+  std::int64_t rows = 0;        ///< N
+  std::int64_t width = 0;       ///< H
+  std::int64_t columns = 0;     ///< V
+  std::int64_t vocabulary = 0;  ///< valid columns
+  std::int64_t chunk_rows = 0;
+  std::int64_t chunks = 0;
+  std::int64_t strip = 0;  ///< columns of logits per strip
+  std::int64_t strips = 0;
+  std::int64_t tile_rows = 0;  ///< rows of a tile of logits
+
+  HeadRegion logits;            ///< f32 [chunk_rows, V]; train only
+  HeadRegion rounded_gradient;  ///< bf16 [chunk_rows, V]; train with bf16 operands only
+  HeadRegion dw_sum;            ///< f32 [V, H]; with several chunks and a 16-bit dW only
+  HeadRegion largest;           ///< f32 [chunk_rows, strips], later factors
+  HeadRegion sums;              ///< f32 [chunk_rows, strips]
+  HeadRegion target_logits;     ///< f32 [chunk_rows]
+  HeadRegion row_losses;        ///< f64 [N]
+  HeadRegion workers;           ///< per worker: a tile of fp32 results, then operands being widened
+  std::int64_t worker_tile_bytes = 0;
+  std::int64_t worker_bytes = 0;
+  HeadRegion products;  ///< scratch of the product for dx
+  std::int64_t total_bytes = 0;
+};
+
+/// `outputs` decide: three for training (head_loss), one for evaluation.
+HeadGeometry head_geometry(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                           int workers);
+
+}  // namespace strata::kernels

@@ -1,0 +1,75 @@
+// Matrix products on the pool: tiles chosen from shapes alone, each multiplied by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/tile_product.h"
+#include "kernels/tensor.h"
+
+namespace strata::kernels {
+
+/// C[M,N] = op(A) op(B). A transposed A is stored [K,M], a transposed B [N,K].
+struct MatmulTypes {
+  TensorType a;
+  TensorType b;
+  TensorType c;
+  bool a_transposed = false;
+  bool b_transposed = false;
+
+  [[nodiscard]] std::int64_t m() const { return c.shape.rows(); }
+  [[nodiscard]] std::int64_t n() const { return c.shape.cols(); }
+  [[nodiscard]] std::int64_t k() const { return a_transposed ? a.shape.rows() : a.shape.cols(); }
+};
+
+/// Operands of one product. `bias` [N], added to every row of the result, may be absent.
+struct Matmul {
+  Tensor a;
+  Tensor b;
+  Tensor c;
+  bool a_transposed = false;
+  bool b_transposed = false;
+  const Tensor* bias = nullptr;
+  bool accumulate = false;  ///< add to C, which then is fp32
+
+  [[nodiscard]] MatmulTypes types() const {
+    return {a.type, b.type, c.type, a_transposed, b_transposed};
+  }
+};
+
+/// A grid of tiles over C: all of `m` x `n` elements but the last of a row or column.
+struct Tiling {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t rows = 0;  ///< tiles from top to bottom
+  std::int64_t cols = 0;
+};
+
+/// Depends on the shape alone. Every task of a product runs the whole of K.
+Tiling choose_tiling(const MatmulTypes& types);
+
+/// Multiplies views of fp32, bf16 and fp16 with fp32 sums; see TileProducts for which bits.
+/// One call at a time.
+class MatmulEngine {
+ public:
+  MatmulEngine(ThreadPool& pool, const CpuFeatures& features);
+
+  /// Bytes of scratch for a product with `workers` threads; 0 when all is fp32.
+  static std::int64_t scratch_bytes(const MatmulTypes& types, int workers);
+  /// C is written whole (or added to); it may not overlap A or B. `scratch` as above, 64-byte
+  /// aligned.
+  void run(const Matmul& product, std::span<std::byte> scratch);
+
+  /// For kernels that do more with a tile than multiply it.
+  [[nodiscard]] TileProducts& tiles() { return tiles_; }
+  [[nodiscard]] ThreadPool& pool() { return pool_; }
+
+ private:
+  ThreadPool& pool_;
+  TileProducts tiles_;
+};
+
+}  // namespace strata::kernels

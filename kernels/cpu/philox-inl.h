@@ -1,0 +1,99 @@
+// Philox4x32-10 on vectors: kLanes counters at once. Even and odd lanes go through the rounds
+// apart, as 64-bit numbers, because that is what the machine's 32 x 32 -> 64 multiplication takes.
+
+#if defined(STRATA_KERNELS_CPU_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef STRATA_KERNELS_CPU_PHILOX_INL_H_
+#undef STRATA_KERNELS_CPU_PHILOX_INL_H_
+#else
+#define STRATA_KERNELS_CPU_PHILOX_INL_H_
+#endif
+
+#include "kernels/cpu/lanes-inl.h"
+#include "kernels/philox.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::kernels::HWY_NAMESPACE {
+
+using V32 = hn::Vec<U>;
+
+/// Words 0-3 of kLanes blocks.
+struct PhiloxWords {
+  V32 word[4];
+};
+
+#if HWY_TARGET == HWY_SCALAR
+
+HWY_INLINE PhiloxWords philox_lanes(const RandomSource& source, std::uint64_t first,
+                                    std::uint32_t) {
+  const PhiloxBlock block = source.words(first);
+  PhiloxWords words;
+  for (std::size_t i = 0; i < 4; ++i) words.word[i] = hn::Set(U(), block[i]);
+  return words;
+}
+
+#else
+
+using U64 = hn::Repartition<std::uint64_t, U>;
+using V64 = hn::Vec<U64>;
+
+HWY_INLINE V64 all64(std::uint64_t value) { return hn::Set(U64(), value); }
+
+/// Only the low half of each 64-bit lane counts; the high half of a result is undefined.
+HWY_INLINE void philox_rounds(V64 (&c)[4], PhiloxKey key) {
+  const auto multiplier0 = hn::BitCast(U(), all64(kPhiloxMultiplier0));
+  const auto multiplier1 = hn::BitCast(U(), all64(kPhiloxMultiplier1));
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const V64 product0 = hn::MulEven(hn::BitCast(U(), c[0]), multiplier0);
+    const V64 product1 = hn::MulEven(hn::BitCast(U(), c[2]), multiplier1);
+    c[0] = hn::Xor(hn::Xor(hn::ShiftRight<32>(product1), c[1]), all64(key[0]));
+    c[1] = product1;
+    c[2] = hn::Xor(hn::Xor(hn::ShiftRight<32>(product0), c[3]), all64(key[1]));
+    c[3] = product0;
+    key = {key[0] + kPhiloxWeyl0, key[1] + kPhiloxWeyl1};
+  }
+}
+
+/// Lane i gets the words of block first + i * step.
+HWY_INLINE PhiloxWords philox_lanes(const RandomSource& source, std::uint64_t first,
+                                    std::uint32_t step) {
+  const V64 lane = hn::Iota(U64(), 0);
+  const auto twice = hn::BitCast(U(), hn::Add(lane, lane));
+  const V64 even_block = hn::Add(all64(first), hn::MulEven(twice, hn::BitCast(U(), all64(step))));
+  const V64 odd_block = hn::Add(even_block, all64(step));
+  const V64 high = all64(source.sample_high), low = all64(source.sample_low),
+            operation = all64(source.operation);
+  V64 even[4] = {even_block, hn::Or(hn::ShiftRight<32>(even_block), high), low, operation};
+  V64 odd[4] = {odd_block, hn::Or(hn::ShiftRight<32>(odd_block), high), low, operation};
+  philox_rounds(even, source.key);
+  philox_rounds(odd, source.key);
+  PhiloxWords words;
+  const V64 low_half = all64(0xffffffffu);
+  for (int i = 0; i < 4; ++i)
+    words.word[i] = hn::BitCast(U(), hn::Or(hn::And(even[i], low_half), hn::ShiftLeft<32>(odd[i])));
+  return words;
+}
+
+#endif
+
+/// `value` where the word is at least `threshold`, else zero. (AVX2 compares signed numbers only.)
+HWY_INLINE V keep_lanes(V32 words, std::uint32_t threshold, V value) {
+  const I d;
+  const auto flip = hn::Set(d, static_cast<std::int32_t>(0x80000000u));
+  const auto bound = hn::Set(d, static_cast<std::int32_t>(threshold ^ 0x80000000u));
+  const auto dropped = hn::Lt(hn::Xor(hn::BitCast(d, words), flip), bound);
+  return hn::IfThenZeroElse(hn::RebindMask(F(), dropped), value);
+}
+
+/// Words of positions 4 * first_block ... into to[0, 4 * kLanes * ceil(blocks / kLanes)).
+HWY_INLINE void philox_row(const RandomSource& source, std::uint64_t first_block,
+                           std::int64_t blocks, std::uint32_t* to) {
+  for (std::int64_t i = 0; i < blocks; i += static_cast<std::int64_t>(kLanes)) {
+    const PhiloxWords w = philox_lanes(source, first_block + static_cast<std::uint64_t>(i), 1);
+    hn::StoreInterleaved4(w.word[0], w.word[1], w.word[2], w.word[3], U(), to + 4 * i);
+  }
+}
+
+}  // namespace strata::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

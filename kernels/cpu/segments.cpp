@@ -1,0 +1,64 @@
+#include "kernels/cpu/segments.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/float_rows.h"
+
+namespace strata::kernels {
+namespace {
+
+constexpr std::int64_t kSegmentsPerTask = 16;
+constexpr std::size_t kMostTensors = 4;
+
+using TensorList = std::initializer_list<Tensor>;
+
+void run_segment(TensorList inputs, TensorList outputs, const SegmentBody& body,
+                 const Segment& segment) {
+  alignas(64) float buffers[2 * kMostTensors][kSegment];
+  const float* from[kMostTensors];
+  float* to[kMostTensors];
+  std::size_t count = 0;
+  for (const Tensor& input : inputs) {
+    from[count] = floats_of(input, segment.row, segment.column, segment.count, buffers[count]);
+    ++count;
+  }
+  count = 0;
+  for (const Tensor& output : outputs) {
+    to[count] = floats_for(output, segment.row, segment.column, buffers[kMostTensors + count]);
+    ++count;
+  }
+  body(from, to, segment);
+  count = 0;
+  for (const Tensor& output : outputs)
+    put_floats(to[count++], output, segment.row, segment.column, segment.count);
+}
+
+}  // namespace
+
+void for_each_segment(ThreadPool& pool, TensorList inputs, TensorList outputs,
+                      const SegmentBody& body) {
+  STRATA_CHECK(inputs.size() <= kMostTensors && outputs.size() <= kMostTensors);
+  const std::int64_t rows = outputs.begin()->rows(), columns = outputs.begin()->cols();
+  for (const TensorList& list : {inputs, outputs})
+    for (const Tensor& tensor : list)
+      STRATA_CHECK(tensor.rows() == rows && tensor.cols() == columns, tensor.type.to_string());
+  const std::int64_t per_row = (columns + kSegment - 1) / kSegment;
+  const std::int64_t segments = rows * per_row;
+  const auto task_body = [&](std::int64_t task, int) {
+    const std::int64_t last = std::min(segments, (task + 1) * kSegmentsPerTask);
+    for (std::int64_t i = task * kSegmentsPerTask; i < last; ++i) {
+      const std::int64_t column = i % per_row * kSegment;
+      run_segment(inputs, outputs, body,
+                  {i / per_row, column, std::min(kSegment, columns - column)});
+    }
+  };
+  pool.parallel_for((segments + kSegmentsPerTask - 1) / kSegmentsPerTask, std::ref(task_body));
+}
+
+Tensor columns_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+  STRATA_CHECK(tensor.type.shape.ndim() == 2 && first + count <= tensor.cols());
+  return {TensorType(tensor.dtype(), {tensor.rows(), count}, tensor.row_stride()),
+          tensor.data + first * size_of(tensor.dtype())};
+}
+
+}  // namespace strata::kernels

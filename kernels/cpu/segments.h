@@ -1,0 +1,36 @@
+// Element-wise kernels: tensors cut into pieces of rows that a core keeps in its first-level cache,
+// the same pieces whatever the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/tensor.h"
+
+namespace strata::kernels {
+
+constexpr std::int64_t kSegment = 1024;  ///< most elements of a segment
+
+/// Columns [column, column + count) of a row.
+struct Segment {
+  std::int64_t row;
+  std::int64_t column;
+  std::int64_t count;
+};
+
+/// What a body gets: the segment of each input as fp32, and room for that of each output.
+using SegmentBody =
+    std::function<void(const float* const* inputs, float* const* outputs, const Segment& segment)>;
+
+/// Calls `body` for all segments, on all threads of `pool`. All tensors have the same rows and
+/// columns and any float type; an output may be the same view as an input. Pass std::ref(lambda):
+/// nothing is allocated then. At most four inputs and outputs each.
+void for_each_segment(ThreadPool& pool, std::initializer_list<Tensor> inputs,
+                      std::initializer_list<Tensor> outputs, const SegmentBody& body);
+
+/// Columns [first, first + count) of a 2-D tensor.
+Tensor columns_of(const Tensor& tensor, std::int64_t first, std::int64_t count);
+
+}  // namespace strata::kernels

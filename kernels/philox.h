@@ -1,0 +1,54 @@
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): random
+// numbers as a pure function of what they are for, so masks are made again instead of stored and do
+// not depend on ranks, micro-batches, threads or instruction sets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace strata::kernels {
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+using PhiloxKey = std::array<std::uint32_t, 2>;
+
+constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0xCD9E8D57u;
+constexpr std::uint32_t kPhiloxWeyl0 = 0x9E3779B9u, kPhiloxWeyl1 = 0xBB67AE85u;
+constexpr int kPhiloxRounds = 10;
+
+/// The four words of one counter value.
+PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key);
+
+/// Where the random numbers of one operation and one sample come from. The number of an element is
+/// word (position % 4) of the block with counter {position / 4 low 32 bits, its next 8 bits |
+/// sample bits 32-55, sample low 32 bits, operation key} under key {seed, step}; seeds beyond 32
+/// bits are folded. So a sample has up to 2^42 positions.
+struct RandomSource {
+  PhiloxKey key{};
+  std::uint32_t sample_high = 0;  ///< already in place: bits 8-31 of counter word 1
+  std::uint32_t sample_low = 0;
+  std::uint32_t operation = 0;
+
+  RandomSource(std::int64_t seed, std::int64_t step, std::int64_t sample,
+               std::int64_t operation_key);
+  /// The four words of positions 4 * block ... 4 * block + 3.
+  [[nodiscard]] PhiloxBlock words(std::uint64_t block) const {
+    return philox({static_cast<std::uint32_t>(block),
+                   static_cast<std::uint32_t>(block >> 32) | sample_high, sample_low, operation},
+                  key);
+  }
+  [[nodiscard]] std::uint32_t word(std::uint64_t position) const {
+    return words(position / 4)[position % 4];
+  }
+};
+
+/// Dropout with probability p keeps an element when its word >= this: ceil(p * 2^32). p in [0, 1).
+std::uint32_t dropout_threshold(double p);
+
+/// 1 / (1 - p) in fp32.
+float dropout_scale(double p);
+
+/// Source of row `n` of a batch (sample n / sequence): `rng` is int64 [2 + B], seed, step, samples.
+RandomSource random_source(const std::int64_t* rng, std::int64_t n, std::int64_t sequence,
+                           std::int64_t operation_key);
+
+}  // namespace strata::kernels

@@ -1,0 +1,159 @@
+#include "launcher/failure_report.h"
+
+#include <signal.h>
+
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr int kTailLines = 10;
+constexpr std::size_t kMaxGroups = 4;
+
+std::string signal_advice(const FailureFacts& facts) {
+  switch (facts.ending.number) {
+    case SIGKILL:
+      if (facts.out_of_memory_kills > 0)
+        return "the kernel killed " + std::to_string(facts.out_of_memory_kills) +
+               " process(es) of this machine for lack of memory during this run; lower what a rank "
+               "needs (a higher --zero stage, a smaller --micro-batch, --activation-checkpointing) "
+               "or start fewer ranks";
+      return "mlaunch did not send it: probably the kernel's out-of-memory killer (see dmesg), a "
+             "memory limit of the container or job scheduler, or somebody's kill -9";
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGFPE:
+    case SIGTRAP:
+      return "this is a bug in the program; report it with the lines above (`ulimit -c unlimited` "
+             "before the run keeps a core file)";
+    case SIGILL:
+      return "the program uses an instruction that this CPU or virtual machine does not have; "
+             "build "
+             "it on this machine";
+    case SIGBUS:
+      return "memory behind a mapped file could not be had: look for a full disk or a full "
+             "/dev/shm "
+             "(df -h), or a file that shrank while it was read";
+    case SIGXCPU:
+    case SIGXFSZ:
+      return "a resource limit was reached; see ulimit -a";
+    case SIGPIPE:
+      return "it wrote to something whose reader had gone";
+    default:
+      return "somebody sent this signal to the rank: a job scheduler (time limit, preemption), an "
+             "administrator or a script";
+  }
+}
+
+std::string exit_advice(const FailureFacts& facts) {
+  switch (static_cast<ExitCode>(facts.ending.number)) {
+    case ExitCode::usage:
+      return "correct the arguments after '" + facts.program + "'; see " + facts.program +
+             " --help";
+    case ExitCode::data:
+      return "check or fetch again the file that the error names";
+    case ExitCode::host:
+      return "this machine lacks what the error names";
+    case ExitCode::internal:
+      return "this is a bug in the program; report it with the lines above";
+    case ExitCode::io:
+      return "check the disk that the error names (df -h, dmesg)";
+    case ExitCode::try_again:
+      return "another rank was lost or gave no answer; start the run again";
+    case ExitCode::configuration:
+      return "correct the setting that the error names";
+    case ExitCode::do_not_restart:
+      return "starting it again would end the same way; change what the error names first";
+    default:
+      return "";
+  }
+}
+
+std::string last_lines(const std::string& text) {
+  std::size_t end = text.size();
+  while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\r')) --end;
+  std::size_t begin = end;
+  for (int lines = 0; begin > 0; --begin)
+    if (text[begin - 1] == '\n' && ++lines == kTailLines) break;
+  return text.substr(begin, end - begin);
+}
+
+/// "  name    first line\n          second line\n". Escape sequences of ranks stay out.
+void add_field(std::string& report, std::string_view name, const std::string& text) {
+  if (text.empty()) return;
+  std::istringstream lines(text);
+  std::string label = "  " + std::string(name);
+  label.resize(10, ' ');
+  for (std::string line; std::getline(lines, line); label.assign(10, ' ')) {
+    for (char& c : line)
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = ' ';
+    report += label + line + "\n";
+  }
+}
+
+std::string memory_text(std::int64_t bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  if (bytes < 100 * kMiB) return "";  // not the trouble
+  return std::to_string((bytes + kMiB / 2) / kMiB) + " MiB at its peak";
+}
+
+std::string error_text(const FailureFacts& facts) {
+  if (!facts.spawn_error.empty()) return facts.spawn_error;
+  const std::string tail = last_lines(facts.error_tail);
+  // A single rank's standard error stands unchanged right above: do not say it twice.
+  const bool on_screen =
+      facts.ranks == 1 && (facts.error.empty() || tail.find(facts.error) != std::string::npos);
+  if (on_screen) return "";
+  return facts.error.empty() ? tail : facts.error;
+}
+
+/// Where the others were, equal places together.
+std::string others_text(const FailureFacts& facts) {
+  std::map<std::string, std::vector<int>> ranks_at;
+  for (std::size_t rank = 0; rank < facts.where_others.size(); ++rank)
+    if (static_cast<int>(rank) != facts.rank && !facts.where_others[rank].empty())
+      ranks_at[facts.where_others[rank]].push_back(static_cast<int>(rank));
+  std::string text;
+  std::size_t groups = 0;
+  for (const auto& [where, ranks] : ranks_at) {
+    if (++groups > kMaxGroups) return text + "and other places\n";
+    text += "rank " + rank_list(ranks) + ": " + where + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string rank_list(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string failure_report(const FailureFacts& facts) {
+  const bool started = facts.spawn_error.empty();
+  std::string report = "mlaunch: rank " + std::to_string(facts.rank) + " of " +
+                       std::to_string(facts.ranks) + " failed: " + facts.program + " " +
+                       (started ? facts.ending.describe() : "could not be started") + "\n";
+  add_field(report, "where", facts.where);
+  add_field(report, "others", others_text(facts));
+  add_field(report, "memory", memory_text(facts.peak_rss_bytes));
+  add_field(report, "error", error_text(facts));
+  if (started)
+    add_field(
+        report, "advice",
+        facts.ending.kind == Ending::Kind::killed ? signal_advice(facts) : exit_advice(facts));
+  return report;
+}
+
+}  // namespace strata::launcher

@@ -1,0 +1,102 @@
+#include "launcher/failure_report.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace strata::launcher {
+namespace {
+
+FailureFacts killed_in_a_collective() {
+  FailureFacts facts;
+  facts.rank = 3;
+  facts.ranks = 8;
+  facts.program = "train";
+  facts.ending = {Ending::Kind::killed, SIGKILL};
+  facts.where = "step 12, backward, instruction 340 'x', in collective 18 'y'";
+  facts.where_others = {"a", "a", "b", "ignored", "a", "a", "", "a"};
+  return facts;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(FailureReport, SaysRankSignalPlaceAndAdvice) {
+  EXPECT_EQ(failure_report(killed_in_a_collective()),
+            "mlaunch: rank 3 of 8 failed: train was killed by signal 9 (SIGKILL)\n"
+            "  where   step 12, backward, instruction 340 'x', in collective 18 'y'\n"
+            "  others  rank 0-1, 4-5, 7: a\n"
+            "          rank 2: b\n"
+            "  advice  mlaunch did not send it: probably the kernel's out-of-memory killer (see "
+            "dmesg), a memory limit of the container or job scheduler, or somebody's kill -9\n");
+}
+
+TEST(FailureReport, SaysOutOfMemoryWhenTheKernelCountedOne) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.out_of_memory_kills = 1;
+  facts.peak_rss_bytes = std::int64_t{3} << 30;
+  const std::string report = failure_report(facts);
+  EXPECT_TRUE(contains(report, "killed 1 process(es) of this machine for lack of memory"));
+  EXPECT_TRUE(contains(report, "memory  3072 MiB at its peak"));
+}
+
+TEST(FailureReport, PrefersTheStatusPagesErrorToStandardError) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.error_tail = "noise\n";
+  EXPECT_TRUE(contains(failure_report(facts), "  error   noise\n"));
+  facts.error = "two\nlines";
+  EXPECT_TRUE(contains(failure_report(facts), "  error   two\n          lines\n"));
+  EXPECT_FALSE(contains(failure_report(facts), "noise"));
+}
+
+TEST(FailureReport, DoesNotRepeatWhatASingleRankJustPrinted) {
+  FailureFacts facts;
+  facts.program = "train";
+  facts.ending = {Ending::Kind::exited, 78};
+  facts.error_tail = "train: zero_optimization.stage: 7\n";
+  EXPECT_FALSE(contains(failure_report(facts), "stage"));
+  facts.error = "zero_optimization.stage: 7";
+  EXPECT_FALSE(contains(failure_report(facts), "stage"));
+  facts.error = "something it did not print";
+  EXPECT_TRUE(contains(failure_report(facts), "something"));
+}
+
+TEST(FailureReport, KeepsTheLastTenLinesAndNoEscapeSequences) {
+  FailureFacts facts = killed_in_a_collective();
+  for (int i = 0; i < 30; ++i) facts.error_tail += "line" + std::to_string(i) + "\x1b[31m\n";
+  const std::string report = failure_report(facts);
+  EXPECT_FALSE(contains(report, "line19"));
+  EXPECT_TRUE(contains(report, "line20"));
+  EXPECT_TRUE(contains(report, "line29"));
+  EXPECT_FALSE(contains(report, "\x1b"));
+}
+
+TEST(FailureReport, SaysThatARankNeverStarted) {
+  FailureFacts facts;
+  facts.program = "train";
+  facts.spawn_error = "executing train: Exec format error";
+  EXPECT_EQ(failure_report(facts),
+            "mlaunch: rank 0 of 1 failed: train could not be started\n"
+            "  error   executing train: Exec format error\n");
+}
+
+TEST(FailureReport, EverySignalAndDocumentedCodeHasAdvice) {
+  FailureFacts facts;
+  facts.program = "train";
+  for (int number = 1; number < 32; ++number) {
+    facts.ending = {Ending::Kind::killed, number};
+    EXPECT_TRUE(contains(failure_report(facts), "  advice  ")) << number;
+  }
+  for (const int code : {2, 65, 69, 70, 74, 75, 78, 93}) {
+    facts.ending = {Ending::Kind::exited, code};
+    EXPECT_TRUE(contains(failure_report(facts), "  advice  ")) << code;
+  }
+}
+
+TEST(RankList, JoinsNeighbours) {
+  EXPECT_EQ(rank_list({}), "");
+  EXPECT_EQ(rank_list({0, 1, 2, 4, 6, 7}), "0-2, 4, 6-7");
+}
+
+}  // namespace
+}  // namespace strata::launcher

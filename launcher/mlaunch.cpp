@@ -1,0 +1,85 @@
+// The program mlaunch: command line in, ranks run, exit code out.
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/rank_context.h"
+#include "core/run_id.h"
+#include "core/system_call.h"
+#include "launcher/mpi_command.h"
+#include "launcher/options.h"
+#include "launcher/program_path.h"
+#include "launcher/supervisor.h"
+
+namespace strata::launcher {
+namespace {
+
+void print_error(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n", text.c_str()); }
+
+/// Ranks that start ranks would be counted twice.
+void refuse_to_be_a_rank() {
+  const RankContext context = rank_context_from_environment();
+  if (context.world > 1)
+    throw InvalidArgument("mlaunch was itself started as rank " + std::to_string(context.rank) +
+                          " of " + std::to_string(context.world) + " by " + context.started_by +
+                          "; start the program directly there, or mlaunch alone");
+}
+
+[[noreturn]] void become_mpirun(const Options& options, const std::string& program) {
+  const bool as_root = ::geteuid() == 0;
+  if (as_root) print_error("note: running as root, so mpirun gets --allow-run-as-root");
+  const std::vector<std::string> command = mpi_command(options, program, as_root);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp("mpirun", arguments.data());
+  throw_system_error("starting mpirun (Debian: apt install openmpi-bin)");
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  checked(::gethostname(name.data(), name.size() - 1), "reading this host's name");
+  return name.data();
+}
+
+int run(const std::vector<std::string>& arguments) {
+  Run run;
+  run.options = parse_options(arguments);
+  if (run.options.show_help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
+  if (run.options.show_version) return std::puts("mlaunch (Strata) " STRATA_VERSION) < 0 ? 1 : 0;
+  refuse_to_be_a_rank();
+  for (const std::string& note : run.options.notes) print_error("note: " + note);
+  const char* search_path = std::getenv("PATH");
+  run.program_path = find_program(run.options.command.front(), own_directory(),
+                                  search_path != nullptr ? search_path : "/usr/bin:/bin");
+  run.run_id = make_run_id();
+  if (run.options.launcher == Options::Launcher::mpi) {
+    if (::setenv("STRATA_RUN_ID", run.run_id.c_str(), 1) != 0) throw_system_error("setenv");
+    if (::unsetenv("STRATA_RANK") != 0) throw_system_error("unsetenv");  // of an mlaunch around us
+    become_mpirun(run.options, run.program_path);
+  }
+  run.host = host_name();
+  return supervise(run);
+}
+
+}  // namespace
+}  // namespace strata::launcher
+
+int main(int argc, char** argv) {
+  try {
+    return strata::launcher::run({argv + 1, argv + argc});
+  } catch (const strata::Error& error) {
+    strata::launcher::print_error(error.what());
+    return static_cast<int>(error.exit_code());
+  } catch (const std::exception& error) {
+    strata::launcher::print_error(std::string("unexpected: ") + error.what());
+    return static_cast<int>(strata::ExitCode::internal);
+  }
+}

@@ -1,0 +1,104 @@
+#include "launcher/option_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace strata::launcher {
+namespace {
+
+using enum OptionUse;
+
+constexpr auto kTable = std::to_array<OptionEntry>({
+    {"-h", help, false},
+    {"--help", help, false},
+    {"-V", version, false},
+    {"--version", version, false},
+    {"-np", ranks, true},
+    {"-n", ranks, true},
+    {"--np", ranks, true},
+    {"--num-gpus", ranks, true},
+    {"--num-accelerators", ranks, true},
+    {"--nproc-per-node", ranks, true},
+    {"--launcher", launcher, true},
+    {"--launcher-args", launcher_arguments, true},
+    {"--no-prefix", no_prefix, false},
+    {"--grace", grace, true},
+    {"--master-port", master_port, true},
+    {"--master-addr", master_address, true},
+    {"--num-nodes", node_count, true},
+    {"--nnodes", node_count, true},
+    {"-i", include, true},
+    {"--include", include, true},
+    {"--no-python", no_effect, false, "programs are always started as they are"},
+    {"--no-local-rank", no_effect, false, "no --local_rank argument is passed to programs"},
+    {"--log-level", no_effect, true, "mlaunch itself prints only notes and errors"},
+    {"-q", no_effect, false, "mlaunch itself prints only notes and errors"},
+    {"--quiet", no_effect, false, "mlaunch itself prints only notes and errors"},
+    {"--bind-cores-to-rank", no_effect, false,
+     "train divides the cores by itself (train --threads)"},
+    {"--bind-core-list", refused, true, "set the cores with: taskset -c LIST mlaunch ..."},
+    {"-H", several_hosts, true},
+    {"--host", several_hosts, true},
+    {"--hosts", several_hosts, true},
+    {"--hostfile", several_hosts, true},
+    {"--node-rank", several_hosts, true},
+    {"--no-ssh", several_hosts, false},
+    {"--no-ssh-check", several_hosts, false},
+    {"--ssh-port", several_hosts, true},
+    {"--force-multi", several_hosts, false},
+    {"--venv-script", several_hosts, true},
+    {"-e", refused, true, "say how many ranks with -np, or list devices: --include localhost:0,1"},
+    {"--exclude", refused, true,
+     "say how many ranks with -np, or list devices: --include localhost:0,1"},
+    {"--module", refused, false, "start Python yourself: mlaunch -np N python3 -m MODULE"},
+    {"--save-pid", refused, false, "the shell knows it: mlaunch ... & echo $!"},
+    {"--enable-each-rank-log", refused, true,
+     "every line carries its rank: mlaunch ... 2>&1 | tee log, then grep '^\\[3\\]' log"},
+    {"--autotuning", refused, true, "see `train --print-plan`"},
+    {"--elastic-training", refused, false, "the number of ranks is fixed: -np N"},
+    {"--min-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
+    {"--max-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
+});
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const OptionEntry> option_table() { return kTable; }
+
+const OptionEntry* find_option(std::string_view typed) {
+  std::string name(typed);
+  std::replace(name.begin(), name.end(), '_', '-');
+  const auto found = std::find_if(kTable.begin(), kTable.end(),
+                                  [&name](const OptionEntry& entry) { return entry.name == name; });
+  return found == kTable.end() ? nullptr : &*found;
+}
+
+std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates) {
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(1, text.size() / 4) + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(text, candidate);
+    if (distance >= best_distance) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  return best;
+}
+
+}  // namespace strata::launcher

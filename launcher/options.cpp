@@ -1,0 +1,247 @@
+#include "launcher/options.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/integer.h"
+#include "launcher/option_table.h"
+
+namespace strata::launcher {
+namespace {
+
+constexpr int kMaxRanks = 1024;
+
+/// One option as typed with its value.
+struct Given {
+  std::string name;
+  std::string value;
+  const OptionEntry* entry = nullptr;
+};
+
+std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t largest) {
+  const auto value = parse_integer(given.value);
+  if (!value || *value < smallest || *value > largest)
+    throw InvalidArgument(given.name + " " + given.value + ": expected an integer from " +
+                          std::to_string(smallest) + " to " + std::to_string(largest));
+  return *value;
+}
+
+[[noreturn]] void refuse_several_hosts(const std::string& typed) {
+  throw InvalidArgument(
+      typed +
+      ": mlaunch starts ranks on this host only; for several hosts start the program itself with "
+      "`mpirun --hostfile FILE -np N PROGRAM ...` or `srun -n N PROGRAM ...`");
+}
+
+bool is_this_host(const std::string& name) {
+  std::array<char, HOST_NAME_MAX + 1> own{};
+  const bool known = ::gethostname(own.data(), own.size() - 1) == 0;
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "0.0.0.0" ||
+         (known && name == own.data());
+}
+
+/// Collects options; what depends on two of them is checked at the end.
+class Parser {
+ public:
+  void take(const Given& given);
+  Options finish();
+
+ private:
+  void set_ranks(const Given& given, int ranks);
+  void set_launcher(const Given& given);
+  void set_include(const Given& given);
+
+  Options options_;
+  std::string ranks_given_by_;
+};
+
+void Parser::take(const Given& given) {
+  switch (given.entry->use) {
+    case OptionUse::help:
+      options_.show_help = true;
+      break;
+    case OptionUse::version:
+      options_.show_version = true;
+      break;
+    case OptionUse::ranks:
+      set_ranks(given, static_cast<int>(integer_of(given, 1, kMaxRanks)));
+      break;
+    case OptionUse::launcher:
+      set_launcher(given);
+      break;
+    case OptionUse::launcher_arguments: {
+      std::istringstream words(given.value);
+      for (std::string word; words >> word;) options_.launcher_arguments.push_back(word);
+      break;
+    }
+    case OptionUse::no_prefix:
+      options_.prefix = false;
+      break;
+    case OptionUse::grace:
+      options_.grace = std::chrono::seconds(integer_of(given, 0, 86400));
+      break;
+    case OptionUse::master_port:
+      options_.master_port = static_cast<int>(integer_of(given, 1, 65535));
+      break;
+    case OptionUse::master_address:
+      if (!is_this_host(given.value)) refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::node_count:
+      if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
+      break;
+    case OptionUse::include:
+      set_include(given);
+      break;
+    case OptionUse::no_effect:
+      options_.notes.push_back(given.name + " has no effect: " + std::string(given.entry->advice));
+      break;
+    case OptionUse::several_hosts:
+      refuse_several_hosts(given.name);
+    case OptionUse::refused:
+      throw InvalidArgument(given.name + " is not supported; " + std::string(given.entry->advice));
+  }
+}
+
+void Parser::set_ranks(const Given& given, int ranks) {
+  const std::string typed = given.name + " " + given.value;
+  if (!ranks_given_by_.empty() && ranks != options_.ranks)
+    throw InvalidArgument(typed + " contradicts " + ranks_given_by_ + "; give one of them");
+  options_.ranks = ranks;
+  ranks_given_by_ = typed;
+}
+
+void Parser::set_launcher(const Given& given) {
+  if (given.value == "local") {
+    options_.launcher = Options::Launcher::local;
+  } else if (given.value == "mpi" || given.value == "openmpi") {
+    options_.launcher = Options::Launcher::mpi;
+  } else if (given.value == "slurm") {
+    throw InvalidArgument(
+        "--launcher slurm: start the program with `srun -n N PROGRAM ...`; it "
+        "reads Slurm's variables by itself");
+  } else {
+    throw InvalidArgument("--launcher " + given.value + ": known are local (default) and mpi");
+  }
+}
+
+/// DeepSpeed's host[:slot,slot]@...: only this host, and as many ranks as slots.
+void Parser::set_include(const Given& given) {
+  const std::size_t colon = given.value.find(':');
+  if (given.value.find('@') != std::string::npos || !is_this_host(given.value.substr(0, colon)))
+    refuse_several_hosts(given.name + " " + given.value);
+  if (colon == std::string::npos) return;
+  std::istringstream slots(given.value.substr(colon + 1));
+  int count = 0;
+  for (std::string slot; std::getline(slots, slot, ','); ++count) {
+    const auto number = parse_integer(slot);
+    if (!number || *number < 0)
+      throw InvalidArgument(given.name + " " + given.value + ": expected as in localhost:0,1,2");
+  }
+  set_ranks(given, std::max(1, count));
+}
+
+Options Parser::finish() {
+  if (!options_.launcher_arguments.empty() && options_.launcher != Options::Launcher::mpi)
+    throw InvalidArgument("--launcher-args goes with --launcher mpi");
+  return std::move(options_);
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const OptionEntry& entry : option_table()) known.push_back(entry.name);
+  const std::string_view close = name.size() > 3 ? nearest(name, known) : std::string_view();
+  throw InvalidArgument(
+      "unknown option " + name +
+      (close.empty() ? std::string() : "; did you mean " + std::string(close) + "?") +
+      " (options of the program go after its name: mlaunch -np 2 train " + name +
+      " ...; see mlaunch --help)");
+}
+
+/// Reads the option at `position`, moves behind it and its value.
+Given read_option(const std::vector<std::string>& arguments, std::size_t& position) {
+  Given given;
+  const std::string& typed = arguments[position++];
+  const std::size_t equals = typed.find('=');
+  given.name = typed.substr(0, equals);
+  given.entry = find_option(given.name);
+  if (given.entry == nullptr) refuse_unknown(given.name);
+  if (!given.entry->takes_value) {
+    if (equals != std::string::npos) throw InvalidArgument(given.name + " takes no value");
+  } else if (equals != std::string::npos) {
+    given.value = typed.substr(equals + 1);
+  } else if (given.entry->use != OptionUse::several_hosts &&
+             given.entry->use != OptionUse::refused) {
+    if (position == arguments.size()) throw InvalidArgument(given.name + " needs a value");
+    given.value = arguments[position++];
+  }
+  return given;
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Parser parser;
+  std::size_t position = 0;
+  while (position < arguments.size() && arguments[position].size() > 1 &&
+         arguments[position][0] == '-') {
+    if (arguments[position] == "--") {
+      ++position;
+      break;
+    }
+    parser.take(read_option(arguments, position));
+  }
+  Options options = parser.finish();
+  options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
+                         arguments.end());
+  if (options.command.empty() && !options.show_help && !options.show_version)
+    throw InvalidArgument("which program? For example: mlaunch -np 2 train; see mlaunch --help");
+  return options;
+}
+
+std::string help_text() {
+  return R"(mlaunch starts a program as N cooperating processes ("ranks") on this machine, shows what they
+print, and ends all of them when one fails or you press Ctrl-C.
+
+    mlaunch [options] PROGRAM [the program's own arguments]
+
+Examples
+    mlaunch train                              one rank, everything by default
+    mlaunch -np 8 train --zero 3               eight ranks that share the model's state
+    mlaunch --num_gpus 8 train --deepspeed ds.json
+    mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
+
+PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it.
+
+Options
+    -np N, -n N, --num_gpus N    number of ranks (default 1); more than cores is fine
+    --launcher local|mpi         local (default): mlaunch starts the ranks itself;
+                                 mpi: it hands over to Open MPI's mpirun
+    --launcher-args "WORDS"      more arguments for mpirun
+    --no-prefix                  do not put "[3] " before the lines of rank 3
+    --grace SECONDS              time between asking ranks to end and killing them (default 4)
+    --master_port PORT           passed on as MASTER_PORT; Strata itself needs no port
+    -h, --help                   this text
+    -V, --version                version
+
+What you see
+    With more than one rank each line starts with its rank. Standard output and standard error stay
+    apart. When a rank fails, the last lines say which one, how it ended, where it was, its error
+    and what to do. mlaunch ends with that rank's exit code (128 + signal when it was killed).
+    Ctrl-C ends the ranks, a second Ctrl-C kills them. Rank 0 reads mlaunch's standard input unless
+    that is a terminal; other ranks read nothing.
+
+Exit codes
+    0 done   2 wrong command line   65 bad stored data   69 this machine cannot do it
+    70 internal error   74 read or write error   75 another rank failed, try again
+    78 configuration   93 do not restart   128+n killed by signal n (130: Ctrl-C)
+
+Several machines: mpirun -np N PROGRAM ... or srun -n N PROGRAM ..., without mlaunch.
+)";
+}
+
+}  // namespace strata::launcher

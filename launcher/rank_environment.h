@@ -1,0 +1,27 @@
+// The environment variables that tell a program which rank it is (read by core/rank_context.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace strata::launcher {
+
+struct RankIdentity {
+  int rank = 0;
+  int world = 1;
+  std::string run_id;
+  std::string host;
+  int store_fd = -1;
+  int status_fd = -1;
+  bool output_on_terminal = false;  ///< what it prints ends on a terminal
+  bool error_on_terminal = false;
+  std::optional<int> master_port;
+};
+
+/// `inherited` ("NAME=value") with the variables of this rank, for Strata's programs and, as RANK,
+/// WORLD_SIZE and so on, for others; those that described another rank are gone.
+std::vector<std::string> rank_environment(const std::vector<std::string>& inherited,
+                                          const RankIdentity& identity);
+
+}  // namespace strata::launcher

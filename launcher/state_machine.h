@@ -1,0 +1,137 @@
+// What mlaunch does when: a pure function of events and their times. It starts, reads and kills
+// nothing itself, so that every order of events can be tested without a process.
+//
+//   running --failure--> ending: peers get kPeerGrace to end by themselves, then SIGTERM, then
+//   SIGKILL running --signal---> ending: the signal is forwarded, then SIGTERM, then SIGKILL; a
+//   second signal: SIGKILL all ranks ended ---> draining: what they left behind ends, their output
+//   is read to its end nothing left ------> finished
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/ending.h"
+
+namespace strata::launcher {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+// Events.
+struct RankEnded {
+  int rank;
+  Ending ending;
+};
+struct RankOutputEnded {  ///< both streams of the rank are closed and read
+  int rank;
+};
+struct SpawnFailed {
+  int rank;
+  std::string reason;
+};
+struct SignalReceived {
+  int number;
+};
+struct NoProcessLeft {};  ///< no rank and no descendant of one is alive
+struct Tick {};           ///< next_deadline() has passed
+using Event =
+    std::variant<RankEnded, RankOutputEnded, SpawnFailed, SignalReceived, NoProcessLeft, Tick>;
+
+// Actions, to be done in order.
+struct SignalRank {
+  int rank;
+  int number;
+  bool operator==(const SignalRank&) const = default;
+};
+struct FailWaitingPeers {  ///< whoever waits at the rendezvous gets this as PeerError
+  std::string reason;
+  bool operator==(const FailWaitingPeers&) const = default;
+};
+struct EndLeftovers {  ///< kill every descendant, now and as they appear
+  bool operator==(const EndLeftovers&) const = default;
+};
+struct Suspend {  ///< stop mlaunch itself (Ctrl-Z)
+  bool operator==(const Suspend&) const = default;
+};
+struct Say {  ///< one line on standard error
+  std::string text;
+  bool operator==(const Say&) const = default;
+};
+struct Finish {
+  int exit_code;
+  bool operator==(const Finish&) const = default;
+};
+using Action = std::variant<SignalRank, FailWaitingPeers, EndLeftovers, Suspend, Say, Finish>;
+
+/// The first failure: what the last lines on the screen are about.
+struct Failure {
+  int rank;
+  Ending ending;
+  std::string spawn_error;  ///< not empty: the rank never started
+};
+
+class StateMachine {
+ public:
+  static constexpr std::chrono::milliseconds kPeerGrace{1000};
+  static constexpr std::chrono::milliseconds kKillLimit{3000};
+  static constexpr std::chrono::milliseconds kOrphanGrace{500};
+  static constexpr std::chrono::milliseconds kDrainLimit{2000};
+
+  /// All `ranks` count as started. `grace` lies between asking ranks to end and killing them.
+  StateMachine(int ranks, std::chrono::milliseconds grace);
+
+  /// Events must come with times that do not decrease. After Finish nothing may follow.
+  std::vector<Action> handle(TimePoint now, const Event& event);
+
+  /// When handle(Tick) is due; nullopt: when something happens.
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  /// The signal that the user ended the run with; 0: none.
+  [[nodiscard]] int user_signal() const { return user_signal_; }
+  /// Ranks that failed or were ended after the first failure, with how.
+  [[nodiscard]] const std::vector<std::optional<Ending>>& endings() const { return endings_; }
+
+ private:
+  enum class State { running, ending, draining, finished };
+  struct Escalation {
+    TimePoint time;
+    int signal;
+  };
+
+  void on(const RankEnded& event);
+  void on(const RankOutputEnded& event);
+  void on(const SpawnFailed& event);
+  void on(const SignalReceived& event);
+  void on(const NoProcessLeft& event);
+  void on(const Tick& event);
+
+  void note_failure(Failure failure, const std::string& reason);
+  void end_ranks(int user_signal);
+  void plan_escalation(std::chrono::milliseconds signal_after, int signal,
+                       std::chrono::milliseconds kill_after);
+  void kill_now();
+  void give_up();
+  void signal_living(int number);
+  void settle();
+  void start_draining();
+  [[nodiscard]] bool drained() const;
+  void finish();
+
+  const std::chrono::milliseconds grace_;
+  State state_ = State::running;
+  std::vector<std::optional<Ending>> endings_;
+  std::vector<bool> output_open_;
+  std::optional<Failure> failure_;
+  int user_signal_ = 0;
+  bool asked_to_end_ = false;  // endings from here on are our own doing
+  bool no_process_left_ = false;
+  std::vector<Escalation> escalations_;  // soonest last
+  std::optional<TimePoint> orphan_deadline_;
+  std::optional<TimePoint> drain_deadline_;
+  TimePoint now_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace strata::launcher

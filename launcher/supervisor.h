@@ -1,0 +1,22 @@
+// Runs the ranks of this host: carries out what the state machine decides and tells it what
+// happens.
+#pragma once
+
+#include <string>
+
+#include "launcher/options.h"
+
+namespace strata::launcher {
+
+struct Run {
+  Options options;
+  std::string program_path;
+  std::string run_id;
+  std::string host;
+};
+
+/// Starts the ranks and returns mlaunch's exit code when nothing of them is left. Must be called
+/// from the only thread of the process.
+int supervise(const Run& run);
+
+}  // namespace strata::launcher

@@ -1,0 +1,169 @@
+// A rank that misbehaves on demand: what the multi-process tests of mlaunch start.
+//   rank_actor MODE [ARGUMENT...]
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/rank_context.h"
+#include "core/status_page.h"
+
+namespace strata {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+struct Actor {
+  RankContext context;
+  StatusPage page;
+  Arguments arguments;
+
+  [[nodiscard]] int number(std::size_t index) const { return std::stoi(arguments.at(index)); }
+};
+
+void sleep_long() { std::this_thread::sleep_for(std::chrono::seconds(60)); }
+
+void pretend_to_train(Actor& actor) {
+  actor.page.set_step(12);
+  actor.page.set_phase(Phase::backward);
+  actor.page.set_instruction(340, "layer3.attention_backward");
+  actor.page.begin_collective("reduce_scatter layer4", 1024);
+}
+
+/// fail RANK CODE: that rank exits with CODE and an error on its page; the others hang.
+int fail(Actor& actor) {
+  pretend_to_train(actor);
+  if (actor.context.rank != actor.number(0)) sleep_long();
+  actor.page.set_error("the flux of rank " + actor.arguments[0] + " is wrong");
+  return actor.number(1);
+}
+
+/// signal RANK NUMBER: that rank gets the signal inside a collective; the others hang.
+int signal_self(Actor& actor) {
+  pretend_to_train(actor);
+  if (actor.context.rank == actor.number(0)) {
+    ::signal(actor.number(1), SIG_DFL);  // sanitizers would turn it into an exit
+    ::raise(actor.number(1));
+  }
+  sleep_long();
+  return 0;
+}
+
+/// stubborn: ignores every request to end. Rank 0 says so, or with "fail" exits with 70.
+int stubborn(Actor& actor) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
+  if (actor.context.rank == 0 && !actor.arguments.empty()) return 70;
+  std::puts("ready");
+  std::fflush(stdout);
+  for (;;) sleep_long();
+}
+
+/// grandchildren RANK CODE: each rank leaves a detached process with a child of its own; then as
+/// `fail`, or all end well when CODE is 0.
+int grandchildren(Actor& actor) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    ::signal(SIGTERM, SIG_IGN);
+    if (::fork() == 0) ::signal(SIGINT, SIG_IGN);
+    for (;;) sleep_long();
+  }
+  return actor.number(1) == 0 ? 0 : fail(actor);
+}
+
+/// lines COUNT: numbered lines of varying length, written in pieces that split them.
+int lines(Actor& actor) {
+  std::string text;
+  for (int i = 0; i < actor.number(0); ++i)
+    text += "rank " + std::to_string(actor.context.rank) + " line " + std::to_string(i) + " " +
+            std::string(static_cast<std::size_t>(i % 97), 'x') + ".\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t count =
+        ::write(STDOUT_FILENO, text.data() + at, std::min<std::size_t>(text.size() - at, 7001));
+    if (count < 0) return 74;
+    at += static_cast<std::size_t>(count);
+  }
+  return 0;
+}
+
+/// meet: every rank gets every other's value and a descriptor of rank 0.
+int meet(Actor& actor) {
+  RankContext& context = actor.context;
+  context.store->put("name/" + std::to_string(context.rank),
+                     "I am " + std::to_string(context.rank));
+  if (context.rank == 0) {
+    const UniqueFd file(::memfd_create("gift", MFD_CLOEXEC));
+    if (::ftruncate(file.get(), 4321) != 0) return 74;
+    context.store->put_fd("gift", file.get());
+  }
+  for (int rank = 0; rank < context.world; ++rank)
+    if (context.store->get("name/" + std::to_string(rank), std::chrono::seconds(8)) !=
+        "I am " + std::to_string(rank))
+      return 70;
+  const UniqueFd gift = context.store->get_fd("gift", std::chrono::seconds(8));
+  struct stat info {};
+  if (::fstat(gift.get(), &info) != 0 || info.st_size != 4321) return 70;
+  std::printf("rank %d of %d on %s met all, run %s\n", context.rank, context.world,
+              context.host.c_str(), context.run_id.c_str());
+  return 0;
+}
+
+/// abandon: rank 1 is killed; the others wait for its key, longer than the test, and ignore
+/// SIGTERM.
+int abandon(Actor& actor) {
+  ::signal(SIGTERM, SIG_IGN);
+  if (actor.context.rank == 1) ::raise(SIGKILL);
+  actor.context.store->get("never", std::chrono::seconds(60));
+  return 0;
+}
+
+/// blame: rank 0 exits first, blaming a peer; rank 1 follows with the cause.
+int blame(Actor& actor) {
+  if (actor.context.rank == 0) throw PeerError("rank 1 gives no answer");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  throw DataError("model.safetensors: tensor w is cut off");
+}
+
+/// garbage: sends nonsense to the rendezvous, then uses it properly.
+int garbage(Actor& actor) {
+  const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
+  if (::write(store, "nonsense", 8) != 8) return 74;
+  actor.context.store->get("never", std::chrono::seconds(60));
+  return 0;
+}
+
+int run(const std::string& mode, const Arguments& arguments) {
+  RankContext context = rank_context_from_environment();
+  StatusPage page = context.status_fd >= 0 ? StatusPage::open(context.status_fd)
+                                           : StatusPage::create(context.rank);
+  Actor actor{std::move(context), std::move(page), arguments};
+  const std::map<std::string, int (*)(Actor&)> modes{
+      {"fail", fail},   {"signal", signal_self}, {"stubborn", stubborn},
+      {"lines", lines}, {"meet", meet},          {"grandchildren", grandchildren},
+      {"blame", blame}, {"abandon", abandon},    {"garbage", garbage}};
+  try {
+    return modes.at(mode)(actor);
+  } catch (const Error& error) {
+    actor.page.set_error(error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}
+
+}  // namespace
+}  // namespace strata
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  return strata::run(argv[1], {argv + 2, argv + argc});
+}

@@ -1,0 +1,337 @@
+#include "runtime/autodiff.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/check.h"
+#include "runtime/node_inserter.h"
+
+namespace strata::runtime {
+namespace {
+
+using kernels::BackwardStep;
+using kernels::GradientRule;
+using kernels::Source;
+
+class Differentiator {
+ public:
+  Differentiator(Graph& graph, const DifferentiateOptions& options)
+      : graph_(graph), options_(options) {}
+
+  void run() {
+    mark_needed();
+    const int forward_nodes = static_cast<int>(graph_.nodes.size());
+    for (int i = forward_nodes - 1; i >= 0; --i) reverse(i);
+    fill_gaps();
+  }
+
+ private:
+  /// A value needs a gradient when a trainable parameter flows into it.
+  void mark_needed() {
+    needed_.assign(graph_.values.size(), false);
+    for (std::size_t u = 0; u < graph_.units.size(); ++u)
+      needed_[graph_.unit_values[u]] = graph_.units[u].trainable;
+    for (const Node& node : graph_.nodes) {
+      const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](ValueId in) { return needs(in); });
+      for (ValueId out : node.outputs)
+        if (any) needed_[graph_.root_of(out)] = true;
+    }
+  }
+
+  [[nodiscard]] bool needs(ValueId id) const {
+    const ValueId root = graph_.root_of(id);
+    return root < static_cast<ValueId>(needed_.size()) && needed_[root];
+  }
+
+  [[nodiscard]] bool is_parameter(ValueId id) const {
+    return graph_.values[graph_.root_of(id)].role == Role::parameter;
+  }
+
+  /// Root of the gradient of a root, made at first use.
+  ValueId gradient_root(ValueId root) {
+    auto [at, fresh] = gradient_roots_.try_emplace(root, kNoValue);
+    if (fresh) {
+      Value value;
+      value.name = "d " + graph_.values[root].name;
+      value.type = graph_.type(root);
+      value.role = Role::gradient;
+      if (is_parameter(root)) {
+        value.type = kernels::TensorType(options_.produced, value.type.shape);
+        value.distribution.kind = Distribution::Kind::partial_sum;
+        const auto unit = std::find(graph_.unit_values.begin(), graph_.unit_values.end(), root) -
+                          graph_.unit_values.begin();
+        at->second = graph_.add_value(std::move(value));
+        graph_.unit_gradients[unit] = at->second;
+      } else {
+        at->second = graph_.add_value(std::move(value));
+      }
+    }
+    return at->second;
+  }
+
+  /// Storage for the gradient of `id`: a view of its root's gradient at the same place.
+  ValueId make_gradient(ValueId id) {
+    const Value value = graph_.values[id];
+    if (value.root == kNoValue && !is_parameter(id)) {
+      Value gradient;
+      gradient.name = "d " + value.name;
+      gradient.type = value.type;
+      gradient.role = Role::gradient;
+      return graph_.add_value(std::move(gradient));
+    }
+    const ValueId root = gradient_root(graph_.root_of(id));
+    const std::int64_t element = size_of(value.type.dtype);
+    const DType dtype = graph_.type(root).dtype;
+    return graph_.add_view(
+        root, value.offset_bytes / element * size_of(dtype),
+        kernels::TensorType(dtype, value.type.shape, value.type.row_stride), "d " + value.name);
+  }
+
+  /// The accumulated gradient of `id`, or kNoValue. A root whose views all got one is covered by
+  /// them: backward operations write those views side by side.
+  ValueId gradient_of(ValueId id) {
+    if (auto at = gradients_.find(id); at != gradients_.end()) return at->second;
+    if (graph_.values[id].root == kNoValue) {
+      if (auto at = gradient_roots_.find(id); at != gradient_roots_.end()) {
+        STRATA_CHECK(covered_[id] == graph_.type(id).shape.elements(),
+                     "only a part of this value got a gradient:", graph_.values[id].name);
+        return at->second;
+      }
+    }
+    return kNoValue;
+  }
+
+  void remember(ValueId input, ValueId gradient) {
+    if (gradients_.emplace(input, gradient).second) {
+      const Value& value = graph_.values[input];
+      if (value.root != kNoValue && counted_.insert({{value.root, value.offset_bytes}, 1}).second)
+        covered_[value.root] += value.type.shape.elements();
+    } else {
+      gradients_[input] = gradient;
+    }
+  }
+
+  /// Whether the backward pass of node i exists: every output gradient that its rule reads is there.
+  bool active(const GradientRule& rule, const std::vector<ValueId>& output_gradients,
+              const std::string& label) {
+    int found = 0, missing = 0;
+    const auto look = [&](const kernels::Operand& operand) {
+      if (operand.source != Source::output_gradient) return;
+      (output_gradients[operand.index] != kNoValue ? found : missing)++;
+    };
+    for (const BackwardStep& step : rule.steps)
+      for (const kernels::Operand& operand : step.operands) look(operand);
+    for (const auto& [input, operand] : rule.input_gradients) look(operand);
+    STRATA_CHECK(found == 0 || missing == 0, "some outputs have no gradient:", label);
+    return missing == 0;
+  }
+
+  void reverse(int index) {
+    const Node forward = graph_.nodes[index];
+    if (forward.operation->gradient == nullptr) return;
+    if (std::none_of(forward.inputs.begin(), forward.inputs.end(),
+                     [&](ValueId in) { return needs(in); }))
+      return;
+    const GradientRule rule = forward.operation->gradient(
+        graph_.types(forward.inputs), graph_.types(forward.outputs), forward.attributes);
+    std::vector<ValueId> output_gradients;
+    for (ValueId out : forward.outputs) output_gradients.push_back(gradient_of(out));
+    if (!active(rule, output_gradients, forward.label)) return;
+
+    std::vector<ValueId> results;
+    const auto resolve = [&](const kernels::Operand& operand) {
+      switch (operand.source) {
+        case Source::input: return forward.inputs[operand.index];
+        case Source::output: return graph_.nodes[index].outputs[operand.index];
+        case Source::output_gradient: return output_gradients[operand.index];
+        case Source::result: return results[operand.index];
+      }
+      return kNoValue;
+    };
+    const auto wanted = wanted_results(rule, forward);
+    for (const BackwardStep& step : rule.steps) run_step(rule, step, forward, resolve, wanted, results);
+
+    for (const auto& [input, operand] : rule.input_gradients) {
+      const ValueId target = forward.inputs[input];
+      if (!needs(target)) continue;
+      if (operand.source == Source::result) {
+        if (done_[operand.index] == target) continue;  // run_step put it in place
+        contribute(target, results[operand.index], forward);
+      } else if (operand.source == Source::output && is_parameter(target) &&
+                 gradient_of(target) == kNoValue) {
+        // The forward operation itself writes the gradient (head and loss): straight into its place.
+        const ValueId place = make_gradient(target);
+        graph_.nodes[index].outputs[operand.index] = place;
+        graph_.nodes[index].attributes.set("gradient_dtype", static_cast<double>(options_.produced));
+        remember(target, place);
+      } else {
+        contribute(target, resolve(operand), forward);
+      }
+    }
+  }
+
+  /// Which results of the rule some needed input or wanted later step reads.
+  std::vector<bool> wanted_results(const GradientRule& rule, const Node& forward) {
+    std::vector<int> first;  // index of each step's first result
+    int count = 0;
+    for (const BackwardStep& step : rule.steps) {
+      first.push_back(count);
+      count += outputs_of(step);
+    }
+    std::vector<bool> wanted(static_cast<std::size_t>(count), false);
+    for (const auto& [input, operand] : rule.input_gradients)
+      if (operand.source == Source::result && needs(forward.inputs[input]))
+        wanted[operand.index] = true;
+    for (int s = static_cast<int>(rule.steps.size()) - 1; s >= 0; --s) {
+      bool any = false;
+      for (int k = 0; k < outputs_of(rule.steps[s]); ++k) any = any || wanted[first[s] + k];
+      if (!any) continue;
+      for (const kernels::Operand& operand : rule.steps[s].operands)
+        if (operand.source == Source::result) wanted[operand.index] = true;
+    }
+    return wanted;
+  }
+
+  static int outputs_of(const BackwardStep& step) { return step.outputs; }
+
+  template <typename Resolve>
+  void run_step(const GradientRule& rule, const BackwardStep& step, const Node& forward,
+                const Resolve& resolve, const std::vector<bool>& wanted,
+                std::vector<ValueId>& results) {
+    const int first = static_cast<int>(results.size());
+    const int count = outputs_of(step);
+    bool any = false;
+    for (int k = 0; k < count; ++k) any = any || wanted[first + k];
+    done_.resize(first + count, kNoValue);
+    std::fill(done_.begin() + first, done_.end(), kNoValue);
+    if (!any) {
+      results.resize(first + count, kNoValue);
+      return;
+    }
+    std::vector<ValueId> inputs;
+    for (const kernels::Operand& operand : step.operands) inputs.push_back(resolve(operand));
+    kernels::Attributes attributes = forward.attributes;
+    for (const auto& [name, value] : step.extra.items()) attributes.set(name, value);
+
+    // Which forward input each result is the gradient of.
+    std::vector<ValueId> targets(static_cast<std::size_t>(count), kNoValue);
+    for (const auto& [input, operand] : rule.input_gradients)
+      if (operand.source == Source::result && operand.index >= first &&
+          operand.index < first + count && needs(forward.inputs[input]) &&
+          targets[operand.index - first] == kNoValue)
+        targets[operand.index - first] = forward.inputs[input];
+    for (ValueId target : targets)
+      if (target != kNoValue && is_parameter(target))
+        attributes.set("gradient_dtype", static_cast<double>(options_.produced));
+
+    bool accumulated = false;
+    if (step.accumulates && targets[0] != kNoValue)
+      if (const ValueId existing = gradient_of(targets[0]); existing != kNoValue) {
+        inputs.push_back(existing);
+        accumulated = true;
+      }
+    const kernels::Operation& op = kernels::find_operation(step.operation);
+    const kernels::Types inferred = op.infer(graph_.types(inputs), attributes);
+    STRATA_CHECK(static_cast<int>(inferred.size()) == count, "rule and infer disagree:", op.name);
+    const std::string label = "d " + forward.label + (count > 1 || rule.steps.size() > 1
+                                                          ? "." + std::string(step.operation)
+                                                          : "");
+    std::vector<ValueId> outputs;
+    for (int k = 0; k < count; ++k) {
+      const ValueId target = targets[k];
+      const bool in_place = target != kNoValue && ((accumulated && k == 0) ||
+                                                   gradient_of(target) == kNoValue);
+      if (in_place) {
+        outputs.push_back(make_gradient(target));
+        done_[first + k] = target;
+      } else {
+        Value value;
+        value.name = label + "." + std::to_string(k);
+        value.type = inferred[k];
+        value.role = Role::gradient;
+        outputs.push_back(graph_.add_value(std::move(value)));
+      }
+    }
+    for (int k = 0; k < count; ++k)
+      if (done_[first + k] != kNoValue) remember(done_[first + k], outputs[k]);
+    graph_.apply_into(step.operation, std::move(inputs), outputs, std::move(attributes),
+                      forward.block, Pass::backward, label);
+    results.insert(results.end(), outputs.begin(), outputs.end());
+  }
+
+  /// Adds `value` to the gradient of `target`, or lets it be the gradient.
+  void contribute(ValueId target, ValueId value, const Node& forward) {
+    const ValueId existing = gradient_of(target);
+    if (existing == kNoValue) {
+      STRATA_CHECK(graph_.values[target].root == kNoValue,
+                   "a view needs its gradient written in place:", graph_.values[target].name);
+      remember(target, value);
+      return;
+    }
+    const ValueId sum = make_gradient(target);
+    graph_.apply_into("add", {existing, value}, {sum}, {}, forward.block, Pass::backward,
+                      "d " + forward.label + ".add");
+    remember(target, sum);
+  }
+
+  /// Zero fill for what no operation writes: alignment gaps, unused parameters.
+  void fill_gaps() {
+    NodeInserter inserter;
+    for (std::size_t u = 0; u < graph_.units.size(); ++u) {
+      if (!graph_.units[u].trainable) continue;
+      const ValueId root = graph_.unit_gradients[u] != kNoValue ? graph_.unit_gradients[u]
+                                                                : gradient_root(graph_.unit_values[u]);
+      std::vector<ByteRange> written;
+      int first_writer = static_cast<int>(graph_.nodes.size()) - 1;
+      for (int i = static_cast<int>(graph_.nodes.size()) - 1; i >= 0; --i)
+        for (ValueId out : graph_.nodes[i].outputs)
+          if (graph_.root_of(out) == root) {
+            written.push_back(range_of(graph_, out));
+            first_writer = i;
+          }
+      std::sort(written.begin(), written.end(),
+                [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+      written.push_back({graph_.bytes(root), graph_.bytes(root)});
+      std::int64_t end = 0;
+      for (const ByteRange& range : written) {
+        if (range.begin > end) inserter.before(first_writer, fill(root, {end, range.begin}, u));
+        end = std::max(end, range.end);
+      }
+    }
+    inserter.apply(graph_);
+  }
+
+  Node fill(ValueId root, ByteRange range, std::size_t unit) {
+    const DType dtype = graph_.type(root).dtype;
+    const std::int64_t elements = (range.end - range.begin) / size_of(dtype);
+    Node node;
+    node.operation = &kernels::find_operation("fill_zero");
+    node.attributes = {{"rows", static_cast<double>(elements)},
+                       {"cols", 1},
+                       {"dtype", static_cast<double>(dtype)}};
+    node.label = "d " + graph_.units[unit].name + ".gap";
+    node.block = graph_.units[unit].block;
+    node.pass = Pass::backward;
+    node.outputs = {graph_.add_view(root, range.begin,
+                                    kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
+    return node;
+  }
+
+  Graph& graph_;
+  const DifferentiateOptions& options_;
+  std::vector<bool> needed_;                    // by root
+  std::map<ValueId, ValueId> gradients_;        // value -> its gradient so far
+  std::map<ValueId, ValueId> gradient_roots_;   // root -> root of its gradient, when views have one
+  std::map<ValueId, std::int64_t> covered_;     // root -> elements whose gradient was written
+  std::map<std::pair<ValueId, std::int64_t>, int> counted_;
+  std::vector<ValueId> done_;                   // per result of the current rule: target in place
+};
+
+}  // namespace
+
+void differentiate(Graph& graph, const DifferentiateOptions& options) {
+  Differentiator(graph, options).run();
+}
+
+}  // namespace strata::runtime

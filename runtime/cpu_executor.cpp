@@ -1,0 +1,250 @@
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "runtime/executor.h"
+
+namespace strata::runtime {
+namespace {
+
+constexpr std::int32_t kFinished = std::numeric_limits<std::int32_t>::max();
+
+/// How far one queue has come in one run of a Program: the list index of the last instruction
+/// completed. Waiters sleep on it.
+class Progress {
+ public:
+  void reset() { value_.store(-1, std::memory_order_relaxed); }
+  void advance(std::int32_t index) {
+    value_.store(index, std::memory_order_release);
+    value_.notify_all();
+  }
+  void wait_for(std::int32_t index) const {
+    std::int32_t seen = value_.load(std::memory_order_acquire);
+    while (seen < index) {
+      value_.wait(seen, std::memory_order_acquire);
+      seen = value_.load(std::memory_order_acquire);
+    }
+  }
+
+ private:
+  std::atomic<std::int32_t> value_{-1};
+};
+
+/// An instruction with addresses.
+struct Bound {
+  kernels::Kernel kernel = nullptr;
+  std::vector<kernels::Tensor> inputs;
+  std::vector<kernels::Tensor> outputs;
+  std::span<std::byte> workspace;
+  const std::uint32_t* predicate = nullptr;
+};
+
+struct Loaded {
+  Program program;
+  std::vector<Bound> bound;
+  std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
+};
+
+/// One execution of a loaded Program. At most kInFlight run at a time; one slot more keeps the
+/// progress of the run before them readable, because a run waits on the one before.
+struct Run {
+  const Loaded* loaded = nullptr;
+  std::array<Progress, kQueues> progress;
+  Run* previous = nullptr;
+};
+
+class CpuExecutor final : public Executor {
+ public:
+  CpuExecutor(ExecutorParts parts, const kernels::KernelTable& kernels, kernels::Stream& compute,
+              kernels::Stream& communication)
+      : parts_(std::move(parts)), kernels_(kernels), streams_{&compute, &communication} {
+    for (int q = 0; q < kQueues; ++q) threads_[q] = std::thread([this, q] { serve(q); });
+  }
+
+  ~CpuExecutor() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  int load(Program program) override {
+    auto loaded = std::make_unique<Loaded>();
+    loaded->program = std::move(program);
+    const Program& p = loaded->program;
+    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      loaded->bound.push_back(bind(p.instructions[i]));
+      loaded->queues[static_cast<int>(p.instructions[i].queue)].push_back(
+          static_cast<std::int32_t>(i));
+    }
+    loaded_.push_back(std::move(loaded));
+    return static_cast<int>(loaded_.size()) - 1;
+  }
+
+  [[nodiscard]] const Program& program(int handle) const override {
+    return loaded_[static_cast<std::size_t>(handle)]->program;
+  }
+
+  void start(int handle) override {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return started_ - finished() < kInFlight; });
+    rethrow();
+    Run& run = runs_[started_ % kRuns];
+    run.loaded = loaded_[static_cast<std::size_t>(handle)].get();
+    for (Progress& progress : run.progress) progress.reset();
+    run.previous = started_ == 0 ? nullptr : &runs_[(started_ - 1) % kRuns];
+    ++started_;
+    lock.unlock();
+    wake_.notify_all();
+  }
+
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return finished() == started_; });
+    rethrow();
+  }
+
+ private:
+  static constexpr std::int64_t kInFlight = 2;
+  static constexpr std::int64_t kRuns = kInFlight + 1;
+
+  [[nodiscard]] std::int64_t finished() const {
+    std::int64_t least = queue_runs_[0];
+    for (std::int64_t runs : queue_runs_) least = std::min(least, runs);
+    return least;
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  kernels::Tensor tensor(const Operand& operand) const {
+    STRATA_CHECK(operand.tier == Tier::device &&
+                     operand.offset_bytes + operand.bytes <= parts_.device_arena->bytes(),
+                 "operand outside its arena at", operand.offset_bytes, operand.bytes);
+    return {operand.type, parts_.device_arena->base() + operand.offset_bytes};
+  }
+
+  Bound bind(const Instruction& in) const {
+    Bound bound;
+    for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o));
+    for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o));
+    if (in.workspace)
+      bound.workspace = {tensor(*in.workspace).data, static_cast<std::size_t>(in.workspace->bytes)};
+    if (in.predicate)
+      bound.predicate = reinterpret_cast<const std::uint32_t*>(tensor(*in.predicate).data);
+    if (!in.collective) {
+      bound.kernel = kernels_.find(in.operation->name);
+      if (bound.kernel == nullptr)
+        throw InternalError("the CPU backend has no kernel for operation '" +
+                            std::string(in.operation->name) + "' (instruction " + in.label + ")");
+    }
+    return bound;
+  }
+
+  /// Body of one queue's thread: runs in the order in which they were started.
+  void serve(int queue) {
+    std::int64_t next = 0;
+    while (true) {
+      Run* run = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return stopping_ || next < started_; });
+        if (next >= started_) return;
+        run = &runs_[next % kRuns];
+      }
+      execute(*run, queue);
+      run->progress[queue].advance(kFinished);
+      ++next;
+      {
+        std::lock_guard lock(mutex_);
+        queue_runs_[queue] = next;
+      }
+      done_.notify_all();
+    }
+  }
+
+  void execute(Run& run, int queue) {
+    const Loaded& loaded = *run.loaded;
+    for (std::int32_t index : loaded.queues[queue]) {
+      const Instruction& in = loaded.program.instructions[index];
+      for (std::int32_t other : in.waits)
+        run.progress[static_cast<int>(loaded.program.instructions[other].queue)].wait_for(other);
+      if (in.border_waits != 0 && run.previous != nullptr)
+        for (int q = 0; q < kQueues; ++q)
+          if ((in.border_waits >> q & 1u) != 0) run.previous->progress[q].wait_for(kFinished);
+      if (poisoned_.load(std::memory_order_acquire)) return;
+      try {
+        run_instruction(loaded, index, *streams_[queue]);
+      } catch (const std::exception& error) {
+        poison(in, error);
+        return;
+      }
+      run.progress[queue].advance(index);
+    }
+  }
+
+  void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream& stream) {
+    const Instruction& in = loaded.program.instructions[index];
+    const Bound& bound = loaded.bound[static_cast<std::size_t>(index)];
+    for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
+    if (bound.predicate == nullptr || *bound.predicate != 0) {
+      if (in.collective)
+        parts_.communicator->run(stream, *in.collective, bound.inputs[0].data,
+                                 bound.outputs[0].data, bound.workspace);
+      else
+        bound.kernel(stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
+    }
+    for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
+  }
+
+  /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.
+  void poison(const Instruction& in, const std::exception& error) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_) {
+        const auto* known = dynamic_cast<const Error*>(&error);
+        const std::string message = "instruction '" + in.label + "' failed: " + error.what();
+        error_ = std::make_exception_ptr(
+            Error(known != nullptr ? known->exit_code() : ExitCode::internal, message));
+      }
+    }
+    poisoned_.store(true, std::memory_order_release);
+    if (parts_.communicator != nullptr) parts_.communicator->abort(error.what());
+  }
+
+  ExecutorParts parts_;
+  const kernels::KernelTable& kernels_;
+  std::array<kernels::Stream*, kQueues> streams_;
+  std::vector<std::unique_ptr<Loaded>> loaded_;
+  std::array<Run, kRuns> runs_;
+  std::array<std::thread, kQueues> threads_;
+  std::array<std::int64_t, kQueues> queue_runs_{};  // runs ended per queue, under mutex_
+  std::int64_t started_ = 0;
+  bool stopping_ = false;
+  std::exception_ptr error_;
+  std::atomic<bool> poisoned_{false};
+  std::mutex mutex_;
+  std::condition_variable wake_;  // a run was started, or stop
+  std::condition_variable done_;  // a queue ended a run
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts, const kernels::KernelTable& kernels,
+                                            kernels::Stream& compute_stream,
+                                            kernels::Stream& communication_stream) {
+  return std::make_unique<CpuExecutor>(std::move(parts), kernels, compute_stream,
+                                       communication_stream);
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,107 @@
+#include "runtime/graph.h"
+
+#include "core/check.h"
+
+namespace strata::runtime {
+
+std::string_view name_of(Tier tier) {
+  constexpr std::string_view kNames[] = {"device", "pinned", "pageable", "disk"};
+  return kNames[static_cast<int>(tier)];
+}
+
+std::string_view name_of(Role role) {
+  constexpr std::string_view kNames[] = {"activation", "parameter", "gradient",
+                                         "optimizer",  "input",     "control"};
+  return kNames[static_cast<int>(role)];
+}
+
+std::string_view name_of(Pass pass) {
+  constexpr std::string_view kNames[] = {"forward", "backward", "update"};
+  return kNames[static_cast<int>(pass)];
+}
+
+ValueId Graph::add_value(Value value) {
+  values.push_back(std::move(value));
+  return static_cast<ValueId>(values.size()) - 1;
+}
+
+ValueId Graph::add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorType type,
+                        std::string name) {
+  Value view = values[of];
+  view.root = root_of(of);
+  view.offset_bytes += offset_bytes;
+  view.type = type;
+  view.name = std::move(name);
+  STRATA_CHECK(view.offset_bytes >= 0 &&
+                   view.offset_bytes + type.span_bytes() <= bytes(view.root),
+               "view", view.name, "leaves", values[view.root].name);
+  return add_value(std::move(view));
+}
+
+std::vector<ValueId> Graph::apply(std::string_view operation, std::vector<ValueId> inputs,
+                                  kernels::Attributes attributes, int block, Pass pass,
+                                  std::string label) {
+  const kernels::Operation& op = kernels::find_operation(operation);
+  const kernels::Types inferred = op.infer(types(inputs), attributes);
+  std::vector<ValueId> outputs;
+  for (std::size_t k = 0; k < inferred.size(); ++k) {
+    Value value;
+    value.name = k == 0 ? label : label + "." + std::to_string(k);
+    value.type = inferred[k];
+    value.role = pass == Pass::backward ? Role::gradient : Role::activation;
+    outputs.push_back(add_value(std::move(value)));
+  }
+  nodes.push_back({&op, std::move(attributes), std::move(inputs), outputs, block, pass, kNoValue,
+                   std::nullopt, std::move(label)});
+  return outputs;
+}
+
+void Graph::apply_into(std::string_view operation, std::vector<ValueId> inputs,
+                       std::vector<ValueId> outputs, kernels::Attributes attributes, int block,
+                       Pass pass, std::string label) {
+  const kernels::Operation& op = kernels::find_operation(operation);
+  const kernels::Types inferred = op.infer(types(inputs), attributes);
+  STRATA_CHECK(inferred.size() == outputs.size(), label, "outputs", outputs.size());
+  for (std::size_t k = 0; k < inferred.size(); ++k) {
+    const kernels::TensorType& found = type(outputs[k]);
+    STRATA_CHECK(found.dtype == inferred[k].dtype &&
+                     found.shape.elements() == inferred[k].shape.elements(),
+                 label, "output", k, found.to_string(), "expected", inferred[k].to_string());
+  }
+  nodes.push_back({&op, std::move(attributes), std::move(inputs), std::move(outputs), block, pass,
+                   kNoValue, std::nullopt, std::move(label)});
+}
+
+kernels::Types Graph::types(const std::vector<ValueId>& ids) const {
+  kernels::Types result;
+  for (ValueId id : ids) result.push_back(values[id].type);
+  return result;
+}
+
+std::string Graph::to_string() const {
+  std::string text;
+  const auto list = [&](const std::vector<ValueId>& ids) {
+    std::string names;
+    for (ValueId id : ids)
+      names += (names.empty() ? "" : ", ") + values[id].name + ":" + values[id].type.to_string();
+    return names;
+  };
+  int block = -1;
+  for (const Node& node : nodes) {
+    if (node.block != block) {
+      block = node.block;
+      text += "block " + blocks[block] + "\n";
+    }
+    text += "  " + std::string(name_of(node.pass)) + "  " + list(node.outputs) + " = " +
+            std::string(node.operation->name) + "(" + list(node.inputs) + ") {" +
+            node.attributes.to_string() + "}\n";
+  }
+  return text;
+}
+
+ByteRange range_of(const Graph& graph, ValueId id) {
+  const Value& value = graph.values[id];
+  return {value.offset_bytes, value.offset_bytes + value.type.span_bytes()};
+}
+
+}  // namespace strata::runtime

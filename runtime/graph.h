@@ -1,0 +1,114 @@
+// The step as data, before placement: typed values and pure operations in one total order, grouped in
+// blocks. Model code builds the forward pass (graph_builder.h); differentiate (autodiff.h) appends
+// the backward pass; later passes only move, gather, repeat or free values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/collective.h"
+#include "kernels/operation.h"
+#include "runtime/parameter_unit.h"
+
+namespace strata::runtime {
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+/// Where bytes live. Each tier is one arena of a rank.
+enum class Tier : std::uint8_t { device, pinned, pageable, disk };
+inline constexpr int kTiers = 4;
+std::string_view name_of(Tier tier);
+
+/// How a value relates to the same value on other ranks of a mesh axis.
+struct Distribution {
+  enum class Kind : std::uint8_t { replicated, sharded, partial_sum } kind = Kind::replicated;
+  comm::MeshAxis axis = comm::MeshAxis::data;
+};
+
+/// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
+enum class Storage : std::uint8_t { transient, persistent };
+
+/// Who the value is for reports and lifetimes.
+enum class Role : std::uint8_t { activation, parameter, gradient, optimizer, input, control };
+std::string_view name_of(Role role);
+
+/// A typed piece of memory. A root owns storage; a view is (root, byte offset, type with row stride).
+/// Two views of the same bytes are versions of one another: the order of the nodes tells which.
+struct Value {
+  std::string name;
+  kernels::TensorType type;
+  Tier tier = Tier::device;
+  Distribution distribution;
+  Storage storage = Storage::transient;
+  Role role = Role::activation;
+  ValueId root = kNoValue;  ///< kNoValue: this is a root
+  std::int64_t offset_bytes = 0;
+};
+
+enum class Pass : std::uint8_t { forward, backward, update };
+std::string_view name_of(Pass pass);
+
+/// One operation on values. Order in Graph::nodes is program order.
+struct Node {
+  const kernels::Operation* operation = nullptr;
+  kernels::Attributes attributes;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  int block = 0;
+  Pass pass = Pass::forward;
+  ValueId predicate = kNoValue;  ///< uint32 at the start of this value; 0: complete without effect
+  std::optional<comm::Collective> collective;
+  std::string label;  ///< "layer.3.attention"
+};
+
+class Graph {
+ public:
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<std::string> blocks;   ///< names; Node::block indexes them
+  std::vector<ParameterUnit> units;  ///< in execution order of first use
+  std::vector<ValueId> unit_values;      ///< root of each unit's parameters, [elements] flat
+  std::vector<ValueId> unit_gradients;   ///< root of each unit's gradient, kNoValue before autodiff
+
+  ValueId add_value(Value value);
+  /// A view of `of` (a root or a view) at `offset_bytes` from its start. Ends the process when it
+  /// would leave the root's storage.
+  ValueId add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorType type,
+                   std::string name);
+  /// Infers output types, makes output values named LABEL or LABEL.k and appends the node.
+  /// Operations without kernel types (collectives) use add_node directly.
+  std::vector<ValueId> apply(std::string_view operation, std::vector<ValueId> inputs,
+                             kernels::Attributes attributes, int block, Pass pass,
+                             std::string label);
+  /// Appends a node whose outputs exist already (views of planned storage); types must agree with
+  /// what the operation infers.
+  void apply_into(std::string_view operation, std::vector<ValueId> inputs,
+                  std::vector<ValueId> outputs, kernels::Attributes attributes, int block, Pass pass,
+                  std::string label);
+
+  [[nodiscard]] ValueId root_of(ValueId id) const {
+    return values[id].root == kNoValue ? id : values[id].root;
+  }
+  [[nodiscard]] const kernels::TensorType& type(ValueId id) const { return values[id].type; }
+  /// Bytes of a value's storage from its first to its last element.
+  [[nodiscard]] std::int64_t bytes(ValueId id) const { return values[id].type.span_bytes(); }
+  [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
+
+  /// One line per node: outputs = operation(inputs) {attributes}.
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// Half-open byte range of a root that a value covers.
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] bool overlaps(const ByteRange& other) const {
+    return begin < other.end && other.begin < end;
+  }
+};
+ByteRange range_of(const Graph& graph, ValueId id);
+
+}  // namespace strata::runtime

@@ -1,0 +1,236 @@
+#include "runtime/graph_builder.h"
+
+#include "core/check.h"
+#include "kernels/step_state.h"
+#include "runtime/state_names.h"
+
+namespace strata::runtime {
+
+using kernels::Attributes;
+using kernels::Shape;
+using kernels::TensorType;
+
+GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence)
+    : dtype_(dtype), batch_(batch), sequence_(sequence) {
+  const std::int64_t rows = batch * sequence;
+  inputs_.tokens = input("tokens", {DType::i32, Shape{rows}});
+  inputs_.targets = input("targets", {DType::i32, Shape{rows}});
+  inputs_.rng = input("rng", {DType::i64, Shape{2 + batch}});
+  inputs_.batch = input("batch", {DType::f64, Shape{2}});
+}
+
+void GraphBuilder::begin_block(std::string name) {
+  graph_.blocks.push_back(std::move(name));
+  matrices_unit_ = vectors_unit_ = -1;
+  next_label_ = 0;
+}
+
+ValueId GraphBuilder::input(std::string name, TensorType type) {
+  Value value;
+  value.name = std::move(name);
+  value.type = type;
+  value.storage = Storage::persistent;
+  value.role = Role::input;
+  return graph_.add_value(std::move(value));
+}
+
+ValueId GraphBuilder::grow_unit(bool matrices, const std::vector<WeightPart>& parts,
+                                std::int64_t cols, std::int64_t padded_rows,
+                                Initializer initializer) {
+  int& index = matrices ? matrices_unit_ : vectors_unit_;
+  if (index < 0) {
+    index = static_cast<int>(graph_.units.size());
+    ParameterUnit unit;
+    unit.block = static_cast<int>(graph_.blocks.size()) - 1;
+    unit.matrices = matrices;
+    unit.name = graph_.blocks.back() + (matrices ? ".matrices" : ".vectors");
+    Value root;
+    root.name = parameter_name(unit.name);
+    root.role = Role::parameter;
+    root.storage = Storage::persistent;
+    root.type = TensorType(dtype_, Shape{0});
+    graph_.unit_values.push_back(graph_.add_value(std::move(root)));
+    graph_.unit_gradients.push_back(kNoValue);
+    graph_.units.push_back(std::move(unit));
+  }
+  ParameterUnit& unit = graph_.units[index];
+  std::int64_t first = -1, rows = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Shape shape = matrices ? Shape{parts[i].rows, cols} : Shape{parts[i].rows};
+    const std::int64_t padded = padded_rows > 0 ? padded_rows * cols : shape.elements();
+    const int segment = unit.add(parts[i].name, shape, padded, i == 0, initializer);
+    if (i == 0) first = unit.segments[segment].offset_elements;
+    rows += parts[i].rows;
+  }
+  ParameterUnit sealed = unit;
+  sealed.seal();
+  graph_.values[graph_.unit_values[index]].type = TensorType(dtype_, Shape{sealed.elements});
+  if (padded_rows > 0) rows = padded_rows;
+  return parameter_view(index, first, matrices ? Shape{rows, cols} : Shape{rows}, parts[0].name);
+}
+
+ValueId GraphBuilder::parameter_view(int unit, std::int64_t offset_elements, Shape shape,
+                                     std::string name) {
+  return graph_.add_view(graph_.unit_values[unit], offset_elements * size_of(dtype_),
+                         TensorType(dtype_, shape), std::move(name));
+}
+
+ValueId GraphBuilder::matrix(std::vector<WeightPart> parts, std::int64_t cols,
+                             Initializer initializer) {
+  return grow_unit(true, parts, cols, 0, initializer);
+}
+
+ValueId GraphBuilder::padded_matrix(std::string name, std::int64_t rows, std::int64_t padded_rows,
+                                    std::int64_t cols, Initializer initializer) {
+  return grow_unit(true, {{std::move(name), rows}}, cols, padded_rows, initializer);
+}
+
+ValueId GraphBuilder::vector(std::vector<WeightPart> parts, Initializer initializer) {
+  return grow_unit(false, parts, 1, 0, initializer);
+}
+
+std::vector<ValueId> GraphBuilder::apply(std::string_view operation, std::vector<ValueId> inputs,
+                                         Attributes attributes) {
+  STRATA_CHECK(!graph_.blocks.empty(), "operation before the first block");
+  return graph_.apply(operation, std::move(inputs), std::move(attributes),
+                      static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
+                      graph_.blocks.back() + "." + std::to_string(next_label_++) + "." +
+                          std::string(operation));
+}
+
+ValueId GraphBuilder::apply_one(std::string_view operation, std::vector<ValueId> inputs,
+                                Attributes attributes) {
+  return apply(operation, std::move(inputs), std::move(attributes)).front();
+}
+
+void GraphBuilder::add_dropout(double p, std::vector<ValueId>& inputs, Attributes& attributes) {
+  if (p <= 0) return;
+  inputs.push_back(inputs_.rng);
+  attributes.set("p", p);
+  attributes.set("key", next_key_++);
+  attributes.set("sequence", static_cast<double>(sequence_));
+}
+
+ValueId GraphBuilder::embedding(ValueId table, ValueId positions) {
+  std::vector<ValueId> inputs{inputs_.tokens, table};
+  if (positions != kNoValue) inputs.push_back(positions);
+  return apply_one("embedding", std::move(inputs),
+                   {{"sequence", static_cast<double>(sequence_)},
+                    {"dtype", static_cast<double>(dtype_)}});
+}
+
+ValueId GraphBuilder::dropout(ValueId x, double p) {
+  if (p <= 0) return x;
+  std::vector<ValueId> inputs{x};
+  Attributes attributes;
+  add_dropout(p, inputs, attributes);
+  return apply_one("dropout", std::move(inputs), std::move(attributes));
+}
+
+ValueId GraphBuilder::norm(ValueId x, Affine affine, double epsilon, bool rms) {
+  std::vector<ValueId> inputs{x, affine.weight};
+  if (affine.bias != kNoValue) inputs.push_back(affine.bias);
+  return apply_one("norm", std::move(inputs),
+                   {{"eps", epsilon}, {"rms", rms ? 1.0 : 0.0}, {"bias", affine.bias != kNoValue}});
+}
+
+GraphBuilder::Residual GraphBuilder::residual_norm(ValueId x, ValueId delta, Affine affine,
+                                                   double epsilon, bool rms, double p) {
+  std::vector<ValueId> inputs{x, delta, affine.weight};
+  if (affine.bias != kNoValue) inputs.push_back(affine.bias);
+  Attributes attributes{
+      {"eps", epsilon}, {"rms", rms ? 1.0 : 0.0}, {"bias", affine.bias != kNoValue}};
+  add_dropout(p, inputs, attributes);
+  const auto outputs = apply("residual_norm", std::move(inputs), std::move(attributes));
+  return {outputs[0], outputs[1]};
+}
+
+ValueId GraphBuilder::residual_add(ValueId x, ValueId delta, double p) {
+  std::vector<ValueId> inputs{x, delta};
+  Attributes attributes;
+  add_dropout(p, inputs, attributes);
+  return apply_one("residual_add", std::move(inputs), std::move(attributes));
+}
+
+ValueId GraphBuilder::linear(ValueId x, Affine affine, bool transposed) {
+  std::vector<ValueId> inputs{x, affine.weight};
+  if (affine.bias != kNoValue) inputs.push_back(affine.bias);
+  return apply_one("linear", std::move(inputs), {{"transposed", transposed ? 1.0 : 0.0}});
+}
+
+Heads GraphBuilder::split_heads(ValueId qkv, std::int64_t heads, std::int64_t kv_heads,
+                                std::int64_t head_size) {
+  const TensorType packed = graph_.type(qkv);
+  const std::int64_t rows = packed.shape.rows(), element = size_of(packed.dtype);
+  const auto view = [&](std::int64_t first_head, std::int64_t count, const char* suffix) {
+    return graph_.add_view(
+        qkv, first_head * head_size * element,
+        TensorType(packed.dtype, Shape{rows, count, head_size}, packed.row_stride),
+        graph_.values[qkv].name + suffix);
+  };
+  return {view(0, heads, ".q"), view(heads, kv_heads, ".k"), view(heads + kv_heads, kv_heads, ".v")};
+}
+
+ValueId GraphBuilder::rope_table(Attributes attributes) {
+  attributes.set("sequence", static_cast<double>(sequence_));
+  return apply_one("rope_table", {}, std::move(attributes));
+}
+
+ValueId GraphBuilder::rope_in_place(ValueId x, ValueId table) {
+  const ValueId rotated = graph_.add_view(x, 0, graph_.type(x), graph_.values[x].name + ".rotated");
+  graph_.apply_into("rope", {x, table}, {rotated},
+                    {{"sequence", static_cast<double>(sequence_)}, {"inverse", 0}},
+                    static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
+                    graph_.blocks.back() + "." + std::to_string(next_label_++) + ".rope");
+  return rotated;
+}
+
+ValueId GraphBuilder::attention(Heads heads, double scale, double p) {
+  std::vector<ValueId> inputs{heads.q, heads.k, heads.v};
+  Attributes attributes{{"scale", scale}, {"sequence", static_cast<double>(sequence_)}};
+  add_dropout(p, inputs, attributes);
+  const ValueId out = apply_one("attention", std::move(inputs), std::move(attributes));
+  const TensorType type = graph_.type(out);
+  return graph_.add_view(out, 0,
+                         TensorType(type.dtype, Shape{type.shape.rows(), type.shape.cols()}),
+                         graph_.values[out].name + ".rows");
+}
+
+ValueId GraphBuilder::gelu(ValueId x, bool tanh) {
+  return apply_one("gelu", {x}, {{"tanh", tanh ? 1.0 : 0.0}});
+}
+
+ValueId GraphBuilder::swiglu(ValueId gate_up) { return apply_one("swiglu", {gate_up}, {}); }
+
+ValueId GraphBuilder::scale() {
+  if (scale_ == kNoValue) {
+    const ValueId state = input(
+        kStepState, {DType::u8, Shape{static_cast<std::int64_t>(sizeof(kernels::StepState))}});
+    graph_.values[state].role = Role::control;
+    scale_ = apply_one("gradient_scale", {state, inputs_.batch}, {});
+  }
+  return scale_;
+}
+
+ValueId GraphBuilder::head_loss(ValueId x, ValueId weight, std::int64_t vocabulary) {
+  const ValueId factor = scale();
+  return apply_one("head_loss", {x, weight, inputs_.targets, factor},
+                   {{"vocabulary", static_cast<double>(vocabulary)}});
+}
+
+ValueId GraphBuilder::head_loss_eval(ValueId x, ValueId weight, std::int64_t vocabulary) {
+  const ValueId factor = scale();
+  return apply_one("head_loss_eval", {x, weight, inputs_.targets, factor},
+                   {{"vocabulary", static_cast<double>(vocabulary)}});
+}
+
+ValueId GraphBuilder::select_rows(ValueId x, ValueId index) {
+  return apply_one("select_rows", {x, index}, {});
+}
+
+Graph GraphBuilder::finish() {
+  for (ParameterUnit& unit : graph_.units) unit.seal();
+  return std::move(graph_);
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,97 @@
+#include "runtime/layout.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace strata::runtime {
+namespace {
+std::int64_t align(std::int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+}  // namespace
+
+std::int64_t place_intervals(std::vector<Interval>& intervals) {
+  std::vector<int> order(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto weight = [&](int i) {
+    return static_cast<double>(intervals[i].bytes) * (intervals[i].last - intervals[i].first + 1);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
+
+  std::int64_t top = 0;
+  std::vector<int> placed;
+  std::vector<std::pair<std::int64_t, std::int64_t>> busy;  // [begin, end) of conflicting buffers
+  for (int i : order) {
+    Interval& interval = intervals[i];
+    const std::int64_t bytes = align(interval.bytes);
+    busy.clear();
+    for (int p : placed)
+      if (intervals[p].first <= interval.last && interval.first <= intervals[p].last)
+        busy.emplace_back(intervals[p].offset_bytes,
+                          intervals[p].offset_bytes + align(intervals[p].bytes));
+    std::sort(busy.begin(), busy.end());
+    std::int64_t end = 0, best = -1, best_hole = 0;
+    for (const auto& [begin, stop] : busy) {
+      const std::int64_t hole = begin - end;
+      if (hole >= bytes && (best < 0 || hole < best_hole)) {
+        best = end;
+        best_hole = hole;
+      }
+      end = std::max(end, stop);
+    }
+    interval.offset_bytes = best >= 0 ? best : end;
+    top = std::max(top, interval.offset_bytes + bytes);
+    placed.push_back(i);
+  }
+  return top;
+}
+
+std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positions) {
+  std::vector<std::int64_t> change(static_cast<std::size_t>(positions) + 1, 0);
+  for (const Interval& interval : intervals) {
+    change[interval.first] += align(interval.bytes);
+    change[interval.last + 1] -= align(interval.bytes);
+  }
+  std::int64_t live = 0, largest = 0;
+  for (std::int64_t delta : change) {
+    live += delta;
+    largest = std::max(largest, live);
+  }
+  return largest;
+}
+
+void alias_in_place(Graph& graph) {
+  std::map<ValueId, int> last_access;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    for (ValueId in : graph.nodes[i].inputs) last_access[graph.root_of(in)] = i;
+    for (ValueId out : graph.nodes[i].outputs) last_access[graph.root_of(out)] = i;
+  }
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const Node& node = graph.nodes[i];
+    for (const kernels::Alias& alias : node.operation->aliases) {
+      if (alias.input >= static_cast<int>(node.inputs.size())) continue;
+      const ValueId out = node.outputs[alias.output], in = node.inputs[alias.input];
+      const Value& to = graph.values[out];
+      const ValueId from = graph.root_of(in);
+      const auto readers = std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+        return graph.root_of(id) == from;
+      });
+      const bool possible = to.root == kNoValue && to.storage == Storage::transient &&
+                            graph.values[in].root == kNoValue &&
+                            graph.values[from].storage == Storage::transient &&
+                            graph.values[from].tier == to.tier && last_access[from] == i &&
+                            readers == 1 && from != out && graph.bytes(from) == graph.bytes(out);
+      if (!possible) continue;
+      for (Value& value : graph.values)
+        if (value.root == out) value.root = from;  // offsets stay: both start at the same byte
+      graph.values[out].root = from;
+      graph.values[out].offset_bytes = 0;
+      last_access[from] = last_access[out];
+    }
+  }
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,156 @@
+#include "runtime/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/check.h"
+#include "runtime/layout.h"
+#include "runtime/waits.h"
+
+namespace strata::runtime {
+namespace {
+
+class Lowering {
+ public:
+  Lowering(Graph graph, const PersistentLayout& persistent, const LowerOptions& options)
+      : graph_(std::move(graph)), persistent_(persistent), options_(options) {}
+
+  Program run() {
+    alias_in_place(graph_);
+    add_workspaces();
+    find_intervals();
+    place();
+    emit();
+    place_waits(program_);
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] bool is_transient(ValueId root) const {
+    return graph_.values[root].storage == Storage::transient;
+  }
+
+  /// Scratch is a transient value that lives during one node.
+  void add_workspaces() {
+    workspaces_.assign(graph_.nodes.size(), kNoValue);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      std::int64_t bytes = 0;
+      if (node.collective) {
+        STRATA_CHECK(options_.communicator != nullptr, "collective without communicator");
+        bytes = options_.communicator->workspace_bytes(*node.collective);
+      } else if (node.operation->workspace != nullptr) {
+        bytes = node.operation->workspace(graph_.types(node.inputs), graph_.types(node.outputs),
+                                          node.attributes, options_.device);
+      }
+      if (bytes == 0) continue;
+      Value value;
+      value.name = node.label + ".workspace";
+      value.type = kernels::TensorType(DType::u8, kernels::Shape{bytes});
+      workspaces_[i] = graph_.add_value(std::move(value));
+    }
+  }
+
+  template <typename Visit>
+  void for_each_root(const Node& node, std::size_t index, const Visit& visit) {
+    for (ValueId id : node.inputs) visit(graph_.root_of(id));
+    for (ValueId id : node.outputs) visit(graph_.root_of(id));
+    if (node.predicate != kNoValue) visit(graph_.root_of(node.predicate));
+    if (workspaces_[index] != kNoValue) visit(workspaces_[index]);
+  }
+
+  void find_intervals() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      for_each_root(graph_.nodes[i], i, [&](ValueId root) {
+        if (!is_transient(root)) return;
+        auto [at, fresh] = interval_of_.try_emplace(root, intervals_.size());
+        if (fresh) {
+          intervals_.push_back({graph_.bytes(root), static_cast<int>(i), static_cast<int>(i), 0});
+          roots_.push_back(root);
+        }
+        intervals_[at->second].last = static_cast<int>(i);
+      });
+  }
+
+  void place() {
+    for (int t = 0; t < kTiers; ++t) {
+      std::vector<Interval> tier;
+      std::vector<std::size_t> index;
+      for (std::size_t k = 0; k < intervals_.size(); ++k)
+        if (static_cast<int>(graph_.values[roots_[k]].tier) == t) {
+          tier.push_back(intervals_[k]);
+          index.push_back(k);
+        }
+      const std::int64_t base = persistent_.bytes(static_cast<Tier>(t));
+      program_.persistent_bytes[t] = base;
+      program_.live_bytes[t] = largest_live_set(tier, static_cast<int>(graph_.nodes.size()));
+      program_.arena_bytes[t] = base + place_intervals(tier);
+      for (std::size_t k = 0; k < tier.size(); ++k)
+        intervals_[index[k]].offset_bytes = base + tier[k].offset_bytes;
+    }
+  }
+
+  Operand operand(ValueId id) {
+    const Value& value = graph_.values[id];
+    const ValueId root = graph_.root_of(id);
+    const std::int64_t start = is_transient(root)
+                                   ? intervals_[interval_of_.at(root)].offset_bytes
+                                   : persistent_.find(graph_.values[root].name).offset_bytes;
+    return {value.type, value.tier, start + value.offset_bytes, value.type.span_bytes(), id};
+  }
+
+  void emit() {
+    program_.name = options_.name;
+    program_.blocks = graph_.blocks;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      Instruction in;
+      in.operation = node.operation;
+      in.attributes = node.attributes;
+      in.queue = node.collective ? Queue::communication : Queue::compute;
+      for (ValueId id : node.inputs) in.inputs.push_back(operand(id));
+      for (ValueId id : node.outputs) in.outputs.push_back(operand(id));
+      if (workspaces_[i] != kNoValue) in.workspace = operand(workspaces_[i]);
+      if (node.predicate != kNoValue) in.predicate = operand(node.predicate);
+      in.collective = node.collective;
+      in.cost = node.operation->cost(graph_.types(node.inputs), graph_.types(node.outputs),
+                                     node.attributes);
+      if (node.collective) in.link_bytes = link_bytes(*node.collective);
+      in.block = node.block;
+      in.pass = node.pass;
+      in.label = node.label;
+      program_.instructions.push_back(std::move(in));
+    }
+    program_.values = std::move(graph_.values);
+  }
+
+  /// Bytes this rank sends for a collective.
+  [[nodiscard]] std::int64_t link_bytes(const comm::Collective& c) const {
+    const int rank = options_.communicator->rank(), peers = options_.communicator->size() - 1;
+    const std::int64_t total = c.partition.total(), mine = c.partition.count(rank);
+    switch (c.kind) {
+      case comm::CollectiveKind::all_gather: return mine * peers * size_of(c.input_type);
+      case comm::CollectiveKind::reduce_scatter: return (total - mine) * size_of(c.wire_type);
+      case comm::CollectiveKind::all_reduce:
+      case comm::CollectiveKind::broadcast: return total * peers * size_of(c.input_type);
+      default: return total * size_of(c.input_type);
+    }
+  }
+
+  Graph graph_;
+  const PersistentLayout& persistent_;
+  const LowerOptions& options_;
+  Program program_;
+  std::vector<ValueId> workspaces_;               // per node
+  std::vector<Interval> intervals_;               // per transient root
+  std::vector<ValueId> roots_;                    // root of each interval
+  std::map<ValueId, std::size_t> interval_of_;    // root -> interval
+};
+
+}  // namespace
+
+Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options) {
+  return Lowering(std::move(graph), persistent, options).run();
+}
+
+}  // namespace strata::runtime

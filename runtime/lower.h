@@ -1,0 +1,23 @@
+// Graph to Program: in-place aliases, addresses, queues and waits.
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.h"
+#include "runtime/graph.h"
+#include "runtime/program.h"
+
+namespace strata::runtime {
+
+struct LowerOptions {
+  std::string name;                      ///< of the Program
+  kernels::DeviceCapabilities device;    ///< for workspaces
+  const comm::Communicator* communicator = nullptr;  ///< for workspaces; may be null without collectives
+};
+
+/// Lowers `graph` (its node order is final) over `persistent`, which must already hold all of its
+/// persistent roots. Waits cover every pair of instructions on different queues whose byte ranges
+/// overlap with at least one write, data and storage reuse alike, transitively reduced.
+Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
+
+}  // namespace strata::runtime

@@ -1,0 +1,17 @@
+// Who is told what executes: status page, trace, profiler, fault injection of tests.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace strata::runtime {
+
+/// Called on the queue's thread around each instruction; calls of different queues are concurrent.
+/// Must not allocate in the steady state, block or throw (except fault injection).
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void begin(const Program& program, int instruction) = 0;
+  virtual void end(const Program& program, int instruction) = 0;
+};
+
+}  // namespace strata::runtime

@@ -1,0 +1,72 @@
+#include "runtime/order.h"
+
+#include <algorithm>
+#include <map>
+
+namespace strata::runtime {
+namespace {
+
+/// A gather in the list, with the span during which its output is live.
+struct Gather {
+  int position = 0;  // in the list, now
+  int last_use = 0;
+  std::int64_t elements = 0;
+};
+
+bool is_transient_gather(const Graph& graph, const Node& node) {
+  return node.collective && node.collective->kind == comm::CollectiveKind::all_gather &&
+         node.pass != Pass::update &&
+         graph.values[graph.root_of(node.outputs[0])].storage == Storage::transient;
+}
+
+/// Position of the last node before `position` that writes what node `position` reads.
+int last_writer(const Graph& graph, int position) {
+  const ValueId source = graph.root_of(graph.nodes[position].inputs[0]);
+  for (int i = position - 1; i >= 0; --i)
+    for (ValueId out : graph.nodes[i].outputs)
+      if (graph.root_of(out) == source) return i;
+  return -1;
+}
+
+}  // namespace
+
+void hoist_gathers(Graph& graph, const TransferLimits& limits) {
+  const int count = static_cast<int>(graph.nodes.size());
+  std::map<ValueId, int> last_use;
+  for (int i = 0; i < count; ++i)
+    for (ValueId in : graph.nodes[i].inputs) last_use[graph.root_of(in)] = i;
+
+  // For each gather its new position: before node `target` of the old list.
+  std::vector<int> target(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) target[i] = i;
+  std::vector<std::int64_t> live(static_cast<std::size_t>(count), 0);   // gathered elements
+  std::vector<std::int64_t> ahead(static_cast<std::size_t>(count), 0);  // of these, not yet used
+  int previous = 0;  // gathers keep their order
+  for (int i = 0; i < count; ++i) {
+    if (!is_transient_gather(graph, graph.nodes[i])) continue;
+    const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
+    const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
+    const int earliest = std::max(previous, last_writer(graph, i) + 1);
+    int at = i;
+    while (at > earliest && live[at - 1] + elements <= limits.max_live_elements &&
+           ahead[at - 1] + elements <= limits.prefetch_elements)
+      --at;
+    for (int j = at; j < i; ++j) ahead[j] += elements;
+    for (int j = at; j <= last_use[root]; ++j) live[j] += elements;
+    target[i] = at;
+    previous = at;
+  }
+
+  std::vector<int> order(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    if (target[a] != target[b]) return target[a] < target[b];
+    return (target[a] != a) > (target[b] != b);  // a moved gather stands before the node it precedes
+  });
+  std::vector<Node> nodes;
+  nodes.reserve(graph.nodes.size());
+  for (int i : order) nodes.push_back(std::move(graph.nodes[i]));
+  graph.nodes = std::move(nodes);
+}
+
+}  // namespace strata::runtime

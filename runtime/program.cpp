@@ -1,0 +1,97 @@
+#include "runtime/program.h"
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace strata::runtime {
+namespace {
+std::int64_t align(std::int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+}  // namespace
+
+std::string_view name_of(Queue queue) {
+  return queue == Queue::compute ? "compute" : "communication";
+}
+
+void PersistentLayout::add(const std::string& name, const kernels::TensorType& type, Tier tier,
+                           Role role) {
+  for (const PersistentValue& known : values_)
+    if (known.name == name) {
+      STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(), "now",
+                   type.to_string());
+      return;
+    }
+  std::int64_t& end = bytes_[static_cast<int>(tier)];
+  values_.push_back({name, type, tier, role, end});
+  end += align(type.span_bytes());
+}
+
+void PersistentLayout::add_all(const Graph& graph) {
+  const auto use = [&](ValueId id) {
+    const Value& root = graph.values[graph.root_of(id)];
+    if (root.storage == Storage::persistent) add(root.name, root.type, root.tier, root.role);
+  };
+  // Inputs have a place even when nothing reads them (random numbers without dropout), so that
+  // whoever fills them need not know the model.
+  for (std::size_t id = 0; id < graph.values.size(); ++id)
+    if (graph.values[id].role == Role::input) use(static_cast<ValueId>(id));
+  for (const Node& node : graph.nodes) {
+    for (ValueId in : node.inputs) use(in);
+    for (ValueId out : node.outputs) use(out);
+  }
+}
+
+bool PersistentLayout::has(const std::string& name) const {
+  for (const PersistentValue& value : values_)
+    if (value.name == name) return true;
+  return false;
+}
+
+const PersistentValue& PersistentLayout::find(const std::string& name) const {
+  for (const PersistentValue& value : values_)
+    if (value.name == name) return value;
+  throw InvalidArgument("no persistent storage named '" + name + "'");
+}
+
+std::vector<std::string> Program::collective_sequence() const {
+  std::vector<std::string> lines;
+  for (const Instruction& in : instructions) {
+    if (!in.collective) continue;
+    const comm::Collective& c = *in.collective;
+    std::string line = name + ": " + in.label + " " + std::string(name_of(c.kind)) + " over " +
+                       std::string(name_of(c.axis)) + " " + std::string(strata::name_of(c.input_type)) +
+                       "/" + std::string(strata::name_of(c.wire_type)) + " [";
+    for (std::int64_t bound : c.partition.bounds) line += " " + std::to_string(bound);
+    lines.push_back(line + " ]");
+  }
+  return lines;
+}
+
+std::string Program::to_string() const {
+  std::string text = "program " + name + ": " + std::to_string(instructions.size()) +
+                     " instructions, device arena " +
+                     std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
+  const auto operand = [&](const Operand& o) {
+    return values[o.value].name + ":" + o.type.to_string() + "@" + std::to_string(o.offset_bytes);
+  };
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& in = instructions[i];
+    text += std::to_string(i) + " [" + std::string(name_of(in.queue)) + ", " + blocks[in.block] +
+            ", " + std::string(name_of(in.pass)) + "] " + in.label + " = " +
+            std::string(in.operation->name) + " {" + in.attributes.to_string() + "}";
+    for (const Operand& o : in.inputs) text += " in " + operand(o);
+    for (const Operand& o : in.outputs) text += " out " + operand(o);
+    if (in.workspace) text += " workspace @" + std::to_string(in.workspace->offset_bytes) + "+" +
+                              std::to_string(in.workspace->bytes);
+    if (!in.waits.empty() || in.border_waits != 0) {
+      text += " waits";
+      for (std::int32_t w : in.waits) text += " " + std::to_string(w);
+      if (in.border_waits != 0) text += " border";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,115 @@
+#include "runtime/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace strata::runtime {
+namespace {
+
+class SegmentRecomputer {
+ public:
+  SegmentRecomputer(Graph& graph, const RecomputeSegment& segment)
+      : graph_(graph), segment_(segment) {}
+
+  void run() {
+    find_produced();
+    find_wanted();
+    if (wanted_.empty()) return;
+    std::vector<Node> clones = clone_forward();
+    std::vector<Node> nodes;
+    bool inserted = false;
+    for (Node& node : graph_.nodes) {
+      if (inside(node, Pass::backward)) {
+        if (!inserted)
+          for (Node& clone : clones) nodes.push_back(std::move(clone));
+        inserted = true;
+        for (ValueId& in : node.inputs) in = mapped(in);
+      }
+      nodes.push_back(std::move(node));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  [[nodiscard]] bool inside(const Node& node, Pass pass) const {
+    return node.pass == pass && node.block >= segment_.first_block &&
+           node.block <= segment_.last_block;
+  }
+
+  void find_produced() {
+    std::set<ValueId> leaving;
+    for (const Node& node : graph_.nodes)
+      if (inside(node, Pass::forward))
+        for (ValueId out : node.outputs) produced_.insert(graph_.root_of(out));
+    for (const Node& node : graph_.nodes)
+      if (!inside(node, Pass::forward) && !inside(node, Pass::backward))
+        for (ValueId in : node.inputs) leaving.insert(graph_.root_of(in));
+    for (ValueId root : leaving) produced_.erase(root);
+  }
+
+  /// Roots that must be made again: read by the backward pass, or by a node that makes such a root.
+  void find_wanted() {
+    for (const Node& node : graph_.nodes)
+      if (inside(node, Pass::backward))
+        for (ValueId in : node.inputs) want(in);
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      if (!inside(*node, Pass::forward) || !makes_wanted(*node)) continue;
+      for (ValueId in : node->inputs) want(in);
+    }
+  }
+
+  void want(ValueId id) {
+    const ValueId root = graph_.root_of(id);
+    if (produced_.count(root) != 0) wanted_.insert(root);
+  }
+
+  [[nodiscard]] bool makes_wanted(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+      return wanted_.count(graph_.root_of(out)) != 0;
+    });
+  }
+
+  std::vector<Node> clone_forward() {
+    std::vector<Node> clones;
+    for (const Node& node : graph_.nodes) {
+      if (!inside(node, Pass::forward) || !makes_wanted(node)) continue;
+      Node clone = node;
+      clone.pass = Pass::backward;
+      clone.label += ".again";
+      for (ValueId& in : clone.inputs) in = mapped(in);
+      for (ValueId& out : clone.outputs) out = copy_of(out);
+      clones.push_back(std::move(clone));
+    }
+    return clones;
+  }
+
+  /// The value to read instead of `id` in the backward pass.
+  ValueId mapped(ValueId id) {
+    return wanted_.count(graph_.root_of(id)) != 0 ? copy_of(id) : id;
+  }
+
+  ValueId copy_of(ValueId id) {
+    if (auto at = copies_.find(id); at != copies_.end()) return at->second;
+    Value value = graph_.values[id];
+    value.name += ".again";
+    if (value.root != kNoValue) value.root = copy_of(value.root);
+    const ValueId copy = graph_.add_value(std::move(value));
+    copies_.emplace(id, copy);
+    return copy;
+  }
+
+  Graph& graph_;
+  const RecomputeSegment& segment_;
+  std::set<ValueId> produced_;  // roots made and used inside the segment only
+  std::set<ValueId> wanted_;
+  std::map<ValueId, ValueId> copies_;
+};
+
+}  // namespace
+
+void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments) {
+  for (const RecomputeSegment& segment : segments) SegmentRecomputer(graph, segment).run();
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,17 @@
+// Recomputation as a pass over a differentiated Graph.
+#pragma once
+
+#include <vector>
+
+#include "runtime/graph.h"
+#include "runtime/plan.h"
+
+namespace strata::runtime {
+
+/// For each segment of blocks: backward nodes no longer read values that the segment's forward pass
+/// made; they read copies that the same operations make again, from what enters the segment, just
+/// before the segment's backward pass. Values that leave the segment (the next one's input) stay.
+/// Operations are pure and random numbers are keyed, so the copies have the same bits.
+void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments);
+
+}  // namespace strata::runtime

@@ -1,0 +1,24 @@
+// Names of persistent storage: one scheme, so that Programs, checkpoints and tests agree.
+#pragma once
+
+#include <string>
+
+namespace strata::runtime {
+
+/// Parameters in compute type: whole unit, or this rank's shard under parameter_shard_name.
+inline std::string parameter_name(const std::string& unit) { return "parameter/" + unit; }
+inline std::string parameter_shard_name(const std::string& unit) { return "parameter_shard/" + unit; }
+/// fp32 master copy (absent when the compute type is fp32).
+inline std::string master_name(const std::string& unit) { return "master/" + unit; }
+inline std::string moment1_name(const std::string& unit) { return "moment1/" + unit; }
+inline std::string moment2_name(const std::string& unit) { return "moment2/" + unit; }
+/// fp32 gradient accumulator: whole unit or this rank's shard.
+inline std::string accumulator_name(const std::string& unit) { return "gradient/" + unit; }
+
+inline constexpr const char* kStepState = "step_state";      ///< kernels::StepState
+inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepControl
+inline constexpr const char* kStepMetrics = "step_metrics";  ///< kernels::StepMetrics
+inline constexpr const char* kAgreedWord = "agreed_word";    ///< int64 [AgreedWord::kWords]
+inline constexpr const char* kHostWord = "host_word";        ///< what the host adds to it (flags)
+
+}  // namespace strata::runtime

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The house rules that a compiler does not see: which folder may include which, where CUDA and the ZeRO stage occur,
+names that attract everything, conflict markers. Exits 1 with file, line and rule for each breach.
+
+    include_test.py [REPOSITORY]     checks the rules on broken samples first, so that it cannot rot into saying yes
+"""
+import os
+import re
+import subprocess
+import sys
+
+BELOW = {  # a folder includes itself and these
+    "core": set(),
+    "kernels": {"core"},
+    "comm": {"core", "kernels"},
+    "runtime": {"core", "kernels", "comm"},
+    "zero": {"core", "kernels", "comm", "runtime"},
+    "offload": {"core", "kernels", "runtime"},  # has not heard of ranks
+    "train": {"core", "kernels", "comm", "runtime", "zero", "offload"},
+    "launcher": {"core"},
+}
+EVERYTHING = set(BELOW) | {"tests", "bench"}
+BELOW["tests"] = BELOW["bench"] = BELOW["examples"] = EVERYTHING
+
+CODE = (".h", ".cpp", ".cu", ".cuh")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CUDA = re.compile(r"^(cuda|cublas|cudnn|nccl|curand|nvToolsExt|nvtx)", re.IGNORECASE)
+ORDER = r"\s*(==|!=|<=|>=|<(?!<)|>(?!>))\s*"
+STAGE = re.compile(rf"stage(\(\)|_)?{ORDER}[0-3]\b|\b[0-3]{ORDER}[\w.:>()-]*stage(\b|_)")
+CATCH_ALL = {"utils.h", "util.h", "common.h", "kernels.h", "helpers.h", "misc.h"}
+CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )")
+
+
+def include_breaches(folder, is_system, target):
+    """The rules that one include of a file in `folder` breaks."""
+    first = target.split("/")[0]
+    if CUDA.match(os.path.basename(target)) and first not in BELOW and folder not in ("kernels", "comm"):
+        yield f"{target}: CUDA and NCCL headers occur in kernels/ and comm/ only"
+    if is_system:
+        return
+    if "/" not in target:
+        yield f'"{target}": project headers are included with their folder, others with <>'
+    elif first in BELOW and first != folder and first not in BELOW[folder]:
+        allowed = ", ".join(sorted(BELOW[folder])) or "nothing"
+        yield f"{folder}/ may not see {target} (it may see {allowed})"
+
+
+def may_compare_stage(path):
+    return path.startswith(("zero/", "train/config")) or path.startswith("tests/")
+
+
+def breaches(path, text):
+    """Yields (line, message) for every broken rule of one file; `path` is relative to the repository."""
+    folder = path.split("/")[0]
+    if os.path.basename(path) in CATCH_ALL:
+        yield 1, "a header that attracts everything; name it after its one concept"
+    is_code = path.endswith(CODE) and folder in BELOW
+    for number, line in enumerate(text.splitlines(), 1):
+        if CONFLICT.match(line) and not (line.startswith("=") and path.endswith(".md")):
+            yield number, "conflict marker"
+        if not is_code:
+            continue
+        include = INCLUDE.match(line)
+        if include:
+            for message in include_breaches(folder, include[1] == "<", include[2]):
+                yield number, message
+        elif STAGE.search(line.split("//")[0]) and not may_compare_stage(path):
+            yield number, "branches on the ZeRO stage belong to zero/ and train/config"
+
+
+def files(root):
+    """Tracked text files and new ones that git does not ignore; outside a clone, what lies there."""
+    command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, capture_output=True)
+    if listing.returncode == 0 and listing.stdout:
+        names = sorted(set(listing.stdout.decode().split("\0")) - {""})
+    else:
+        skipped = {"build", ".git", "out", ".cache"}
+        names = []
+        for folder, folders, here in os.walk(root):
+            folders[:] = [f for f in folders if f not in skipped]
+            names += [os.path.relpath(os.path.join(folder, f), root) for f in here]
+    for name in names:
+        path = os.path.join(root, name)
+        if not os.path.isfile(path) or name == "tests/include_test.py":
+            continue
+        with open(path, "rb") as file:
+            content = file.read()
+        if b"\0" not in content:
+            yield name, content.decode(errors="replace")
+
+
+SAMPLES = [  # path, text, broken rules
+    ("core/a.h", '#include "kernels/tensor.h"', 1),
+    ("core/a.h", '#include "core/check.h"\n#include <vector>', 0),
+    ("kernels/a.h", '#include "core/check.h"\n#include <cuda_runtime.h>', 0),
+    ("kernels/a.cpp", '#include "comm/collective.h"', 1),
+    ("comm/a.h", '#include "runtime/graph.h"', 1),
+    ("comm/nccl.cpp", "#include <nccl.h>", 0),
+    ("runtime/a.cpp", '#include "zero/partition.h"', 1),
+    ("runtime/a.cpp", '  #  include "offload/tier.h"', 1),
+    ("runtime/a.cpp", "#include <cuda_runtime.h>", 1),
+    ("zero/a.cpp", '#include "offload/tier.h"\n#include "runtime/plan.h"', 1),
+    ("zero/a.cpp", "if (policy.stage >= 2) {", 0),
+    ("offload/a.cpp", '#include "comm/communicator.h"', 1),
+    ("train/a.cpp", '#include "zero/partition.h"\n#include "offload/tier.h"\n#include "train/b.h"', 0),
+    ("train/a.cpp", '#include "launcher/machine.h"', 1),
+    ("train/a.cpp", "if (stage == 3) {", 1),
+    ("train/config/a.cpp", "if (stage == 3) {", 0),
+    ("runtime/a.cpp", "return zero.stage>=1;", 1),
+    ("runtime/a.cpp", "return 2 <= zero.stage;", 1),
+    ("runtime/a.cpp", "// reads the same at stage == 3\nint stage = 3;", 0),
+    ("launcher/a.cpp", '#include "core/error.h"\n#include "comm/communicator.h"', 1),
+    ("launcher/a.cpp", '#include "a.h"', 1),
+    ("tests/a.cpp", '#include "train/engine.h"\n#include "launcher/machine.h"', 0),
+    ("kernels/utils.h", "", 1),
+    ("kernels/kernels.h", "", 1),
+    ("docs/a.md", "Title\n=======\n", 0),
+    ("core/a.h", "<" * 7 + " HEAD\n" + "=" * 7 + "\n" + ">" * 7 + " branch\n", 3),
+]
+
+
+def self_test():
+    wrong = 0
+    for path, text, expected in SAMPLES:
+        found = list(breaches(path, text))
+        if len(found) != expected:
+            wrong += 1
+            print(f"self-test: {path} {text!r}: expected {expected} breaches, found {found}")
+    return wrong
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    failures, count = self_test(), 0
+    for path, text in files(root):
+        count += 1
+        for line, message in breaches(path, text):
+            failures += 1
+            print(f"{path}:{line}: {message}")
+    if count < 10:
+        failures += 1
+        print(f"{root}: only {count} files found; this is not the repository")
+    print(f"{count} files, {failures} breaches")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

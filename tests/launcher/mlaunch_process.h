@@ -1,0 +1,56 @@
+// An mlaunch under test: started with pipes, waited for with a limit, and checked to leave nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/unique_fd.h"
+
+namespace strata::testing {
+
+class MlaunchProcess {
+ public:
+  /// `arguments` after mlaunch's own name. Every process of the run carries a mark in its
+  /// environment.
+  explicit MlaunchProcess(const std::vector<std::string>& arguments);
+  /// A shell that starts mlaunch, whose path is $0 in `script`.
+  static MlaunchProcess in_shell(const std::string& script);
+  /// Kills what is left.
+  ~MlaunchProcess();
+  MlaunchProcess(const MlaunchProcess&) = delete;
+  MlaunchProcess& operator=(const MlaunchProcess&) = delete;
+
+  void send(int signal) const;
+  /// Waits until standard output contains `text` `count` times. False after `limit`.
+  bool wait_for_output(const std::string& text, int count,
+                       std::chrono::milliseconds limit = std::chrono::seconds(8));
+  /// Reads to the end and waits. Returns the exit code, 1000 + signal when it was killed, -1 when
+  /// it did not end within `limit`.
+  int wait(std::chrono::milliseconds limit = std::chrono::seconds(10));
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const std::string& output() const { return output_; }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] std::vector<std::string> error_lines() const;
+  /// Living processes of this run, mlaunch itself too, as "PID name".
+  [[nodiscard]] std::vector<std::string> living() const;
+  /// Waits until none lives. False after `limit`.
+  [[nodiscard]] bool all_gone(std::chrono::milliseconds limit) const;
+
+ private:
+  MlaunchProcess(const char* program, const std::vector<std::string>& arguments);
+  bool read_some(int timeout_ms);
+
+  std::string mark_;
+  pid_t pid_ = -1;
+  bool reaped_ = false;
+  UniqueFd output_pipe_;
+  UniqueFd error_pipe_;
+  std::string output_;
+  std::string error_;
+};
+
+}  // namespace strata::testing

@@ -1,0 +1,298 @@
+// mlaunch with real processes: eight ranks, whatever the number of cores.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+
+#include "tests/launcher/mlaunch_process.h"
+
+namespace strata::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// mlaunch -np RANKS rank_actor ARGUMENTS
+std::vector<std::string> actors(int ranks, std::vector<std::string> arguments) {
+  std::vector<std::string> all{"-np", std::to_string(ranks), ACTOR_PATH};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+/// mlaunch's own last words: from the line that says which rank failed to the end.
+std::string report_of(const MlaunchProcess& mlaunch) {
+  const std::size_t begin = mlaunch.error().find("mlaunch: rank ");
+  return begin == std::string::npos ? "" : mlaunch.error().substr(begin);
+}
+
+void expect_nothing_left(const MlaunchProcess& mlaunch) {
+  for (const std::string& process : mlaunch.living()) ADD_FAILURE() << "still alive: " << process;
+}
+
+TEST(Mlaunch, EightRanksMeetAndEndWithZero) {
+  MlaunchProcess mlaunch(actors(8, {"meet"}));
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_EQ(mlaunch.error(), "");
+  for (int rank = 0; rank < 8; ++rank)
+    EXPECT_TRUE(contains(mlaunch.output(), "[" + std::to_string(rank) + "] rank " +
+                                               std::to_string(rank) + " of 8 on "))
+        << mlaunch.output();
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, AFailedRankIsReportedLastAndItsCodeReturned) {
+  for (const int code : {1, 78}) {
+    MlaunchProcess mlaunch(actors(8, {"fail", "5", std::to_string(code)}));
+    EXPECT_EQ(mlaunch.wait(), code);
+    const std::string report = report_of(mlaunch);
+    EXPECT_TRUE(contains(report, "rank 5 of 8 failed")) << mlaunch.error();
+    EXPECT_TRUE(contains(report, "exited with code " + std::to_string(code)));
+    EXPECT_TRUE(contains(report,
+                         "step 12, backward, instruction 340 'layer3.attention_backward', "
+                         "in collective 1 'reduce_scatter layer4'"));
+    EXPECT_TRUE(contains(report, "error   the flux of rank 5 is wrong"));
+    EXPECT_EQ(mlaunch.error(), report) << "something was printed before or after it";
+    expect_nothing_left(mlaunch);
+  }
+}
+
+TEST(Mlaunch, DeathBySignalNamesRankSignalStepPhaseAndInstruction) {
+  for (const int number : {SIGKILL, SIGSEGV, SIGABRT}) {
+    MlaunchProcess mlaunch(actors(8, {"signal", "3", std::to_string(number)}));
+    EXPECT_EQ(mlaunch.wait(), 128 + number);
+    const std::string report = report_of(mlaunch);
+    EXPECT_TRUE(contains(report, "rank 3 of 8 failed")) << mlaunch.error();
+    EXPECT_TRUE(contains(report, "killed by signal " + std::to_string(number)));
+    EXPECT_TRUE(contains(report, "step 12, backward, instruction 340"));
+    EXPECT_TRUE(contains(report, "others  rank 0-2, 4-7: step 12"));
+    EXPECT_TRUE(contains(report, "advice"));
+    expect_nothing_left(mlaunch);
+  }
+}
+
+TEST(Mlaunch, RanksThatIgnoreTermAreKilled) {
+  MlaunchProcess mlaunch(actors(8, {"stubborn", "fail"}));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(mlaunch.wait(), 70);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, seconds(4));
+  EXPECT_TRUE(contains(report_of(mlaunch), "rank 0 of 8 failed"));
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, APeerWaitingAtTheRendezvousIsWokenByADeath) {
+  MlaunchProcess mlaunch(actors(4, {"abandon"}));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(mlaunch.wait(), 137);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(4)) << "it needed SIGKILL";
+  EXPECT_TRUE(contains(report_of(mlaunch), "rank 1 of 4 failed"));
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, TheCauseIsReportedNotTheRankThatBlamesIt) {
+  MlaunchProcess mlaunch(actors(2, {"blame"}));
+  EXPECT_EQ(mlaunch.wait(), 65);
+  EXPECT_TRUE(contains(report_of(mlaunch), "rank 1 of 2 failed"));
+  EXPECT_TRUE(contains(report_of(mlaunch), "model.safetensors: tensor w is cut off"));
+}
+
+TEST(Mlaunch, CtrlCEndsWillingRanksAtOnce) {
+  MlaunchProcess mlaunch({"--grace", "12", "-np", "8", "sh", "-c", "echo ready; exec sleep 60"});
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
+  mlaunch.send(SIGINT);
+  EXPECT_EQ(mlaunch.wait(seconds(5)), 130);
+  EXPECT_EQ(mlaunch.error_lines().back(), "mlaunch: ended by Ctrl-C");
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, CtrlCEndsStubbornRanksAfterTheGrace) {
+  std::vector<std::string> arguments = actors(8, {"stubborn"});
+  arguments.insert(arguments.begin(), {"--grace", "1"});
+  MlaunchProcess mlaunch(arguments);
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
+  mlaunch.send(SIGINT);
+  EXPECT_EQ(mlaunch.wait(seconds(4)), 130);
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, ASecondCtrlCKillsAtOnce) {
+  MlaunchProcess mlaunch(actors(8, {"stubborn"}));
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
+  mlaunch.send(SIGINT);
+  std::this_thread::sleep_for(milliseconds(100));
+  mlaunch.send(SIGINT);
+  EXPECT_EQ(mlaunch.wait(seconds(2)), 130);
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, TermEndsTheRun) {
+  MlaunchProcess mlaunch({"--grace", "12", "-np", "4", "sh", "-c", "echo ready; exec sleep 60"});
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
+  mlaunch.send(SIGTERM);
+  EXPECT_EQ(mlaunch.wait(seconds(5)), 143);
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, RanksDieWithAKilledMlaunch) {
+  MlaunchProcess mlaunch(actors(8, {"stubborn"}));
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
+  EXPECT_GE(mlaunch.living().size(), 9u);
+  mlaunch.send(SIGKILL);
+  EXPECT_EQ(mlaunch.wait(), 1000 + SIGKILL);
+  EXPECT_TRUE(mlaunch.all_gone(seconds(5)));
+}
+
+TEST(Mlaunch, NoGrandchildSurvives) {
+  for (const int code : {0, 70}) {
+    MlaunchProcess mlaunch(actors(4, {"grandchildren", "2", std::to_string(code)}));
+    EXPECT_EQ(mlaunch.wait(), code) << mlaunch.error();
+    expect_nothing_left(mlaunch);
+  }
+}
+
+TEST(Mlaunch, OneHundredThousandLinesOfEightRanksStayWhole) {
+  constexpr int kLines = 12'500;
+  MlaunchProcess mlaunch(actors(8, {"lines", std::to_string(kLines)}));
+  EXPECT_EQ(mlaunch.wait(), 0);
+  int next[8] = {};
+  std::istringstream stream(mlaunch.output());
+  for (std::string line; std::getline(stream, line);) {
+    ASSERT_GE(line.size(), 3u);
+    const int rank = line[1] - '0';
+    ASSERT_TRUE(rank >= 0 && rank < 8) << line;
+    const int number = next[rank]++;
+    ASSERT_EQ(line, "[" + std::to_string(rank) + "] rank " + std::to_string(rank) + " line " +
+                        std::to_string(number) + " " +
+                        std::string(static_cast<std::size_t>(number % 97), 'x') + ".");
+  }
+  for (const int count : next) EXPECT_EQ(count, kLines);
+}
+
+TEST(Mlaunch, StandardErrorOfTheFailedRankIsRepeatedLast) {
+  MlaunchProcess mlaunch({"-np", "3", "sh", "-c",
+                          "echo only $RANK >&2; test $RANK = 1 || exec sleep 60; "
+                          "sleep 0.3; echo no luck >&2; exit 9"});
+  EXPECT_EQ(mlaunch.wait(), 9);
+  EXPECT_TRUE(contains(mlaunch.error(), "[1] no luck\n"));
+  EXPECT_EQ(report_of(mlaunch),
+            "mlaunch: rank 1 of 3 failed: sh exited with code 9\n"
+            "  error   only 1\n"
+            "          no luck\n");
+}
+
+TEST(Mlaunch, GivesRanksTheirIdentity) {
+  MlaunchProcess mlaunch(
+      {"-np", "2", "--master_port", "4321", "sh", "-c",
+       "echo $STRATA_RANK/$STRATA_WORLD $STRATA_LOCAL_RANK/$STRATA_LOCAL_WORLD $RANK/$WORLD_SIZE "
+       "$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR:$MASTER_PORT $STRATA_ATTEMPT"});
+  EXPECT_EQ(mlaunch.wait(), 0);
+  for (const char* rank : {"0", "1"}) {
+    const std::string r = rank;
+    EXPECT_TRUE(contains(mlaunch.output(), "[" + r + "] " + r + "/2 " + r + "/2 " + r + "/2 " + r +
+                                               "/2 127.0.0.1:4321 0\n"))
+        << mlaunch.output();
+  }
+}
+
+TEST(Mlaunch, OneRankPrintsWithoutPrefixAndPassesItsCode) {
+  MlaunchProcess mlaunch({"sh", "-c", "printf 'no newline'; echo error >&2; exit 3"});
+  EXPECT_EQ(mlaunch.wait(), 3);
+  EXPECT_EQ(mlaunch.output(), "no newline");
+  EXPECT_EQ(mlaunch.error(), "error\nmlaunch: rank 0 of 1 failed: sh exited with code 3\n");
+}
+
+TEST(Mlaunch, RefusesUnknownProgramsAndOptionsWithTwo) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"-np", "2", "no_such_program"},
+        {"--hostfile", "h", "sh"},
+        {"-np", "0", "sh"},
+        {}}) {
+    MlaunchProcess mlaunch(arguments);
+    EXPECT_EQ(mlaunch.wait(), 2);
+    EXPECT_EQ(mlaunch.output(), "");
+    EXPECT_EQ(mlaunch.error().rfind("mlaunch: ", 0), 0u);
+    EXPECT_EQ(mlaunch.error_lines().size(), 1u);
+  }
+}
+
+TEST(Mlaunch, RefusesToBeARankItself) {
+  MlaunchProcess mlaunch({"-np", "2", MLAUNCH_PATH, "sh", "-c", "true"});
+  EXPECT_EQ(mlaunch.wait(), 2);
+  EXPECT_TRUE(contains(mlaunch.error(), "mlaunch was itself started as rank"));
+}
+
+TEST(Mlaunch, AProgramThatCannotBeExecutedIsAHostError) {
+  MlaunchProcess mlaunch({"-np", "2", NOT_A_PROGRAM_PATH});
+  EXPECT_EQ(mlaunch.wait(), 69);
+  EXPECT_TRUE(contains(report_of(mlaunch), "could not be started")) << mlaunch.error();
+}
+
+TEST(Mlaunch, NonsenseAtTheRendezvousCostsThatRankItsConnection) {
+  MlaunchProcess mlaunch(actors(1, {"garbage"}));
+  EXPECT_EQ(mlaunch.wait(), 75);
+  EXPECT_TRUE(contains(mlaunch.error(), "disconnected rank 0 from the rendezvous"));
+}
+
+TEST(Mlaunch, AReaderThatGoesAwayEndsTheRun) {
+  MlaunchProcess mlaunch =
+      MlaunchProcess::in_shell("$0 -np 2 sh -c 'while sleep 0.01; do echo x; done' | head -3");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_TRUE(contains(mlaunch.error(), "SIGPIPE"));
+  EXPECT_TRUE(mlaunch.all_gone(seconds(2)));
+}
+
+TEST(Mlaunch, SuspendingStopsTheRanksToo) {
+  MlaunchProcess mlaunch({"-np", "2", "sh", "-c", "while sleep 0.01; do echo tick; done"});
+  ASSERT_TRUE(mlaunch.wait_for_output("tick", 4));
+  mlaunch.send(SIGTSTP);
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_FALSE(mlaunch.wait_for_output("tick", 1'000'000, milliseconds(100)));
+  const std::size_t printed = mlaunch.output().size();
+  EXPECT_FALSE(mlaunch.wait_for_output("tick", 1'000'000, milliseconds(200)));
+  EXPECT_EQ(mlaunch.output().size(), printed);
+  mlaunch.send(SIGCONT);
+  EXPECT_FALSE(mlaunch.wait_for_output("tick", 1'000'000, milliseconds(200)));
+  EXPECT_GT(mlaunch.output().size(), printed);
+  mlaunch.send(SIGTERM);
+  EXPECT_EQ(mlaunch.wait(seconds(3)), 143);
+}
+
+TEST(Mlaunch, LeavesProcessesAloneThatItInherited) {
+  MlaunchProcess mlaunch = MlaunchProcess::in_shell(
+      "sleep 5 > /dev/null 2>&1 & exec $0 -np 2 sh -c 'setsid sleep 5 & echo done'");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  const std::vector<std::string> living = mlaunch.living();
+  ASSERT_EQ(living.size(), 1u);
+  EXPECT_TRUE(contains(living[0], "sleep"));
+}
+
+TEST(Mlaunch, KeepsIgnoringWhatItsStarterIgnores) {
+  MlaunchProcess mlaunch = MlaunchProcess::in_shell(
+      "trap '' HUP; $0 -np 2 sh -c 'echo ready; sleep 0.5' & "
+      "sleep 0.25; kill -HUP $!; wait $!");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_EQ(mlaunch.error(), "");
+}
+
+TEST(Mlaunch, RankZeroAloneReadsStandardInput) {
+  MlaunchProcess mlaunch = MlaunchProcess::in_shell("echo words | $0 -np 3 cat");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_EQ(mlaunch.output(), "[0] words\n");
+}
+
+TEST(Mlaunch, HandsOverToMpirun) {
+  MlaunchProcess mlaunch({"--launcher", "mpi", "-np", "3", "--no-prefix", "sh", "-c",
+                          "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE; exit 78"});
+  const int code = mlaunch.wait();
+  if (code == 69) GTEST_SKIP() << mlaunch.error();  // no mpirun
+  EXPECT_EQ(code, 78);
+  EXPECT_TRUE(contains(mlaunch.output(), "of 3")) << mlaunch.output();
+}
+
+}  // namespace
+}  // namespace strata::testing

@@ -1,0 +1,137 @@
+#include "tests/training/ranks.h"
+
+#include <exception>
+#include <thread>
+
+#include "comm/factory.h"
+#include "core/error.h"
+#include "runtime/verifier.h"
+#include "train/engine/memory_report.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/weights.h"
+#include "train/planning/make_plan.h"
+
+namespace strata::tests {
+namespace {
+
+/// Token t of sample s: a hash, skewed so that there is something to learn.
+std::int32_t token(std::int64_t sample, std::int64_t position, std::int64_t vocabulary) {
+  std::uint64_t h = static_cast<std::uint64_t>(sample * 1000003 + position) * 0x9E3779B97F4A7C15ull;
+  h ^= h >> 29;
+  const std::uint64_t limit = h % 3 == 0 ? 4 : static_cast<std::uint64_t>(vocabulary);
+  return static_cast<std::int32_t>((h >> 8) % limit);
+}
+
+void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int micro_step,
+                const train::MicroBatch& batch) {
+  const auto rows = static_cast<std::int64_t>(batch.samples.size());
+  const auto sequence = static_cast<std::int64_t>(batch.tokens.size()) / rows;
+  for (std::int64_t j = 0; j < rows; ++j) {
+    const std::int64_t sample = step * training.options.global_batch +
+                                (micro_step * training.world + rank) * rows + j;
+    batch.samples[static_cast<std::size_t>(j)] = sample;
+    for (std::int64_t t = 0; t < sequence; ++t) {
+      const auto at = static_cast<std::size_t>(j * sequence + t);
+      batch.tokens[at] = token(sample, t, training.model.vocabulary);
+      batch.targets[at] = token(sample, t + 1, training.model.vocabulary);
+    }
+  }
+}
+
+void verify_all(const train::ProgramSet& programs) {
+  const auto check = [](const runtime::Program& program) {
+    const auto problems = runtime::verify(program);
+    if (!problems.empty()) throw InternalError(program.name + ": " + problems.front());
+  };
+  for (const auto& [position, program] : programs.train) check(program);
+  if (programs.evaluate) check(*programs.evaluate);
+}
+
+TrainingResult run_rank(const TrainingCase& training, comm::Communicator& communicator) {
+  train::EngineParts parts;
+  parts.programs = build_rank(training, communicator);
+  verify_all(parts.programs);
+  parts.communicator = &communicator;
+  parts.threads = training.threads;
+  parts.seed = training.options.seed;
+  parts.initial_loss_scale = train::initial_loss_scale(training.options);
+  TrainingResult result;
+  result.memory = train::count_memory(parts.programs);
+  train::Engine engine(std::move(parts));
+  if (training.weights.empty())
+    train::initialize_weights(engine, training.options.seed);
+  else
+    train::load_weights(engine, train::ModelFiles(training.weights));
+  const auto fill = [&](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
+    fill_batch(training, communicator.rank(), step, micro_step, batch);
+  };
+  for (std::int64_t step = 0; step < training.options.steps; ++step)
+    result.metrics.push_back(engine.train_step(step, fill));
+  result.evaluation = engine.evaluate(1, fill);
+  result.state = train::describe_state(engine);
+  return result;
+}
+
+}  // namespace
+
+train::ModelConfig tiny_gpt2() {
+  train::ModelConfig model;
+  model.family = train::ModelFamily::gpt2;
+  model.vocabulary = 100;
+  model.layers = 3;
+  model.hidden = 32;
+  model.heads = model.kv_heads = 4;
+  model.head_size = 8;
+  model.intermediate = 128;
+  model.context = 32;
+  model.tied_embeddings = true;
+  return model;
+}
+
+train::ModelConfig tiny_llama() {
+  train::ModelConfig model = tiny_gpt2();
+  model.family = train::ModelFamily::llama;
+  model.kv_heads = 2;
+  model.intermediate = 48;
+  model.tied_embeddings = false;
+  return model;
+}
+
+train::TrainOptions tiny_options(int world, int global_batch, int steps) {
+  train::TrainOptions options;
+  options.sequence_length = 16;
+  options.global_batch = global_batch;
+  options.micro_batch = global_batch / world / static_cast<int>(options.accumulation);
+  options.steps = steps;
+  options.optimizer.learning_rate = 1e-2;
+  options.optimizer.weight_decay = 0.1;
+  options.zero.param_persistence_threshold_elements = 0;
+  return options;
+}
+
+train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
+  return train::build_programs({training.model, training.options, true}, communicator,
+                               kernels::CpuDevice(training.threads).capabilities());
+}
+
+TrainingResult run_training(const TrainingCase& training) {
+  auto communicators = comm::make_thread_communicators(training.world);
+  std::vector<TrainingResult> results(communicators.size());
+  std::vector<std::exception_ptr> errors(communicators.size());
+  std::vector<std::thread> threads;
+  for (std::size_t r = 0; r < communicators.size(); ++r)
+    threads.emplace_back([&, r] {
+      try {
+        results[r] = run_rank(training, *communicators[r]);
+      } catch (...) {
+        errors[r] = std::current_exception();
+        communicators[r]->abort("rank " + std::to_string(r) + " failed");
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  return results[0];
+}
+
+}  // namespace strata::tests

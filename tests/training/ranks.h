@@ -1,0 +1,42 @@
+// Training in one process: ranks are threads on the thread communicator. What most tests of whole
+// steps are written with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/engine/engine.h"
+#include "train/engine/memory_report.h"
+
+namespace strata::tests {
+
+struct TrainingCase {
+  train::ModelConfig model;
+  train::TrainOptions options;
+  int world = 1;
+  int threads = 1;
+  std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
+};
+
+struct TrainingResult {
+  std::vector<kernels::StepMetrics> metrics;  ///< of each step, rank 0's
+  std::string state;                          ///< describe_state after the last step
+  train::MemoryBytes memory;                  ///< of rank 0
+  double evaluation = 0;                      ///< held-out loss after the last step
+};
+
+/// A small GPT-2 or Llama for tests.
+train::ModelConfig tiny_gpt2();
+train::ModelConfig tiny_llama();
+
+/// Options for `steps` steps of a global batch of `global_batch` sequences of 16 tokens, fp32, AdamW.
+train::TrainOptions tiny_options(int world, int global_batch, int steps);
+
+/// Runs all ranks; rethrows the first error. Every lowered Program is verified first. The data are
+/// pseudo-random tokens that depend on the sample index alone.
+TrainingResult run_training(const TrainingCase& training);
+
+/// Programs of one rank, built without communication partners.
+train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator);
+
+}  // namespace strata::tests

@@ -1,0 +1,100 @@
+#include "train/config/batch.h"
+
+#include <algorithm>
+
+namespace strata::train {
+namespace {
+
+constexpr double kLargestBatch = 1e12;
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+/// "64 (accumulation 1) or 128 (accumulation 2)": multiples of `unit` around `wanted`.
+std::string nearest(std::int64_t wanted, std::int64_t unit, const std::string& factor) {
+  const std::int64_t below = wanted / unit;
+  std::string list;
+  for (const std::int64_t count : {below, below + 1}) {
+    if (count < 1) continue;
+    list +=
+        (list.empty() ? "" : " or ") + text(count * unit) + " (" + factor + " " + text(count) + ")";
+  }
+  return list;
+}
+
+/// Which of three given numbers gives way, when some are flags and they do not agree.
+void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
+  if (!r.global.value || !r.micro.value || !r.accumulation.value) return;
+  const std::int64_t global = *r.global.value, micro = *r.micro.value;
+  const std::int64_t accumulation = *r.accumulation.value;
+  if (global == micro * accumulation * world) return;
+  const auto drop = [&](BatchNumber& number, const char* name) {
+    note = std::string(name) + " " + text(*number.value) + " of the file gives way to the flags";
+    number.value.reset();
+  };
+  const int flags = r.global.from_flag + r.micro.from_flag + r.accumulation.from_flag;
+  if (flags == 0 || flags == 3) return;
+  if (!r.accumulation.from_flag && (r.global.from_flag || r.micro.from_flag) &&
+      global % (micro * world) == 0) {
+    return drop(r.accumulation, "gradient_accumulation_steps");
+  }
+  if (!r.micro.from_flag && global % (accumulation * world) == 0) {
+    return drop(r.micro, "train_micro_batch_size_per_gpu");
+  }
+  if (!r.global.from_flag) return drop(r.global, "train_batch_size");
+  if (!r.accumulation.from_flag) return drop(r.accumulation, "gradient_accumulation_steps");
+  drop(r.micro, "train_micro_batch_size_per_gpu");
+}
+
+std::string ranks(std::int64_t world) { return text(world) + (world == 1 ? " rank" : " ranks"); }
+
+/// Global batch and one factor are given; finds the other.
+void divide(std::int64_t global, std::int64_t factor, std::int64_t world, const char* given,
+            const char* other, std::int64_t& result, std::string& problem) {
+  const std::int64_t unit = factor * world;
+  result = global / unit;
+  if (global % unit == 0) return;
+  problem = "train_batch_size " + text(global) + " is not divisible by " + given +
+            (factor == 1 && std::string(given).empty() ? "" : " " + text(factor) + " x ") +
+            ranks(world) + " = " + text(unit) + "; nearest: " + nearest(global, unit, other);
+}
+
+}  // namespace
+
+BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
+  BatchTriple t;
+  const double largest = static_cast<double>(r.micro.value.value_or(1)) *
+                         static_cast<double>(r.accumulation.value.value_or(1)) *
+                         static_cast<double>(world);
+  if (largest > kLargestBatch) {
+    t.problem = "micro batch x accumulation x ranks is more than 10^12 sequences";
+    return t;
+  }
+  drop_the_weaker(r, world, t.note);
+  t.global = r.global.value.value_or(0);
+  t.micro = r.micro.value.value_or(0);
+  t.accumulation = r.accumulation.value.value_or(0);
+  if (t.global == 0 && t.micro == 0) {
+    t.problem =
+        "one of train_batch_size (--global-batch) and train_micro_batch_size_per_gpu "
+        "(--micro-batch) is needed";
+  } else if (t.global == 0) {
+    t.accumulation = std::max<std::int64_t>(t.accumulation, 1);
+    t.global = t.micro * t.accumulation * world;
+  } else if (t.micro == 0 && t.accumulation == 0) {
+    t.accumulation = 1;
+    divide(t.global, 1, world, "", "micro batch", t.micro, t.problem);
+  } else if (t.micro == 0) {
+    divide(t.global, t.accumulation, world, "accumulation", "micro batch", t.micro, t.problem);
+  } else if (t.accumulation == 0) {
+    divide(t.global, t.micro, world, "micro batch", "accumulation", t.accumulation, t.problem);
+  } else if (t.global != t.micro * t.accumulation * world) {
+    const std::int64_t product = t.micro * t.accumulation * world;
+    t.problem = "train_batch_size " + text(t.global) + " is not micro batch " + text(t.micro) +
+                " x accumulation " + text(t.accumulation) + " x " + ranks(world) + " = " +
+                text(product) + "; set train_batch_size to " + text(product) +
+                ", or leave one of the three out";
+  }
+  return t;
+}
+
+}  // namespace strata::train

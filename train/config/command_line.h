@@ -1,0 +1,31 @@
+// The command line of `train`, not yet merged with anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/config/settings.h"
+
+namespace strata::train {
+
+struct ParsedCommandLine {
+  enum class Action { train, check_config, help };
+  Action action = Action::train;
+  std::string config;     ///< DeepSpeed JSON: file or base64, "": none
+  bool strict = false;    ///< unknown keys are problems
+  int assumed_world = 0;  ///< --world-size with --check-config, 0: not given
+  Settings settings;      ///< by option name, `where` is the flag as typed
+  std::vector<std::string> notes;
+};
+
+/// Throws InvalidArgument (exit code 2) for unknown flags (naming the nearest), missing values and
+/// flags that are not available. Values are checked by resolve.
+ParsedCommandLine parse_train_command_line(int argc, const char* const* argv);
+
+/// What --help prints.
+std::string train_help();
+
+/// --model, or its default: needed to read the ModelConfig that resolve takes.
+std::string requested_model(const ParsedCommandLine& command_line);
+
+}  // namespace strata::train

@@ -1,0 +1,190 @@
+// Facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer, scheduler.
+#include <algorithm>
+#include <optional>
+
+#include "train/config/deepspeed_json.h"
+#include "train/config/nearest_name.h"
+
+namespace strata::train {
+namespace {
+
+/// A type of optimizer or scheduler, the option word it becomes, its parameters and which of them
+/// must be given.
+struct TypeRow {
+  std::string_view name;
+  std::string_view option;  ///< "": not supported
+  std::vector<std::string_view> params;
+  std::vector<std::string_view> required;
+};
+
+std::vector<TypeRow> optimizer_types() {
+  const std::vector<std::string_view> adam = {"learning_rate", "beta1",        "beta2",
+                                              "epsilon",       "weight_decay", "bias_correction"};
+  return {
+      {"Adam", "adamw", adam, {}},
+      {"AdamW", "adamw", adam, {}},
+      {"SGD", "sgd", {"learning_rate", "momentum", "dampening", "weight_decay", "nesterov"}, {}},
+      {"Adagrad", "", {}, {}},
+      {"Lion", "", {}, {}},
+      {"Lamb", "", {}, {}},
+      {"Muon", "", {}, {}},
+      {"OneBitAdam", "", {}, {}},
+      {"ZeroOneAdam", "", {}, {}},
+      {"OneBitLamb", "", {}, {}},
+      {"MuAdam", "", {}, {}},
+      {"MuAdamW", "", {}, {}},
+      {"MuSGD", "", {}, {}}};
+}
+
+std::vector<TypeRow> scheduler_types() {
+  return {
+      {"WarmupLR",
+       "WarmupLR",
+       {"warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type"},
+       {}},
+      {"WarmupDecayLR",
+       "WarmupDecayLR",
+       {"warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type", "total_num_steps"},
+       {"total_num_steps"}},
+      {"WarmupCosineLR",
+       "WarmupCosineLR",
+       {"warmup_min_ratio", "warmup_num_steps", "warmup_type", "cos_min_ratio", "total_num_steps"},
+       {"total_num_steps"}},
+      {"OneCycle",
+       "OneCycle",
+       {"cycle_min_lr", "cycle_max_lr", "decay_lr_rate", "cycle_first_step_size",
+        "cycle_second_step_size", "cycle_first_stair_count", "cycle_second_stair_count",
+        "decay_step_size"},
+       {"cycle_min_lr", "cycle_max_lr"}},
+      {"LRRangeTest",
+       "LRRangeTest",
+       {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
+        "lr_range_test_staircase"},
+       {}}};
+}
+
+class Interpreter {
+ public:
+  explicit Interpreter(DeepSpeedSettings& read) : read_(read) {}
+
+  void precision() {
+    const Given* fp16 = fact("fp16.enabled");
+    const Given* bf16 = fact("bf16.enabled");
+    const bool half = is_true(fp16);
+    const bool brain = is_true(bf16);
+    if (half && brain) {
+      problem(bf16->where, "found true beside " + fp16->where + ": true, expected one of them");
+    } else if (half || brain) {
+      read_.settings["dtype"] = {{half ? "fp16" : "bf16"}, false, (half ? fp16 : bf16)->where};
+    } else if ((fp16 != nullptr && fp16->automatic) || (bf16 != nullptr && bf16->automatic)) {
+      const Given* given = bf16 != nullptr && bf16->automatic ? bf16 : fp16;
+      read_.settings["dtype"] = {{"auto"}, true, given->where, true};
+    }
+  }
+
+  void optimizer() {
+    const Given* type = fact("optimizer.type");
+    if (type == nullptr) return;
+    const std::optional<TypeRow> row = supported(*type, optimizer_types());
+    if (!row) return;
+    read_.settings["optimizer.type"] = {{std::string(row->option)}, false, type->where};
+    warn_of_foreign("optimizer.", *row, *type);
+    if (row->option != "adamw") return;
+    const bool named_adam = same_word(type->words[0], "Adam");
+    const Given* mode = fact("optimizer.params.adam_w_mode");
+    const bool decoupled = !named_adam || mode == nullptr || is_true(mode);
+    if (!decoupled) {
+      read_.settings["optimizer.type"].words = {"adam"};
+    } else if (named_adam) {
+      note(type->where,
+           "\"Adam\" is AdamW (decoupled weight decay), as in DeepSpeed; "
+           "\"adam_w_mode\": false adds the decay to the gradient");
+    }
+    const Given* torch_adam = fact("optimizer.params.torch_adam");
+    if (decoupled && is_true(torch_adam) && !read_.settings.contains("optimizer.weight_decay")) {
+      read_.settings["optimizer.weight_decay"] = {{"0.01"}, false, torch_adam->where};
+      note(torch_adam->where, "the weight decay of torch's AdamW is 0.01 when none is given");
+    }
+  }
+
+  void scheduler() {
+    const Given* type = fact("scheduler.type");
+    if (type == nullptr) return missing_scheduler();
+    const std::optional<TypeRow> row = supported(*type, scheduler_types());
+    if (!row) return;
+    read_.settings["scheduler.type"] = {{std::string(row->option)}, false, type->where};
+    warn_of_foreign("scheduler.", *row, *type);
+    for (const std::string_view name : row->required) {
+      if (read_.settings.contains("scheduler." + std::string(name))) continue;
+      problem(type->where, std::string(row->name) + " needs scheduler.params." + std::string(name));
+    }
+    const Given* momentum = fact("scheduler.params.cycle_momentum");
+    if (row->name == "OneCycle" && (momentum == nullptr || is_true(momentum))) {
+      problem(momentum == nullptr ? type->where : momentum->where,
+              "found cycle_momentum true (DeepSpeed's default), expected "
+              "\"cycle_momentum\": false: betas do not cycle");
+    }
+  }
+
+ private:
+  [[nodiscard]] const Given* fact(std::string_view path) const {
+    const auto it = read_.facts.find(path);
+    return it == read_.facts.end() ? nullptr : &it->second;
+  }
+  static bool is_true(const Given* given) {
+    return given != nullptr && !given->automatic && given->words[0] == "true";
+  }
+  void note(const std::string& place, const std::string& text) {
+    read_.findings.notes.push_back(place + ": " + text);
+  }
+  void problem(const std::string& place, const std::string& text) {
+    read_.findings.problems.push_back(place + ": " + text);
+  }
+
+  void missing_scheduler() {
+    for (const auto& [option, given] : read_.settings) {
+      if (option.starts_with("scheduler.")) problem(given.where, "set without scheduler.type");
+    }
+  }
+
+  /// The row of a supported type. Otherwise a problem that names the supported ones.
+  std::optional<TypeRow> supported(const Given& type, const std::vector<TypeRow>& rows) {
+    const std::string& name = type.words[0];
+    std::string known;
+    std::vector<std::string_view> names;
+    bool foreign = false;
+    for (const TypeRow& row : rows) {
+      if (same_word(row.name, name) && !row.option.empty()) return row;
+      foreign = foreign || same_word(row.name, name);
+      names.push_back(row.name);
+      if (!row.option.empty()) known += (known.empty() ? "" : ", ") + std::string(row.name);
+    }
+    problem(type.where, "found '" + name + "', expected one of " + known +
+                            (foreign ? "" : suggestion(name, names)));
+    return std::nullopt;
+  }
+
+  /// Parameters that the type does not have.
+  void warn_of_foreign(const std::string& prefix, const TypeRow& row, const Given& type) {
+    for (const auto& [option, given] : read_.settings) {
+      if (!option.starts_with(prefix) || given.where == type.where) continue;
+      const std::string_view param = std::string_view(option).substr(prefix.size());
+      if (std::find(row.params.begin(), row.params.end(), param) != row.params.end()) continue;
+      read_.findings.warnings.push_back(given.where + ": has no effect with " +
+                                        std::string(row.name));
+    }
+  }
+
+  DeepSpeedSettings& read_;
+};
+
+}  // namespace
+
+void interpret_facts(DeepSpeedSettings& read) {
+  Interpreter interpreter(read);
+  interpreter.precision();
+  interpreter.optimizer();
+  interpreter.scheduler();
+}
+
+}  // namespace strata::train

@@ -1,0 +1,264 @@
+#include "train/config/deepspeed_json.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/json_writer.h"
+#include "train/config/base64.h"
+#include "train/config/json_words.h"
+#include "train/config/key_table.h"
+#include "train/config/nearest_name.h"
+
+namespace strata::train {
+namespace {
+
+/// Does any object inside have "enabled": true?
+bool any_enabled(const JsonValue& value) {
+  if (value.is(JsonKind::array)) {
+    const std::vector<JsonValue> elements = value.elements();
+    return std::any_of(elements.begin(), elements.end(), any_enabled);
+  }
+  if (!value.is(JsonKind::object)) return false;
+  for (const auto& [key, member] : value.members()) {
+    if (key == "enabled" && is_scalar(member) && same_word(word_of(member), "true")) return true;
+    if (any_enabled(member)) return true;
+  }
+  return false;
+}
+
+enum class Switch { off, on, missing };
+
+Switch switch_of(const KeyRow& row, const JsonValue& section) {
+  if (row.on_switch == "*") return any_enabled(section) ? Switch::on : Switch::off;
+  if (row.on_switch.empty()) return Switch::on;
+  const std::optional<JsonValue> value = section.find(row.on_switch);
+  if (!value) return section.size() == 0 ? Switch::off : Switch::missing;
+  if (!is_scalar(*value)) return Switch::on;
+  // "auto" of a section that Strata obeys is for the flags to decide, of any other it is off.
+  if (same_word(word_of(*value), "auto") && row.support != Support::obeyed) return Switch::off;
+  return is_one_of(word_of(*value), "false|none|null|0|") || value->is(JsonKind::null) ? Switch::off
+                                                                                       : Switch::on;
+}
+
+class Reader {
+ public:
+  Reader(DeepSpeedSettings& read, bool strict) : read_(read), strict_(strict) {}
+
+  void walk(const JsonValue& section, const std::string& prefix) {
+    for (const auto& [key, value] : section.members()) {
+      const std::string path = prefix.empty() ? key : prefix + "." + key;
+      const KeyRow* row = find_key(path);
+      if (row == nullptr) {
+        unknown(key, value, prefix);
+      } else if (!value.is(JsonKind::null)) {
+        handle(*row, value);
+      }
+    }
+  }
+
+ private:
+  void note(const JsonValue& value, const std::string& text) {
+    read_.findings.notes.push_back(place_of(value) + ": " + text);
+  }
+  void problem(const JsonValue& value, const std::string& text) {
+    read_.findings.problems.push_back(place_of(value) + ": " + text);
+  }
+
+  void unknown(const std::string& key, const JsonValue& value, const std::string& prefix) {
+    if (key.starts_with('_') || key.starts_with("comment")) return;
+    const std::string text = "unknown key" + hint(key, prefix);
+    const bool ours = prefix.starts_with("strata");
+    if (ours || strict_) return problem(value, text);
+    read_.findings.warnings.push_back(place_of(value) + ": " + text);
+  }
+
+  /// The nearest key of the section, else a section in which the key is known.
+  static std::string hint(const std::string& key, const std::string& prefix) {
+    const std::string near = suggestion(key, keys_of_section(prefix));
+    if (!near.empty()) return near;
+    for (const KeyRow& row : key_table()) {
+      if (row.path.ends_with("." + key)) {
+        return ", did you mean '" + std::string(row.path) + "'?";
+      }
+    }
+    return "";
+  }
+
+  void handle(const KeyRow& row, const JsonValue& value) {
+    switch (row.support) {
+      case Support::silent:
+        return;
+      case Support::renamed:
+        note(value, "an old spelling of " + std::string(row.target));
+        [[fallthrough]];
+      case Support::alias:
+        return handle(*find_key(row.target), value);
+      default:
+        break;
+    }
+    if (row.shape == Shape::section) return handle_section(row, value);
+    if (value.is(JsonKind::string) && value.as_string() == "auto") return handle_auto(row, value);
+    const JsonWords read = words_of(value, row.shape);
+    for (const std::string& text : read.problems) read_.findings.problems.push_back(text);
+    if (!read.problems.empty()) return;
+    if (!read.note.empty()) note(value, read.note);
+    const std::vector<std::string>& words = read.words;
+    const bool inert = is_scalar(value) && !words.empty() && is_one_of(words[0], row.inert);
+    if (row.support == Support::noted) {
+      if (!inert) note(value, "accepted, unused: " + std::string(row.text));
+    } else if (row.support == Support::refused) {
+      if (!inert)
+        problem(value, "found " + shown(value) + ", which is not supported; " + said(row));
+    } else {
+      store(row, words, value, false);
+    }
+  }
+
+  static std::string shown(const JsonValue& value) {
+    return is_scalar(value) ? to_string(value, 0) : "a value";
+  }
+  static std::string said(const KeyRow& row) { return std::string(row.text); }
+
+  void handle_auto(const KeyRow& row, const JsonValue& value) {
+    // Other keys take their default, as in DeepSpeed's own strict sections.
+    if (row.support == Support::obeyed || row.support == Support::fact) {
+      store(row, {"auto"}, value, true);
+    }
+  }
+
+  void handle_section(const KeyRow& row, const JsonValue& value) {
+    if (handle_switch_value(row, value)) return;
+    const bool off = is_scalar(value) && is_one_of(word_of(value), "false|0|none|");
+    if (off) return;
+    if (!value.is(JsonKind::object) && row.support == Support::obeyed) {
+      return problem(value, "found " + value.describe() + ", expected an object");
+    }
+    if (row.has_switch && value.is(JsonKind::object)) {
+      const Switch state = switch_of(row, value);
+      if (state == Switch::missing && row.support != Support::noted) {
+        note(value, "off: '" + std::string(row.on_switch) + "' is not set in it");
+      }
+      if (state == Switch::off) store_off(row, value);
+      if (state != Switch::on) return;
+    }
+    if (row.support == Support::refused) return problem(value, "not supported; " + said(row));
+    if (row.support == Support::noted) {
+      return note(value, "accepted, unused: " + std::string(row.text));
+    }
+    if (row.path == "strata.activation_checkpointing") {
+      set("activation_checkpointing", {"true"}, value);
+    } else if (row.path == "activation_checkpointing") {
+      read_.facts["activation_checkpointing"] = {{"true"}, false, place_of(value), false};
+    }
+    walk(value, std::string(row.path));
+  }
+
+  /// Of a section that is off only this is kept, to be held against another spelling of it.
+  void store_off(const KeyRow& row, const JsonValue& section) {
+    if (row.support != Support::obeyed) return;
+    const std::optional<JsonValue> value = section.find(row.on_switch);
+    const KeyRow* inner = find_key(std::string(row.path) + "." + std::string(row.on_switch));
+    if (value && inner != nullptr && !value->is(JsonKind::null)) handle(*inner, *value);
+  }
+
+  /// Sections that may also be a mere true or false.
+  bool handle_switch_value(const KeyRow& row, const JsonValue& value) {
+    if (!value.is(JsonKind::boolean)) return false;
+    if (row.path == "zero_optimization") {
+      note(value, "an old form of \"zero_optimization\": {\"stage\": ...}");
+      set("zero.stage", {value.as_boolean() ? "1" : "0"}, value);
+      return true;
+    }
+    if (row.path == "strata.activation_checkpointing") {
+      set("activation_checkpointing", {word_of(value)}, value);
+      return true;
+    }
+    return false;
+  }
+
+  void store(const KeyRow& row, const std::vector<std::string>& words, const JsonValue& value,
+             bool automatic) {
+    const bool auto_is_default = row.path.starts_with("zero_optimization") ||
+                                 row.path.starts_with("fp16") || row.path.starts_with("bf16");
+    const Given given{words, automatic, place_of(value), auto_is_default};
+    if (row.support == Support::fact) return put(read_.facts, std::string(row.path), given);
+    const std::size_t plus = row.target.find('+');
+    if (plus == std::string_view::npos) {
+      return put(read_.settings, std::string(row.target), given);
+    }
+    if (!automatic && words.size() != 2) {
+      return problem(value, "found " + std::to_string(words.size()) + " numbers, expected two");
+    }
+    const std::string second = automatic ? words[0] : words[1];
+    put(read_.settings, std::string(row.target.substr(0, plus)),
+        {{words[0]}, automatic, given.where, auto_is_default});
+    put(read_.settings, std::string(row.target.substr(plus + 1)),
+        {{second}, automatic, given.where, auto_is_default});
+  }
+
+  void set(const std::string& option, const std::vector<std::string>& words,
+           const JsonValue& value) {
+    put(read_.settings, option, {words, false, place_of(value), false});
+  }
+
+  /// Two spellings of one thing must say the same.
+  void put(Settings& settings, const std::string& name, const Given& given) {
+    const auto [old, added] = settings.emplace(name, given);
+    if (added) return;
+    if (old->second.automatic || given.automatic) {
+      if (old->second.automatic) old->second = given;
+      return;
+    }
+    if (!std::equal(old->second.words.begin(), old->second.words.end(), given.words.begin(),
+                    given.words.end(), same_word)) {
+      read_.findings.problems.push_back(given.where + ": found " + given.words[0] +
+                                        ", which contradicts " + old->second.where + ": " +
+                                        old->second.words[0]);
+    }
+  }
+
+  DeepSpeedSettings& read_;
+  bool strict_;
+};
+
+JsonOptions lenient_options() {
+  JsonOptions options;
+  options.allow_comments = true;
+  options.allow_trailing_commas = true;
+  options.fault = JsonFault::configuration;
+  return options;
+}
+
+DeepSpeedSettings settings_of(const JsonValue& document, bool strict) {
+  if (!document.is(JsonKind::object)) {
+    document.fail("found " + document.describe() + ", expected an object");
+  }
+  DeepSpeedSettings read;
+  read.file = document.file();
+  Reader(read, strict).walk(document, "");
+  interpret_facts(read);
+  return read;
+}
+
+}  // namespace
+
+DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string& file,
+                                       bool strict) {
+  return settings_of(parse_json(text, file, lenient_options()), strict);
+}
+
+DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict) {
+  constexpr std::size_t kLongestPath = 4096;
+  std::error_code error;
+  const bool is_file = source.size() < kLongestPath && std::filesystem::exists(source, error);
+  const std::optional<std::string> decoded = is_file ? std::nullopt : decode_base64(source);
+  if (decoded && decoded->starts_with('{')) {
+    return parse_deepspeed_json(*decoded, "base64 configuration", strict);
+  }
+  return settings_of(read_json_file(source, lenient_options()), strict);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,32 @@
+// Every flag of `train`, with the spellings of Hugging Face and DeepSpeed that mean the same.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace strata::train {
+
+enum class FlagUse {
+  option,   ///< sets the option `target` ("a+b": a pair)
+  fixed,    ///< a switch: "true" sets the option `target` to `word`
+  control,  ///< about the command line itself: command_line.cpp knows it
+  ignored,  ///< accepted with the note `word`
+  refused,  ///< known and not available: `word` says what instead
+};
+
+struct FlagRow {
+  std::string_view spellings;  ///< "--learning-rate,--lr"; the first one is shown
+  FlagUse use = FlagUse::option;
+  std::string_view target = "";
+  int least_words = 1;
+  int most_words = 1;  ///< kAnyNumber: as many as follow
+  std::string_view value_name = "";
+  std::string_view word = "";
+  std::string_view help = "";  ///< "": the meaning of the option
+};
+
+inline constexpr int kAnyNumber = 1 << 20;
+
+std::span<const FlagRow> flag_table();
+
+}  // namespace strata::train

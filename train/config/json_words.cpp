@@ -1,0 +1,108 @@
+#include "train/config/json_words.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/json_writer.h"
+#include "train/config/settings.h"
+
+namespace strata::train {
+namespace {
+
+/// CONFIG_FP16_ENABLED and the like: a template that nobody filled.
+bool is_template_token(const std::string& word) {
+  const bool upper = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
+  });
+  return upper && word.find('_') != std::string::npos;
+}
+
+std::string wrong_shape(const JsonValue& value, const std::string& expected) {
+  const bool token = value.is(JsonKind::string) && is_template_token(value.as_string());
+  return place_of(value) + ": found " + value.describe() + ", expected " + expected +
+         (token ? " (an unfilled template token?)" : "");
+}
+
+JsonWords flag_words(const JsonValue& value) {
+  const std::string word = word_of(value);
+  if (value.is(JsonKind::boolean)) return {{word}, "", {}};
+  if (!is_scalar(value) || !is_one_of(word, "true|false|0|1")) {
+    return {{}, "", {wrong_shape(value, "true or false")}};
+  }
+  const std::string flag = is_one_of(word, "true|1") ? "true" : "false";
+  return {{flag}, "found " + value.describe() + ", taken as " + flag, {}};
+}
+
+JsonWords number_words(const JsonValue& value) {
+  std::string word = word_of(value);
+  if (value.is_number()) return {{word}, "", {}};
+  double number = 0;
+  if (value.is(JsonKind::boolean)) word = value.as_boolean() ? "1" : "0";
+  if (!parse_number(word, number)) return {{}, "", {wrong_shape(value, "a number")}};
+  return {{word}, "found " + value.describe() + ", taken as the number " + word, {}};
+}
+
+JsonWords list_words(const JsonValue& value) {
+  JsonWords result;
+  if (!value.is(JsonKind::array)) return {{}, "", {wrong_shape(value, "an array of numbers")}};
+  for (const JsonValue& element : value.elements()) {
+    const JsonWords one = number_words(element);
+    result.words.insert(result.words.end(), one.words.begin(), one.words.end());
+    result.problems.insert(result.problems.end(), one.problems.begin(), one.problems.end());
+    if (!one.note.empty()) result.note = one.note;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string place_of(const JsonValue& value) {
+  return value.file() + ":" + std::to_string(value.line()) + ": " + value.path();
+}
+
+std::string word_of(const JsonValue& value) {
+  switch (value.kind()) {
+    case JsonKind::boolean:
+      return value.as_boolean() ? "true" : "false";
+    case JsonKind::integer:
+      return std::to_string(value.as_integer());
+    case JsonKind::real:
+      return json_number(value.as_number());
+    case JsonKind::string:
+      return value.as_string();
+    default:
+      return "";
+  }
+}
+
+bool is_scalar(const JsonValue& value) {
+  return !value.is(JsonKind::object) && !value.is(JsonKind::array);
+}
+
+bool is_one_of(std::string_view word, std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t bar = list.find('|');
+    if (same_word(word, list.substr(0, bar))) return true;
+    list = bar == std::string_view::npos ? "" : list.substr(bar + 1);
+  }
+  return false;
+}
+
+JsonWords words_of(const JsonValue& value, Shape shape) {
+  switch (shape) {
+    case Shape::flag:
+      return flag_words(value);
+    case Shape::number:
+      return number_words(value);
+    case Shape::list:
+      return list_words(value);
+    case Shape::text:
+      if (!value.is(JsonKind::string)) return {{}, "", {wrong_shape(value, "a string")}};
+      break;
+    default:
+      break;
+  }
+  return {{word_of(value)}, "", {}};
+}
+
+}  // namespace strata::train

@@ -1,0 +1,181 @@
+#include "train/config/option_fields.h"
+
+namespace strata::train {
+namespace {
+
+constexpr double kMostSteps = 1e15;
+constexpr double kMostElements = 9.3e18;
+constexpr double kMostSequences = 1 << 24;
+constexpr double kMostRate = 1e6;
+
+void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
+  fields.insert(
+      fields.end(),
+      {{"model", "Hugging Face directory, config.json or preset", &o.model},
+       {"data", "training text, tokens or folders; none: the bundled text", &o.data},
+       {"eval_data", "held-out data", &o.eval_data},
+       {"eval_every_steps", "steps between evaluations, 0: at the end only", &o.eval_every_steps, 0,
+        kMostSteps},
+       {"sequence_length", "tokens per sequence; 0: the model's context, at most 1024",
+        &o.sequence_length, 0, 1 << 24},
+       {"micro_batch", "sequences per rank and micro-step", &o.micro_batch, 1, kMostSequences},
+       {"accumulation", "micro-steps per step", &o.accumulation, 1, kMostSequences},
+       {"global_batch", "sequences per step over all ranks", &o.global_batch, 1, 1e12},
+       {"steps", "optimizer steps", &o.steps, 0, kMostSteps},
+       {"seed", "of initial weights, data order and dropout", &o.seed, 0, 9.2e18},
+       {"shuffle", "false: samples in the order of the file", &o.shuffle},
+       {"dtype", "parameters, activations, produced gradients: fp32, bf16, fp16", &o.dtype},
+       {"communication_dtype", "gradients on the wire; default: dtype", &o.communication_dtype},
+       {"accumulation_dtype", "gradients added over micro-steps: fp32", &o.accumulation_dtype}});
+}
+
+void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
+  const auto count = [&](std::string_view name, std::string_view meaning, std::int64_t& field,
+                         double lowest = 0) {
+    fields.push_back({name, meaning, &field, lowest, kMostElements, true});
+  };
+  fields.push_back({"zero.stage",
+                    "0: nothing is sharded, 1: optimizer state, 2: and gradients, "
+                    "3: and parameters",
+                    &o.stage, 0, 3});
+  count("zero.reduce_bucket_elements", "gradient elements per reduction", o.reduce_bucket_elements);
+  count("zero.allgather_bucket_elements", "parameter elements per gather at stages 1 and 2",
+        o.allgather_bucket_elements, 1);
+  count("zero.sub_group_elements", "elements per optimizer slice, 0: one parameter",
+        o.sub_group_elements);
+  count("zero.prefetch_bucket_elements", "elements gathered ahead at stage 3, 0: none",
+        o.prefetch_bucket_elements);
+  count("zero.param_persistence_threshold_elements",
+        "parameters up to this size stay gathered at stage 3",
+        o.param_persistence_threshold_elements);
+  count("zero.model_persistence_threshold_elements", "cap on all parameters that stay gathered",
+        o.model_persistence_threshold_elements);
+  count("zero.max_live_parameters_elements", "cap on gathered elements at a time",
+        o.max_live_parameters_elements);
+  count("zero.max_reuse_distance_elements",
+        "keep a parameter that is needed again within this many elements",
+        o.max_reuse_distance_elements);
+  fields.push_back({"zero.overlap_comm", "reductions run during backward", &o.overlap_comm});
+}
+
+void add_optimizer_fields(TrainOptions& o, std::vector<OptionField>& fields) {
+  OptimizerOptions& p = o.optimizer;
+  fields.insert(
+      fields.end(),
+      {{"optimizer.type", "adamw, adam (decay added to the gradient) or sgd", &p.type},
+       {"optimizer.learning_rate", "peak, unless the scheduler names its own", &p.learning_rate, 0,
+        kMostRate},
+       {"optimizer.beta1", "decay of the first moment", &p.beta1, 0, 0.9999999999999999},
+       {"optimizer.beta2", "decay of the second moment", &p.beta2, 0, 0.9999999999999999},
+       {"optimizer.epsilon", "added to the root of the second moment", &p.epsilon, 0, 1},
+       {"optimizer.weight_decay", "per unit of learning rate", &p.weight_decay, 0, 1e3},
+       {"optimizer.bias_correction", "divide the moments by 1 - beta^t", &p.bias_correction},
+       {"optimizer.momentum", "SGD", &p.momentum, 0, 0.9999999999999999},
+       {"optimizer.dampening", "SGD", &p.dampening, 0, 1},
+       {"optimizer.nesterov", "SGD; needs momentum and no dampening", &p.nesterov},
+       {"no_decay", "default: no weight decay on norms and biases; none: decay on all",
+        &o.no_decay},
+       {"gradient_clipping", "largest global L2 norm, 0: no clipping", &o.gradient_clipping, 0,
+        1e30}});
+}
+
+void add_scheduler_fields(SchedulerOptions& o, std::vector<OptionField>& fields) {
+  fields.insert(
+      fields.end(),
+      {{"scheduler.type",
+        "constant, linear, cosine (transformers), WarmupLR, WarmupDecayLR, WarmupCosineLR, "
+        "OneCycle, LRRangeTest (DeepSpeed)",
+        &o.type},
+       {"scheduler.warmup_type", "log or linear", &o.warmup_type},
+       {"scheduler.warmup_min_lr", "where the warm-up starts", &o.warmup_min_lr, 0, kMostRate},
+       {"scheduler.warmup_max_lr", "where it ends", &o.warmup_max_lr, 0, kMostRate},
+       {"scheduler.warmup_min_ratio", "WarmupCosineLR: start, as part of the learning rate",
+        &o.warmup_min_ratio, 0, 1},
+       {"scheduler.cos_min_ratio", "WarmupCosineLR: end, as part of the learning rate",
+        &o.cos_min_ratio, 0, 1},
+       {"scheduler.warmup_num_steps", "steps of warm-up", &o.warmup_num_steps, 0, kMostSteps},
+       {"scheduler.total_num_steps", "steps until the decay ends, warm-up included",
+        &o.total_num_steps, 0, kMostSteps},
+       {"scheduler.cycle_min_lr", "OneCycle", &o.cycle_min_lr, 0, kMostRate},
+       {"scheduler.cycle_max_lr", "OneCycle", &o.cycle_max_lr, 0, kMostRate},
+       {"scheduler.cycle_first_step_size", "OneCycle: steps up", &o.cycle_first_step_size, 1,
+        kMostSteps},
+       {"scheduler.cycle_second_step_size", "OneCycle: steps down", &o.cycle_second_step_size, 1,
+        kMostSteps},
+       {"scheduler.cycle_first_stair_count", "OneCycle", &o.cycle_first_stair_count, 0, kMostSteps},
+       {"scheduler.cycle_second_stair_count", "OneCycle", &o.cycle_second_stair_count, 0,
+        kMostSteps},
+       {"scheduler.decay_lr_rate", "OneCycle: after the cycle", &o.decay_lr_rate, 0, kMostRate},
+       {"scheduler.decay_step_size", "OneCycle: after the cycle", &o.decay_step_size, 0,
+        kMostSteps},
+       {"scheduler.lr_range_test_min_lr", "LRRangeTest", &o.lr_range_test_min_lr, 0, kMostRate},
+       {"scheduler.lr_range_test_step_size", "LRRangeTest", &o.lr_range_test_step_size, 1,
+        kMostSteps},
+       {"scheduler.lr_range_test_step_rate", "LRRangeTest", &o.lr_range_test_step_rate, 0,
+        kMostRate},
+       {"scheduler.lr_range_test_staircase", "LRRangeTest", &o.lr_range_test_staircase}});
+}
+
+void add_precision_fields(TrainOptions& o, std::vector<OptionField>& fields) {
+  LossScaleOptions& p = o.loss_scale;
+  fields.insert(
+      fields.end(),
+      {{"loss_scale.fixed_scale", "fp16; 0: dynamic", &p.fixed_scale, 0, 1e30},
+       {"loss_scale.initial_scale_power", "first dynamic scale is 2 to this power",
+        &p.initial_scale_power, 0, 100},
+       {"loss_scale.window_steps", "clean steps before the scale doubles", &p.window_steps, 1,
+        kMostSteps},
+       {"loss_scale.hysteresis", "overflows tolerated before the scale is halved, plus one",
+        &p.hysteresis, 1, 1e9},
+       {"loss_scale.consecutive_hysteresis", "a clean step refills that tolerance",
+        &p.consecutive_hysteresis},
+       {"loss_scale.minimum", "an overflow at this scale ends the run", &p.minimum, 1e-30, 1e30},
+       {"bf16_check_overflow", "skip steps whose bf16 gradients are not finite",
+        &o.bf16_check_overflow}});
+}
+
+void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
+  fields.insert(
+      fields.end(),
+      {{"activation_checkpointing", "recompute activations in backward",
+        &o.activation_checkpointing},
+       {"checkpoint_segments", "recomputed segments of layers, 0: each layer is one",
+        &o.checkpoint_segments, 0, 1 << 16},
+       {"threads", "per rank, 0: the host's cores divided by its ranks", &o.threads, 0, 4096},
+       {"tile_elements", "unit of placement and of host optimizer work, a multiple of 1024",
+        &o.tile_elements, 1024, 1LL << 40, true},
+       {"output", "directory for the trained model", &o.output},
+       {"save_every_steps", "steps between saved directories, 0: at the end only",
+        &o.save_every_steps, 0, kMostSteps},
+       {"metrics", "JSONL file, a line per step", &o.metrics},
+       {"trace", "Perfetto file", &o.trace},
+       {"dump_state", "file with a digest per persistent tensor", &o.dump_state},
+       {"print_config", "print this table", &o.print_config},
+       {"print_plan", "print what is sharded and recomputed", &o.print_plan},
+       {"print_program", "print the instructions of a step", &o.print_program},
+       {"steps_per_print", "steps between progress lines, 0: as the terminal allows",
+        &o.steps_per_print, 0, kMostSteps},
+       {"wall_clock_breakdown", "print times by phase", &o.wall_clock_breakdown}});
+}
+
+}  // namespace
+
+std::vector<OptionField> option_fields(TrainOptions& options) {
+  std::vector<OptionField> fields;
+  add_job_fields(options, fields);
+  add_zero_fields(options.zero, fields);
+  add_optimizer_fields(options, fields);
+  add_scheduler_fields(options.scheduler, fields);
+  add_precision_fields(options, fields);
+  add_run_fields(options, fields);
+  return fields;
+}
+
+const OptionField* find_field(const std::vector<OptionField>& fields, std::string_view name) {
+  for (const OptionField& field : fields) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+}  // namespace strata::train

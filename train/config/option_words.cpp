@@ -1,0 +1,165 @@
+// Words to values of option fields and back.
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/json_writer.h"
+#include "train/config/option_fields.h"
+#include "train/config/settings.h"
+
+namespace strata::train {
+namespace {
+
+template <typename E>
+struct Choice {
+  E value;
+  std::string_view name;  ///< the first name of a value is the one that is printed
+};
+
+constexpr Choice<DType> kDTypes[] = {
+    {DType::f32, "fp32"},    {DType::bf16, "bf16"}, {DType::f16, "fp16"},
+    {DType::f32, "float32"}, {DType::f32, "float"}, {DType::bf16, "bfloat16"},
+    {DType::f16, "float16"}, {DType::f16, "half"},
+};
+constexpr Choice<OptimizerType> kOptimizers[] = {
+    {OptimizerType::adamw, "adamw"},
+    {OptimizerType::adam, "adam"},
+    {OptimizerType::sgd, "sgd"},
+    {OptimizerType::adamw, "adamw_torch"},
+    {OptimizerType::adamw, "adamw_torch_fused"},
+    {OptimizerType::adamw, "adamw_hf"},
+};
+constexpr Choice<SchedulerType> kSchedulers[] = {
+    {SchedulerType::constant, "constant"},
+    {SchedulerType::linear, "linear"},
+    {SchedulerType::cosine, "cosine"},
+    {SchedulerType::warmup, "WarmupLR"},
+    {SchedulerType::warmup_decay, "WarmupDecayLR"},
+    {SchedulerType::warmup_cosine, "WarmupCosineLR"},
+    {SchedulerType::one_cycle, "OneCycle"},
+    {SchedulerType::lr_range_test, "LRRangeTest"},
+    {SchedulerType::constant, "constant_with_warmup"},
+};
+constexpr Choice<WarmupType> kWarmups[] = {{WarmupType::logarithmic, "log"},
+                                           {WarmupType::linear, "linear"}};
+constexpr Choice<NoDecay> kNoDecays[] = {{NoDecay::norms_and_biases, "default"},
+                                         {NoDecay::none, "none"}};
+
+constexpr auto& choices(const DType*) { return kDTypes; }
+constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
+constexpr auto& choices(const SchedulerType*) { return kSchedulers; }
+constexpr auto& choices(const WarmupType*) { return kWarmups; }
+constexpr auto& choices(const NoDecay*) { return kNoDecays; }
+
+std::string range_text(const OptionField& field, std::string_view kind) {
+  std::string text = std::string("expected ") + std::string(kind);
+  const auto number = [](double value) {
+    return value == std::floor(value) && std::abs(value) < 1e15
+               ? std::to_string(static_cast<std::int64_t>(value))
+               : json_number(value);
+  };
+  if (field.highest < 1e15) {
+    return text + " from " + number(field.lowest) + " to " + number(field.highest);
+  }
+  return text + " of at least " + number(field.lowest);
+}
+
+/// Assigns words to one field.
+struct Assign {
+  const OptionField& field;
+  const std::vector<std::string>& words;
+  std::string& note;
+
+  [[nodiscard]] std::string found(const std::string& expected) const {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+    return "found '" + text + "', " + expected;
+  }
+
+  std::string operator()(bool* target) const {
+    for (const std::string_view yes : {"true", "1", "yes", "on"}) {
+      if (same_word(words[0], yes)) return *target = true, "";
+    }
+    for (const std::string_view no : {"false", "0", "no", "off"}) {
+      if (same_word(words[0], no)) return *target = false, "";
+    }
+    return found("expected true or false");
+  }
+
+  std::string operator()(std::int64_t* target) const {
+    const std::string& word = words[0];
+    const std::string expected = range_text(field, "a whole number");
+    std::int64_t whole = 0;
+    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), whole);
+    double number = static_cast<double>(whole);
+    if (error != std::errc() || rest != word.data() + word.size()) {
+      if (!parse_number(word, number)) return found(expected);
+      if (number != std::floor(number)) {
+        if (!field.count) return found(expected);
+        number = std::floor(number);
+        note = "found " + word + ", rounded down to a whole number of elements";
+      }
+      if (std::abs(number) >= 9.2e18) return found(expected);
+      whole = static_cast<std::int64_t>(number);
+    }
+    if (number < field.lowest || number > field.highest) return found(expected);
+    *target = whole;
+    return "";
+  }
+
+  std::string operator()(double* target) const {
+    double number = 0;
+    if (!parse_number(words[0], number) || number < field.lowest || number > field.highest) {
+      return found(range_text(field, "a number"));
+    }
+    *target = number;
+    return "";
+  }
+
+  std::string operator()(std::string* target) const { return *target = words[0], ""; }
+  std::string operator()(std::vector<std::string>* target) const { return *target = words, ""; }
+
+  template <typename E>
+  std::string operator()(E* target) const {
+    std::string names;
+    for (const Choice<E>& choice : choices(target)) {
+      if (same_word(words[0], choice.name)) return *target = choice.value, "";
+      names += (names.empty() ? "" : ", ") + std::string(choice.name);
+    }
+    return found("expected one of " + names);
+  }
+};
+
+struct ToText {
+  std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
+  std::string operator()(const std::int64_t* value) const { return std::to_string(*value); }
+  std::string operator()(const double* value) const { return json_number(*value); }
+  std::string operator()(const std::string* value) const { return *value; }
+  std::string operator()(const std::vector<std::string>* value) const {
+    std::string text;
+    for (const std::string& word : *value) text += (text.empty() ? "" : " ") + word;
+    return text;
+  }
+  template <typename E>
+  std::string operator()(const E* value) const {
+    for (const Choice<E>& choice : choices(value)) {
+      if (choice.value == *value) return std::string(choice.name);
+    }
+    return "";
+  }
+};
+
+}  // namespace
+
+std::string assign(const OptionField& field, const std::vector<std::string>& words,
+                   std::string& note) {
+  const bool list = std::holds_alternative<std::vector<std::string>*>(field.target);
+  if (words.empty() || (words.size() > 1 && !list)) {
+    return "found " + std::to_string(words.size()) + " values, expected one";
+  }
+  return std::visit(Assign{field, words, note}, field.target);
+}
+
+std::string text_of(const OptionField& field) { return std::visit(ToText{}, field.target); }
+
+}  // namespace strata::train

@@ -1,0 +1,136 @@
+// What a training run was asked to do, after flags, file, "auto" and defaults have been put
+// together: one typed field and one default each, units in the names. Names, ranges and meanings of
+// the fields stand in option_fields.cpp, the JSON keys that set them in key_table.cpp, the flags in
+// flag_table.cpp; resolve.cpp joins them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace strata::train {
+
+/// adamw: decoupled weight decay (what DeepSpeed runs for "Adam", too). adam: decay added to the
+/// gradient ("adam_w_mode": false).
+enum class OptimizerType : std::uint8_t { adamw, adam, sgd };
+
+/// The first three as in transformers, the others as in DeepSpeed.
+enum class SchedulerType : std::uint8_t {
+  constant,
+  linear,
+  cosine,
+  warmup,
+  warmup_decay,
+  warmup_cosine,
+  one_cycle,
+  lr_range_test,
+};
+
+enum class WarmupType : std::uint8_t { logarithmic, linear };
+
+/// Which parameters are spared weight decay.
+enum class NoDecay : std::uint8_t { norms_and_biases, none };
+
+/// ZeRO. Counts are elements, as in DeepSpeed; none of them changes a bit of the result.
+struct ZeroOptions {
+  std::int64_t stage = 0;
+  std::int64_t reduce_bucket_elements = 500'000'000;
+  std::int64_t allgather_bucket_elements = 500'000'000;
+  std::int64_t sub_group_elements = 1'000'000'000;
+  std::int64_t prefetch_bucket_elements = 50'000'000;
+  std::int64_t param_persistence_threshold_elements = 100'000;
+  std::int64_t model_persistence_threshold_elements = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_live_parameters_elements = 1'000'000'000;
+  std::int64_t max_reuse_distance_elements = 1'000'000'000;
+  bool overlap_comm = true;
+};
+
+struct OptimizerOptions {
+  OptimizerType type = OptimizerType::adamw;
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool bias_correction = true;
+  double momentum = 0;  ///< the last three: SGD
+  double dampening = 0;
+  bool nesterov = false;
+};
+
+/// Only the fields of `type` mean something; DeepSpeed's names.
+struct SchedulerOptions {
+  SchedulerType type = SchedulerType::constant;
+  WarmupType warmup_type = WarmupType::linear;
+  double warmup_min_lr = 0;
+  double warmup_max_lr = 1e-3;
+  double warmup_min_ratio = 0;
+  double cos_min_ratio = 1e-4;
+  std::int64_t warmup_num_steps = 0;
+  std::int64_t total_num_steps = 0;
+  double cycle_min_lr = 0;
+  double cycle_max_lr = 0;
+  std::int64_t cycle_first_step_size = 2000;
+  std::int64_t cycle_second_step_size = 2000;
+  std::int64_t cycle_first_stair_count = 0;
+  std::int64_t cycle_second_stair_count = 0;
+  double decay_lr_rate = 0;
+  std::int64_t decay_step_size = 0;
+  double lr_range_test_min_lr = 1e-3;
+  std::int64_t lr_range_test_step_size = 2000;
+  double lr_range_test_step_rate = 1;
+  bool lr_range_test_staircase = false;
+};
+
+/// fp16 only.
+struct LossScaleOptions {
+  double fixed_scale = 0;  ///< 0: dynamic
+  std::int64_t initial_scale_power = 16;
+  std::int64_t window_steps = 1000;
+  std::int64_t hysteresis = 2;
+  bool consecutive_hysteresis = false;
+  double minimum = 1;
+};
+
+struct TrainOptions {
+  std::string model = "gpt2-tiny";
+  std::vector<std::string> data;  ///< empty: the bundled text
+  std::string eval_data;
+  std::int64_t eval_every_steps = 0;
+  std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
+  std::int64_t micro_batch = 4;      ///< sequences per rank and micro-step
+  std::int64_t accumulation = 1;     ///< micro-steps per step
+  std::int64_t global_batch = 4;     ///< sequences per step: micro_batch * accumulation * world
+  std::int64_t steps = 100;
+  std::int64_t seed = 1;
+  bool shuffle = true;
+  DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
+  DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
+  DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps
+  ZeroOptions zero;
+  OptimizerOptions optimizer;
+  NoDecay no_decay = NoDecay::norms_and_biases;
+  SchedulerOptions scheduler;
+  double gradient_clipping = 1;  ///< largest global L2 norm, 0: no clipping
+  LossScaleOptions loss_scale;
+  bool bf16_check_overflow = true;  ///< skip steps whose gradients are not finite
+  bool activation_checkpointing = false;
+  std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
+  std::int64_t threads = 0;              ///< per rank; 0: the host's cores / its ranks
+  std::int64_t tile_elements = 4 << 20;
+  std::string output;
+  std::int64_t save_every_steps = 0;
+  std::string metrics;
+  std::string trace;
+  std::string dump_state;
+  bool print_config = false;
+  bool print_plan = false;
+  bool print_program = false;
+  std::int64_t steps_per_print = 0;  ///< 0: as often as the terminal can be read
+  bool wall_clock_breakdown = false;
+};
+
+}  // namespace strata::train

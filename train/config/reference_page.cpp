@@ -1,0 +1,105 @@
+#include "train/config/reference_page.h"
+
+#include <string_view>
+#include <vector>
+
+#include "train/config/flag_table.h"
+#include "train/config/key_table.h"
+#include "train/config/option_fields.h"
+
+namespace strata::train {
+namespace {
+
+/// Text for a table cell: '|' would end it.
+std::string cell(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
+std::string code(std::string_view text) { return text.empty() ? "" : "`" + cell(text) + "`"; }
+
+/// The options that a key or flag sets.
+std::string targets(std::string_view list) {
+  const std::size_t plus = list.find('+');
+  if (plus == std::string_view::npos) return code(list);
+  return code(list.substr(0, plus)) + ", " + code(list.substr(plus + 1));
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& text : cells) line += text.empty() ? " |" : " " + text + " |";
+  return line + "\n";
+}
+
+std::string meaning_of(const KeyRow& key, const std::vector<OptionField>& fields) {
+  const std::string_view first = key.target.substr(0, key.target.find('+'));
+  const OptionField* field = find_field(fields, first);
+  switch (key.support) {
+    case Support::alias:
+    case Support::renamed:
+      return "see " + code(key.target);
+    case Support::obeyed:
+      if (key.shape == Shape::section) return cell(key.text);
+      return targets(key.target) + (field == nullptr ? "" : ": " + cell(field->meaning));
+    case Support::noted:
+      return cell(key.text.empty() ? "either value is as good" : key.text);
+    default:
+      return cell(key.text);
+  }
+}
+
+std::string support_of(const KeyRow& key) {
+  const std::string name(name_of(key.support));
+  if (key.support == Support::refused && key.shape == Shape::section) return name + " when on";
+  if (key.support == Support::refused) return name + " unless " + code(key.inert);
+  return name;
+}
+
+std::string key_rows(const std::vector<OptionField>& fields) {
+  std::string text = row({"key", "what becomes of it", "DeepSpeed's default", "meaning here"}) +
+                     row({"---", "---", "---", "---"});
+  for (const KeyRow& key : key_table()) {
+    const bool shown = key.shape != Shape::section || key.has_switch || !key.text.empty();
+    if (!shown) continue;
+    text += row({code(key.path), support_of(key), code(key.fallback), meaning_of(key, fields)});
+  }
+  return text;
+}
+
+std::string flag_rows(const std::vector<OptionField>& fields) {
+  std::string text =
+      row({"flag", "other spellings", "sets", "meaning"}) + row({"---", "---", "---", "---"});
+  for (const FlagRow& flag : flag_table()) {
+    const std::size_t comma = flag.spellings.find(',');
+    const std::string_view others =
+        comma == std::string_view::npos ? "" : flag.spellings.substr(comma + 1);
+    const OptionField* field = find_field(fields, flag.target);
+    std::string meaning(flag.help.empty() && field != nullptr ? field->meaning : flag.help);
+    if (flag.use == FlagUse::ignored) meaning = "accepted, unused: " + std::string(flag.word);
+    if (flag.use == FlagUse::refused) meaning = "refused: " + std::string(flag.word);
+    std::string shown(flag.spellings.substr(0, comma));
+    if (!flag.value_name.empty()) shown += " " + std::string(flag.value_name);
+    text += row({code(shown), code(others), targets(flag.target), cell(meaning)});
+  }
+  return text;
+}
+
+std::string option_rows(const std::vector<OptionField>& fields) {
+  std::string text = row({"option", "default", "meaning"}) + row({"---", "---", "---"});
+  for (const OptionField& field : fields) {
+    text += row({code(field.name), code(text_of(field)), cell(field.meaning)});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string configuration_reference() {
+  TrainOptions defaults;
+  const std::vector<OptionField> fields = option_fields(defaults);
+  return "## JSON keys\n\n" + key_rows(fields) + "\n## Flags of train\n\n" + flag_rows(fields) +
+         "\n## Options\n\n" + option_rows(fields);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,46 @@
+// Flags, file, "auto" and defaults become one TrainOptions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/command_line.h"
+#include "train/config/deepspeed_json.h"
+#include "train/config/options.h"
+#include "train/config/settings.h"
+#include "train/models/model_config.h"
+
+namespace strata::train {
+
+/// A resolved option for --print-config.
+struct ResolvedField {
+  std::string name;
+  std::string value;
+  Origin origin = Origin::default_value;
+  std::string where;  ///< file and path, or flag; "" for defaults
+};
+
+struct ResolvedConfig {
+  TrainOptions options;
+  std::vector<ResolvedField> fields;  ///< every option, in the order of option_fields
+  std::vector<std::string> notes;     ///< one line each, to be printed once at start
+  std::vector<std::string> warnings;
+
+  [[nodiscard]] Origin origin_of(std::string_view name) const;
+};
+
+/// Flags win over the file, the file over what "auto" means, that over defaults. `world`: number of
+/// ranks. Reads the DeepSpeed JSON that the command line names. Throws ConfigError with all
+/// problems of the file, the flags and their combination, one line each ("file:line: path: found,
+/// expected").
+ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model);
+
+/// The same with the file already read (default-constructed: there is none).
+ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSettings& file,
+                       int world, const ModelConfig& model);
+
+/// The table of --print-config: option, value, origin.
+std::string describe(const ResolvedConfig& resolved);
+
+}  // namespace strata::train

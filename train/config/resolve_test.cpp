@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "train/config/config_testing.h"
+#include "train/models/hf_config.h"
+#include "train/models/presets.h"
+
+namespace strata::train {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+ResolvedConfig resolve_flags(const std::vector<std::string>& words, int world = 1) {
+  return resolve(flags(words), world, small_model());
+}
+
+TEST(Resolve, NothingAtAllIsARun) {
+  const ResolvedConfig resolved = resolve_flags({}, 2);
+  EXPECT_EQ(resolved.options.micro_batch, 4);
+  EXPECT_EQ(resolved.options.global_batch, 8);
+  EXPECT_EQ(resolved.options.sequence_length, 128);
+  EXPECT_EQ(resolved.options.gradient_clipping, 1);
+  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::constant);
+  EXPECT_EQ(resolved.origin_of("optimizer.learning_rate"), Origin::default_value);
+  EXPECT_EQ(resolved.origin_of("sequence_length"), Origin::automatic);
+  EXPECT_THAT(lines(resolved.notes), HasSubstr("gradient_clipping is 1.0 by default"));
+}
+
+TEST(Resolve, FlagsWinOverTheFileWithANote) {
+  const ResolvedConfig resolved =
+      resolve_text(with_batch("\"gradient_clipping\": 0.5, \"bf16\": {\"enabled\": true},\n"
+                              "\"zero_optimization\": {\"stage\": 2}"),
+                   {"--zero", "3", "--dtype", "fp32", "--gradient-clipping", "0.5"});
+  EXPECT_EQ(resolved.options.zero.stage, 3);
+  EXPECT_EQ(resolved.options.dtype, DType::f32);
+  EXPECT_EQ(resolved.origin_of("zero.stage"), Origin::command_line);
+  const std::string notes = lines(resolved.notes);
+  EXPECT_THAT(notes, HasSubstr("--zero 3 wins over ds.json:3: zero_optimization.stage: 2"));
+  EXPECT_THAT(notes, HasSubstr("--dtype fp32 wins over ds.json:2: bf16.enabled: bf16"));
+  EXPECT_THAT(notes, Not(HasSubstr("--gradient-clipping")));  // the same value
+}
+
+TEST(Resolve, BatchTripleTakesFlagsAndWorld) {
+  const ResolvedConfig resolved =
+      resolve_text(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,
+                       "gradient_accumulation_steps": 8})",
+                   {"--micro-batch", "8"}, 2);
+  EXPECT_EQ(resolved.options.accumulation, 4);
+  EXPECT_EQ(resolved.origin_of("accumulation"), Origin::automatic);
+  EXPECT_THAT(lines(resolved.notes), HasSubstr("gradient_accumulation_steps 8 of the file"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("ds.json: one of train_batch_size"));
+  EXPECT_THAT(refusal(R"({"train_batch_size": 3})", {}, 2),
+              HasSubstr("nearest: 2 (micro batch 1)"));
+  // One complaint per mistake: the refused number is not divided by.
+  EXPECT_EQ(refusal(R"({"train_batch_size": 0})").find('\n'), std::string::npos);
+  EXPECT_EQ(resolve_text("{}", {"--micro-batch", "3"}).options.global_batch, 3);
+}
+
+TEST(Resolve, CommunicationTypeIsTheModelsUnlessSaid) {
+  EXPECT_EQ(resolve_flags({"--dtype", "bf16"}).options.communication_dtype, DType::bf16);
+  EXPECT_EQ(resolve_flags({"--dtype", "bf16", "--communication-dtype", "fp32"})
+                .options.communication_dtype,
+            DType::f32);
+  EXPECT_EQ(resolve_flags({"--dtype", "bf16"}).options.accumulation_dtype, DType::f32);
+}
+
+TEST(Resolve, AutoFollowsTheFlagsAndTheModelAsInHuggingFace) {
+  const std::string json = R"({
+    "bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto", "loss_scale": "auto"},
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto",
+                  "weight_decay": "auto"}},
+    "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_min_lr": "auto",
+      "warmup_max_lr": "auto", "warmup_num_steps": "auto", "total_num_steps": "auto"}},
+    "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
+      "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+      "overlap_comm": "auto"}})";
+  const ResolvedConfig resolved =
+      resolve_text(json,
+                   {"--bf16", "--per_device_train_batch_size", "2", "--lr", "3e-4", "--max_steps",
+                    "50", "--warmup_steps", "5"},
+                   4);
+  const TrainOptions& o = resolved.options;
+  EXPECT_EQ(o.dtype, DType::bf16);
+  EXPECT_EQ(o.global_batch, 8);
+  EXPECT_EQ(o.accumulation, 1);
+  EXPECT_EQ(o.gradient_clipping, 1);
+  EXPECT_EQ(o.optimizer.learning_rate, 3e-4);
+  EXPECT_EQ(o.optimizer.beta2, 0.999);
+  EXPECT_EQ(o.scheduler.warmup_max_lr, 3e-4);
+  EXPECT_EQ(o.scheduler.warmup_num_steps, 5);
+  EXPECT_EQ(o.scheduler.total_num_steps, 50);
+  EXPECT_EQ(o.zero.reduce_bucket_elements, 64 * 64);
+  EXPECT_EQ(o.zero.prefetch_bucket_elements, 3686);  // floor(0.9 * 64^2)
+  EXPECT_EQ(o.zero.param_persistence_threshold_elements, 640);
+  EXPECT_TRUE(o.zero.overlap_comm);
+  for (const char* name : {"zero.reduce_bucket_elements", "scheduler.total_num_steps",
+                           "zero.overlap_comm", "optimizer.beta1", "gradient_clipping"}) {
+    EXPECT_EQ(resolved.origin_of(name), Origin::automatic) << name;
+  }
+  const std::string without = refusal(json, {}, 4);
+  EXPECT_THAT(without, HasSubstr("train_micro_batch_size_per_gpu: \"auto\" needs --micro-batch N"));
+  EXPECT_THAT(without, HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
+  EXPECT_EQ(std::count(without.begin(), without.end(), '\n'), 1) << without;
+}
+
+TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
+  const auto file = [](const std::string& type, const std::string& params,
+                       const std::vector<std::string>& words = {}) {
+    return resolve_text(
+        with_batch("\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.5}},"
+                   "\"scheduler\": {\"type\": \"" +
+                   type + "\", \"params\": {" + params + "}}"),
+        words);
+  };
+  const SchedulerOptions warmup = file("WarmupLR", "").options.scheduler;
+  EXPECT_EQ(warmup.warmup_type, WarmupType::logarithmic);
+  EXPECT_EQ(warmup.warmup_num_steps, 1000);
+  EXPECT_EQ(warmup.warmup_max_lr, 0.5);
+  EXPECT_EQ(file("WarmupDecayLR", "\"total_num_steps\": 9").options.scheduler.warmup_max_lr, 1e-3);
+  EXPECT_EQ(file("OneCycle",
+                 "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
+                 "\"cycle_first_step_size\": 7")
+                .options.scheduler.cycle_second_step_size,
+            7);
+  const ResolvedConfig flagged = file("WarmupLR", "\"warmup_max_lr\": 0.25", {"--lr", "0.125"});
+  EXPECT_EQ(flagged.options.scheduler.warmup_max_lr, 0.125);
+  EXPECT_THAT(lines(flagged.notes), HasSubstr("--learning-rate 0.125 wins over the scheduler's"));
+  const SchedulerOptions cosine =
+      resolve_flags({"--lr_scheduler_type", "cosine", "--warmup_steps", "3", "--steps", "30"})
+          .options.scheduler;
+  EXPECT_EQ(cosine.type, SchedulerType::cosine);
+  EXPECT_EQ(cosine.warmup_num_steps, 3);
+  EXPECT_EQ(cosine.total_num_steps, 30);
+  EXPECT_EQ(resolve_flags({"--scheduler", "constant_with_warmup"}).options.scheduler.type,
+            SchedulerType::constant);
+}
+
+TEST(Resolve, SequencesMustFitTheModel) {
+  EXPECT_THAT(refusal(with_batch(""), {"--sequence-length", "129"}),
+              HasSubstr("--sequence-length: found 129 tokens, expected at most 128"));
+  ModelConfig mistral = small_model();
+  mistral.family = ModelFamily::mistral;
+  mistral.sliding_window = 64;
+  EXPECT_THAT(refusal(with_batch("\"strata\": {\"sequence_length\": 100}"), {}, 1, mistral),
+              HasSubstr("ds.json:2: strata.sequence_length: found 100 tokens, expected at most the "
+                        "model's sliding window of 64"));
+  mistral.sliding_window = 0;
+  const ResolvedConfig longer =
+      resolve_text(with_batch(""), {"--sequence-length", "200"}, 1, mistral);
+  EXPECT_THAT(lines(longer.warnings), HasSubstr("more than the 128"));
+}
+
+TEST(Resolve, TheTenFacts) {
+  // 1: clipping is on by default. 2: Adam is AdamW. 5: the wire carries the model's type.
+  const ResolvedConfig resolved =
+      resolve_text(with_batch(R"("optimizer": {"type": "Adam"}, "bf16": {"enabled": true},
+                    "activation_checkpointing": {}, "comms_logger": {"enabled": false})"));
+  EXPECT_EQ(resolved.options.gradient_clipping, 1);
+  EXPECT_EQ(resolved.options.optimizer.type, OptimizerType::adamw);
+  EXPECT_EQ(resolved.options.communication_dtype, DType::bf16);
+  // 4: without the key, the progress line decides. 7: the section alone switches nothing on.
+  EXPECT_EQ(resolved.options.steps_per_print, 0);
+  EXPECT_FALSE(resolved.options.activation_checkpointing);
+  // 10: a communication logger that is off is off.
+  EXPECT_THAT(lines(resolved.notes), Not(HasSubstr("comms_logger")));
+  // 6: the scale's rules. 8: reduce_scatter changes nothing. 3, 9: offload is refused, never bent.
+  EXPECT_EQ(resolved.options.loss_scale.hysteresis, 2);
+  EXPECT_EQ(refusal(with_batch(R"("zero_optimization": {"reduce_scatter": false})")), "");
+  EXPECT_THAT(refusal(with_batch(
+                  R"("zero_optimization": {"stage": 1, "offload_optimizer": {"device": "nvme"}})")),
+              HasSubstr("offload_optimizer: not supported"));
+  EXPECT_THAT(refusal(with_batch(
+                  R"("zero_optimization": {"stage": 1, "offload_param": {"device": "cpu"}})")),
+              HasSubstr("offload_param: not supported"));
+}
+
+TEST(Resolve, EveryReadyFileResolves) {
+  const std::filesystem::path folder = std::filesystem::path(configs_directory()) / "deepspeed";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    SCOPED_TRACE(entry.path().string());
+    ++files;
+    const ResolvedConfig resolved =
+        resolve(flags({"--config", entry.path().string(), "--strict-config", "--micro-batch", "2",
+                       "--lr", "1e-4", "--steps", "40"}),
+                4, read_model_config("gpt2-124m"));
+    EXPECT_EQ(resolved.options.global_batch % 8, 0);
+    EXPECT_THAT(resolved.warnings, IsEmpty());
+    EXPECT_EQ(std::to_string(resolved.options.zero.stage),
+              entry.path().filename().string().substr(4, 1));
+  }
+  EXPECT_GE(files, 5);
+}
+
+TEST(Resolve, PrintedTableNamesEveryOptionWithItsOrigin) {
+  const std::string table =
+      describe(resolve_text(with_batch("\"gradient_clipping\": 2"), {"--zero", "3"}));
+  EXPECT_THAT(table, HasSubstr("gradient_clipping"));
+  EXPECT_THAT(table, HasSubstr("file (ds.json:2: gradient_clipping)"));
+  EXPECT_THAT(table, HasSubstr("command line (--zero)"));
+  EXPECT_THAT(table, HasSubstr("default"));
+}
+
+}  // namespace
+}  // namespace strata::train

@@ -1,0 +1,259 @@
+#include "train/config/resolver.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "train/config/batch.h"
+#include "train/config/flag_table.h"
+
+namespace strata::train {
+namespace {
+
+const Given* find(const Settings& settings, std::string_view name) {
+  const auto it = settings.find(name);
+  return it == settings.end() ? nullptr : &it->second;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// The flag that sets an option, for advice.
+std::string flag_of(std::string_view option) {
+  for (const FlagRow& row : flag_table()) {
+    if (row.use != FlagUse::option || row.target != option) continue;
+    return std::string(row.spellings.substr(0, row.spellings.find(','))) + " " +
+           std::string(row.value_name);
+  }
+  return "a value";
+}
+
+}  // namespace
+
+Resolver::Resolver(const ParsedCommandLine& command_line, const DeepSpeedSettings& file, int world,
+                   const ModelConfig& model)
+    : command_line_(command_line),
+      file_(file),
+      world_(world),
+      model_(model),
+      options_(resolved_.options),
+      findings_(file.findings),
+      fields_(option_fields(resolved_.options)) {
+  findings_.notes.insert(findings_.notes.begin(), command_line.notes.begin(),
+                         command_line.notes.end());
+}
+
+const Given* Resolver::flag(std::string_view option) const {
+  return find(command_line_.settings, option);
+}
+
+const Given* Resolver::in_file(std::string_view option) const {
+  const Given* given = find(file_.settings, option);
+  return given == nullptr || given->automatic ? nullptr : given;
+}
+
+const Given* Resolver::fact(std::string_view path) const { return find(file_.facts, path); }
+
+Origin Resolver::origin(std::string_view option) const {
+  const auto it = sources_.find(option);
+  return it == sources_.end() ? Origin::default_value : it->second.origin;
+}
+
+bool Resolver::is_open(std::string_view option) const {
+  return origin(option) == Origin::default_value;
+}
+
+void Resolver::derived(std::string_view option) {
+  const auto open = open_autos_.find(option);
+  const std::string where = open == open_autos_.end() ? "" : open->second.where;
+  if (open != open_autos_.end()) open_autos_.erase(open);
+  if (is_open(option)) sources_[std::string(option)] = {Origin::automatic, where};
+}
+
+void Resolver::problem(const std::string& where, const std::string& text) {
+  findings_.problems.push_back(where.empty() ? text : where + ": " + text);
+}
+
+void Resolver::note_contradiction(const Given& flag, const Given& file) {
+  if (std::equal(flag.words.begin(), flag.words.end(), file.words.begin(), file.words.end(),
+                 same_word)) {
+    return;
+  }
+  findings_.notes.push_back(flag.where + " " + joined(flag.words) + " wins over " + file.where +
+                            ": " + joined(file.words));
+}
+
+void Resolver::take(const OptionField& field) {
+  const Given* from_flag = flag(field.name);
+  const Given* from_file = find(file_.settings, field.name);
+  const bool automatic = from_file != nullptr && from_file->automatic;
+  if (from_flag != nullptr && from_file != nullptr && !automatic) {
+    note_contradiction(*from_flag, *from_file);
+  }
+  if (from_flag == nullptr && automatic) {
+    open_autos_[std::string(field.name)] = *from_file;
+    return;
+  }
+  const Given* given = from_flag != nullptr ? from_flag : from_file;
+  if (given == nullptr) return;
+  std::string note;
+  const std::string wrong = assign(field, given->words, note);
+  if (!wrong.empty()) return problem(given->where, wrong);
+  if (!note.empty()) findings_.notes.push_back(given->where + ": " + note);
+  sources_[std::string(field.name)] = {from_flag != nullptr ? Origin::command_line : Origin::file,
+                                       given->where};
+}
+
+void Resolver::take_given_values() {
+  for (const OptionField& field : fields_) take(field);
+  // Hugging Face's own defaults of these are ours.
+  for (const char* name : {"gradient_clipping", "optimizer.beta1", "optimizer.beta2",
+                           "optimizer.epsilon", "optimizer.weight_decay"}) {
+    if (open_autos_.contains(name)) derived(name);
+  }
+}
+
+void Resolver::take_precision() {
+  if (open_autos_.contains("dtype")) derived("dtype");
+  if (is_open("communication_dtype")) {
+    options_.communication_dtype = options_.dtype;
+    derived("communication_dtype");
+  }
+  if (open_autos_.contains("accumulation_dtype")) derived("accumulation_dtype");
+  if (options_.accumulation_dtype != DType::f32) {
+    const Given* given = in_file("accumulation_dtype");
+    problem(given == nullptr ? "" : given->where,
+            "found " + std::string(name_of(options_.accumulation_dtype)) +
+                ", which is not supported; micro-steps are added in fp32: set \"fp32\" or leave it "
+                "out");
+  }
+  const Given* parameters = fact("data_types.param_dtype");
+  if (parameters == nullptr || parameters->automatic) return;
+  TrainOptions unused;
+  OptionField field{"", "", &unused.dtype};
+  std::string note;
+  const std::string wrong = assign(field, parameters->words, note);
+  if (!wrong.empty()) return problem(parameters->where, wrong);
+  if (unused.dtype != options_.dtype) {
+    problem(parameters->where, "found " + parameters->words[0] + ", expected " +
+                                   std::string(name_of(options_.dtype)) +
+                                   ", which fp16 / bf16 / --dtype choose");
+  }
+}
+
+void Resolver::take_batch() {
+  const Given* open_micro = find(open_autos_, "micro_batch");
+  const auto number = [&](std::string_view name, std::int64_t value) {
+    BatchNumber result;
+    result.from_flag = origin(name) == Origin::command_line;
+    if (!is_open(name)) result.value = value;
+    return result;
+  };
+  BatchRequest request = {number("global_batch", options_.global_batch),
+                          number("micro_batch", options_.micro_batch),
+                          number("accumulation", options_.accumulation)};
+  // A number that was given and refused leaves nothing to divide; that is said already.
+  for (const char* name : {"global_batch", "micro_batch", "accumulation"}) {
+    if (in_file(name) != nullptr && is_open(name)) return;
+  }
+  if (!request.micro.value && !request.global.value && open_micro != nullptr) {
+    problem(open_micro->where, "\"auto\" needs --micro-batch N");
+    for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
+    return;
+  }
+  // Without a file, the default micro batch is as good as any.
+  if (file_.file.empty() && !request.global.value && !request.micro.value) {
+    request.micro.value = options_.micro_batch;
+  }
+  const BatchTriple triple = solve_batch(request, world_);
+  if (!triple.note.empty()) findings_.notes.push_back(triple.note);
+  if (!triple.problem.empty()) problem(file_.file, triple.problem);
+  const auto store = [&](std::string_view name, std::int64_t& target, std::int64_t value) {
+    if (target != value) sources_.erase(std::string(name));
+    target = value;
+    derived(name);
+  };
+  store("global_batch", options_.global_batch, triple.global);
+  store("micro_batch", options_.micro_batch, triple.micro);
+  store("accumulation", options_.accumulation, triple.accumulation);
+}
+
+void Resolver::take_zero() {
+  const auto answer = [&](std::string_view name, std::int64_t& target, std::int64_t value) {
+    if (!open_autos_.contains(name)) return;
+    target = value;
+    derived(name);
+  };
+  // transformers' HfTrainerDeepSpeedConfig; 0.9 h^2 in whole numbers.
+  const std::int64_t hidden = model_.hidden;
+  answer("zero.reduce_bucket_elements", options_.zero.reduce_bucket_elements, hidden * hidden);
+  answer("zero.prefetch_bucket_elements", options_.zero.prefetch_bucket_elements,
+         hidden * hidden * 9 / 10);
+  answer("zero.param_persistence_threshold_elements",
+         options_.zero.param_persistence_threshold_elements, hidden * 10);
+}
+
+void Resolver::take_recomputation() {
+  const Given* section = fact("activation_checkpointing");
+  if (!options_.activation_checkpointing) {
+    if (section != nullptr) {
+      findings_.notes.push_back(section->where +
+                                ": switches nothing on, as in DeepSpeed; "
+                                "--activation-checkpointing or \"strata\": "
+                                "{\"activation_checkpointing\": true} does");
+    }
+    return;
+  }
+  const Given* segments = fact("activation_checkpointing.number_checkpoints");
+  if (segments != nullptr && !segments->automatic && is_open("checkpoint_segments")) {
+    const OptionField* field = find_field(fields_, "checkpoint_segments");
+    std::string note;
+    const std::string wrong = assign(*field, segments->words, note);
+    if (!wrong.empty()) problem(segments->where, wrong);
+    sources_["checkpoint_segments"] = {Origin::file, segments->where};
+  }
+  const Given* host = fact("activation_checkpointing.cpu_checkpointing");
+  if (host != nullptr && host->words[0] == "true") {
+    problem(host->where,
+            "found true, which is not supported; offload is not available yet: set false");
+  }
+}
+
+void Resolver::report_open_autos() {
+  for (const auto& [name, given] : open_autos_) {
+    if (given.auto_is_default) {
+      sources_[name] = {Origin::automatic, given.where};
+    } else {
+      problem(given.where, "\"auto\" needs " + flag_of(name));
+    }
+  }
+  open_autos_.clear();
+}
+
+ResolvedConfig Resolver::finish() {
+  report_open_autos();
+  if (!findings_.problems.empty()) {
+    std::string message;
+    for (const std::string& text : findings_.problems) {
+      message += (message.empty() ? "" : "\n") + text;
+    }
+    throw ConfigError(message);
+  }
+  for (const OptionField& field : fields_) {
+    ResolvedField resolved{std::string(field.name), text_of(field), Origin::default_value, ""};
+    const auto source = sources_.find(field.name);
+    if (source != sources_.end()) {
+      resolved.origin = source->second.origin;
+      resolved.where = source->second.where;
+    }
+    resolved_.fields.push_back(resolved);
+  }
+  resolved_.notes = findings_.notes;
+  resolved_.warnings = findings_.warnings;
+  return resolved_;
+}
+
+}  // namespace strata::train

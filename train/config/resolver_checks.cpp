@@ -1,0 +1,120 @@
+// Scheduler, limits of the model, and what options mean together.
+#include <algorithm>
+
+#include "train/config/resolver.h"
+
+namespace strata::train {
+namespace {
+
+bool is_deepspeed_warmup(SchedulerType type) {
+  return type == SchedulerType::warmup || type == SchedulerType::warmup_decay ||
+         type == SchedulerType::warmup_cosine;
+}
+
+bool has_end(SchedulerType type) {
+  return type == SchedulerType::linear || type == SchedulerType::cosine ||
+         type == SchedulerType::warmup_decay || type == SchedulerType::warmup_cosine;
+}
+
+}  // namespace
+
+void Resolver::take_scheduler() {
+  SchedulerOptions& s = options_.scheduler;
+  const bool absolute = s.type == SchedulerType::warmup || s.type == SchedulerType::warmup_decay;
+  if (is_deepspeed_warmup(s.type)) {
+    // DeepSpeed's defaults: a logarithmic warm-up of 1000 steps.
+    if (is_open("scheduler.warmup_type")) s.warmup_type = WarmupType::logarithmic;
+    if (is_open("scheduler.warmup_num_steps")) {
+      s.warmup_num_steps = open_autos_.contains("scheduler.warmup_num_steps") ? 0 : 1000;
+    }
+  }
+  for (const char* name : {"scheduler.warmup_num_steps", "scheduler.warmup_min_lr"}) {
+    if (open_autos_.contains(name)) derived(name);
+  }
+  const bool peak_from_lr = s.type != SchedulerType::warmup_decay ||
+                            open_autos_.contains("scheduler.warmup_max_lr") ||
+                            origin("scheduler.type") == Origin::command_line;
+  if (absolute && is_open("scheduler.warmup_max_lr") && peak_from_lr) {
+    s.warmup_max_lr = options_.optimizer.learning_rate;
+    derived("scheduler.warmup_max_lr");
+  }
+  const Given* rate = flag("optimizer.learning_rate");
+  if (absolute && rate != nullptr && s.warmup_max_lr != options_.optimizer.learning_rate) {
+    findings_.notes.push_back(rate->where + " " + rate->words[0] +
+                              " wins over the scheduler's warmup_max_lr " +
+                              text_of(*find_field(fields_, "scheduler.warmup_max_lr")));
+    s.warmup_max_lr = options_.optimizer.learning_rate;
+    sources_["scheduler.warmup_max_lr"] = {Origin::command_line, rate->where};
+  }
+  if (has_end(s.type) && is_open("scheduler.total_num_steps")) {
+    s.total_num_steps = options_.steps;
+    derived("scheduler.total_num_steps");
+  }
+  if (is_open("scheduler.cycle_second_step_size")) {
+    s.cycle_second_step_size = s.cycle_first_step_size;
+  }
+  if (is_open("scheduler.cycle_second_stair_count")) {
+    s.cycle_second_stair_count = s.cycle_first_stair_count;
+  }
+}
+
+void Resolver::check() {
+  const OptimizerOptions& optimizer = options_.optimizer;
+  if (optimizer.nesterov && (optimizer.momentum == 0 || optimizer.dampening != 0)) {
+    const Given* given = in_file("optimizer.nesterov");
+    problem(given == nullptr ? "" : given->where,
+            "nesterov needs a momentum above 0 and no dampening");
+  }
+  if (options_.tile_elements % 1024 != 0) {
+    const Given* given = flag("tile_elements");
+    if (given == nullptr) given = in_file("tile_elements");
+    problem(given == nullptr ? "" : given->where,
+            "found " + std::to_string(options_.tile_elements) + ", expected a multiple of 1024");
+  }
+  const std::string world = std::to_string(world_);
+  const Given* data_parallel = fact("data_parallel_size");
+  if (data_parallel != nullptr && !same_word(data_parallel->words[0], world)) {
+    problem(data_parallel->where,
+            "found " + data_parallel->words[0] + ", expected " + world + ", the number of ranks");
+  }
+  const Given* mics = fact("zero_optimization.mics_shard_size");
+  double group = -1;
+  if (mics != nullptr && parse_number(mics->words[0], group) && group > 0 && group != world_) {
+    problem(mics->where, "found " + mics->words[0] + ", expected -1 or " + world +
+                             " (all ranks): smaller groups are not supported");
+  }
+  check_model_limits();
+  if (origin("gradient_clipping") == Origin::default_value) {
+    findings_.notes.push_back(
+        "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
+        "clip: set 0)");
+  }
+}
+
+void Resolver::check_model_limits() {
+  constexpr std::int64_t kUsualLength = 1024;
+  if (options_.sequence_length == 0) {
+    options_.sequence_length = std::min(model_.context, kUsualLength);
+    derived("sequence_length");
+  }
+  const std::int64_t length = options_.sequence_length;
+  const Given* given = flag("sequence_length");
+  if (given == nullptr) given = in_file("sequence_length");
+  const std::string where = given == nullptr ? "sequence_length" : given->where;
+  const std::string found = "found " + std::to_string(length) + " tokens, ";
+  if (model_.sliding_window > 0 && length > model_.sliding_window) {
+    problem(where, found + "expected at most the model's sliding window of " +
+                       std::to_string(model_.sliding_window) +
+                       " (attention inside a window is not built)");
+  }
+  if (length <= model_.context) return;
+  const std::string most = std::to_string(model_.context);
+  if (model_.family == ModelFamily::gpt2) {
+    problem(where, found + "expected at most " + most + ", the positions the model has");
+  } else {
+    findings_.warnings.push_back(where + ": " + found + "more than the " + most +
+                                 " the model was made for");
+  }
+}
+
+}  // namespace strata::train

@@ -1,0 +1,39 @@
+#include "train/config/settings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+namespace strata::train {
+
+std::string_view name_of(Origin origin) {
+  switch (origin) {
+    case Origin::default_value:
+      return "default";
+    case Origin::automatic:
+      return "auto";
+    case Origin::file:
+      return "file";
+    case Origin::command_line:
+      return "command line";
+  }
+  return "";
+}
+
+bool parse_number(std::string_view text, double& number) {
+  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end && std::isfinite(number);
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  double x = 0, y = 0;
+  if (parse_number(a, x) && parse_number(b, y)) return x == y;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char c, unsigned char d) {
+    return std::tolower(c) == std::tolower(d);
+  });
+}
+
+}  // namespace strata::train

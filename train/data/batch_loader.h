@@ -1,0 +1,48 @@
+// Fills the input buffers of one micro-step of one rank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "train/data/sample_order.h"
+#include "train/data/token_source.h"
+
+namespace strata::train {
+
+/// Which rows of a step are wanted: micro-step `micro_step` of rank `rank` of `world`.
+struct BatchPlace {
+  std::int64_t consumed_samples = 0;  ///< by all steps before: the run's only cursor
+  std::int64_t micro_step = 0;
+  std::int64_t rank = 0;
+  std::int64_t world = 1;
+};
+
+enum class BatchEnd : std::uint8_t {
+  repeat,  ///< training: epoch after epoch
+  stop,    ///< evaluation: rows beyond the last window are filled with 0 and ignored targets
+};
+
+class BatchLoader {
+ public:
+  /// `order` was made for the size of `source`.
+  BatchLoader(std::shared_ptr<const TokenSource> source, SampleOrder order,
+              BatchEnd end = BatchEnd::repeat);
+
+  /// Sample of row j is consumed_samples + (micro_step * world + rank) * B + j (design 2.19), with
+  /// B = samples.size(). Writes ids int32 [B * T], targets int32 [B * T] (the next tokens; -1:
+  /// ignored) and the global sample numbers int64 [B]; T is the order's sequence. Throws as
+  /// TokenSource::read.
+  void fill(const BatchPlace& place, std::span<std::int32_t> ids, std::span<std::int32_t> targets,
+            std::span<std::int64_t> samples) const;
+
+  [[nodiscard]] const SampleOrder& order() const { return order_; }
+  [[nodiscard]] const TokenSource& source() const { return *source_; }
+
+ private:
+  std::shared_ptr<const TokenSource> source_;
+  SampleOrder order_;
+  BatchEnd end_;
+};
+
+}  // namespace strata::train

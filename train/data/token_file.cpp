@@ -1,0 +1,160 @@
+#include "train/data/token_file.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "core/file.h"
+
+namespace strata::train {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+constexpr std::int64_t kHeaderBytes = 1024;  // 256 int32: magic, version, count, zeros
+
+struct LlmcKind {
+  std::int32_t magic;
+  std::int32_t version;
+  int bytes_per_token;
+};
+/// GPT-2's and Llama 3's token files of llm.c (dev/data/data_common.py).
+constexpr std::array<LlmcKind, 2> kLlmcKinds{{{20240520, 1, 2}, {20240801, 7, 4}}};
+
+/// Kinds that would be read as nonsense text.
+constexpr std::array<std::string_view, 6> kOtherKinds{".jsonl", ".idx", ".parquet",
+                                                      ".gz",    ".zst", ".npy"};
+
+TokenLayout parse_llmc(const LlmcKind& kind, std::span<const std::byte> beginning,
+                       std::int64_t file_size_bytes, const std::string& file) {
+  if (static_cast<std::int64_t>(beginning.size()) < kHeaderBytes)
+    throw DataError(file + ": a token file with llm.c's magic number has " +
+                    std::to_string(file_size_bytes) + " bytes, expected a header of 1024 at least");
+  std::array<std::int32_t, 3> header{};
+  std::memcpy(header.data(), beginning.data(), sizeof header);
+  if (header[1] != kind.version)
+    throw DataError(file + ": token file version " + std::to_string(header[1]) + ", expected " +
+                    std::to_string(kind.version) + " for magic number " +
+                    std::to_string(kind.magic));
+  const std::int64_t expected = kHeaderBytes + std::int64_t{header[2]} * kind.bytes_per_token;
+  if (header[2] < 0 || expected != file_size_bytes)
+    throw DataError(file + ": the header counts " + std::to_string(header[2]) + " tokens of " +
+                    std::to_string(kind.bytes_per_token) + " bytes, expected " +
+                    std::to_string(expected) + " bytes in all, found " +
+                    std::to_string(file_size_bytes));
+  return {kHeaderBytes, kind.bytes_per_token, header[2]};
+}
+
+template <typename Id>
+void widen(std::span<const std::byte> raw, std::span<std::int32_t> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Id id = 0;
+    std::memcpy(&id, raw.data() + i * sizeof id, sizeof id);
+    // uint32 ids beyond int32 become negative, which the check refuses.
+    out[i] = static_cast<std::int32_t>(id);
+  }
+}
+
+class TokenFile : public TokenSource {
+ public:
+  TokenFile(File file, TokenLayout layout, std::int64_t vocabulary)
+      : file_(std::move(file)), layout_(layout), vocabulary_(vocabulary) {}
+
+  [[nodiscard]] std::int64_t size() const override { return layout_.count; }
+  [[nodiscard]] std::int64_t vocabulary_bound() const override { return vocabulary_; }
+  [[nodiscard]] std::string name() const override { return file_.path(); }
+
+  void read(std::int64_t first, std::span<std::int32_t> out) const override {
+    STRATA_CHECK(first >= 0 && first <= layout_.count - std::ssize(out), file_.path(), first);
+    std::vector<std::byte> raw(out.size() * static_cast<std::size_t>(layout_.bytes_per_token));
+    file_.read(layout_.offset_bytes + first * layout_.bytes_per_token, raw, "tokens");
+    switch (layout_.bytes_per_token) {
+      case 1:
+        widen<std::uint8_t>(raw, out);
+        break;
+      case 2:
+        widen<std::uint16_t>(raw, out);
+        break;
+      default:
+        widen<std::uint32_t>(raw, out);
+    }
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (out[i] < 0 || out[i] >= vocabulary_)
+        throw_id(first + static_cast<std::int64_t>(i), out[i]);
+  }
+
+ private:
+  [[noreturn]] void throw_id(std::int64_t position, std::int32_t id) const {
+    const std::int64_t offset = layout_.offset_bytes + position * layout_.bytes_per_token;
+    throw DataError(file_.path() + ": token " + std::to_string(position) + " (byte " +
+                    std::to_string(offset) + ") is " +
+                    std::to_string(static_cast<std::uint32_t>(id)) +
+                    ", expected less than the model's vocabulary of " +
+                    std::to_string(vocabulary_) + ": tokenize the text for this model");
+  }
+
+  File file_;
+  TokenLayout layout_;
+  std::int64_t vocabulary_;
+};
+
+File open_data(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (std::find(kOtherKinds.begin(), kOtherKinds.end(), extension) != kOtherKinds.end())
+    throw DataError(path + ": " + extension +
+                    " files are not read; give plain text (UTF-8) or a token file (.bin)");
+  try {
+    return File::open_for_reading(path);
+  } catch (const IoError& error) {
+    throw DataError(std::string("data file ") + error.what());
+  }
+}
+
+}  // namespace
+
+TokenLayout parse_token_layout(std::span<const std::byte> beginning, std::int64_t file_size_bytes,
+                               const std::string& file) {
+  std::int32_t magic = 0;
+  if (beginning.size() >= sizeof magic) std::memcpy(&magic, beginning.data(), sizeof magic);
+  for (const LlmcKind& kind : kLlmcKinds)
+    if (kind.magic == magic) return parse_llmc(kind, beginning, file_size_bytes, file);
+  if (file_size_bytes % 2 != 0)
+    throw DataError(
+        file +
+        ": a .bin file without llm.c's magic number holds uint16 tokens, but has an odd size of " +
+        std::to_string(file_size_bytes) + " bytes");
+  return {0, 2, file_size_bytes / 2};
+}
+
+bool is_token_file(const std::string& path) { return path.ends_with(".bin"); }
+
+std::shared_ptr<const TokenSource> open_token_file(const std::string& path,
+                                                   std::int64_t vocabulary) {
+  File file = open_data(path);
+  const std::int64_t size = file.size_bytes();
+  TokenLayout layout{0, 1, size};
+  if (is_token_file(path)) {
+    std::array<std::byte, kHeaderBytes> header{};
+    const auto beginning =
+        std::span(header).first(static_cast<std::size_t>(std::min(size, kHeaderBytes)));
+    file.read(0, beginning, "the header");
+    layout = parse_token_layout(beginning, size, path);
+  }
+  if (layout.count == 0)
+    throw DataError(path + ": the data file is empty, expected text or tokens");
+  return std::make_shared<TokenFile>(std::move(file), layout, vocabulary);
+}
+
+std::shared_ptr<const TokenSource> open_token_files(const std::vector<std::string>& paths,
+                                                    std::int64_t vocabulary) {
+  if (paths.empty()) throw InvalidArgument("no data file: give --data FILE");
+  std::vector<std::shared_ptr<const TokenSource>> parts;
+  for (const std::string& path : paths) parts.push_back(open_token_file(path, vocabulary));
+  return concatenate(std::move(parts));
+}
+
+}  // namespace strata::train

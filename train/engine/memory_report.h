@@ -1,0 +1,30 @@
+// What a rank's memory is for, known before the first step.
+#pragma once
+
+#include <string>
+
+#include "train/engine/program_set.h"
+
+namespace strata::train {
+
+struct MemoryBytes {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t inputs = 0;
+  std::int64_t transient = 0;  ///< activations, gathered parameters, gradients in flight, scratch
+  [[nodiscard]] std::int64_t arena() const {
+    return parameters + gradients + optimizer + inputs + transient;
+  }
+  [[nodiscard]] std::int64_t persistent() const { return parameters + gradients + optimizer; }
+};
+
+MemoryBytes count_memory(const ProgramSet& programs);
+
+/// "1.23 GiB", "456 MiB", "789 bytes".
+std::string format_bytes(double bytes);
+
+/// The table that `train` prints at start, one line per purpose.
+std::string format_memory(const MemoryBytes& memory);
+
+}  // namespace strata::train

@@ -1,0 +1,92 @@
+#include "train/engine/program_set.h"
+
+#include <algorithm>
+
+#include "runtime/autodiff.h"
+#include "runtime/lower.h"
+#include "runtime/recompute.h"
+#include "train/planning/make_plan.h"
+#include "zero/policy.h"
+
+namespace strata::train {
+namespace {
+
+using zero::Position;
+
+std::vector<Position> positions(std::int64_t accumulation) {
+  if (accumulation == 1) return {Position::only};
+  if (accumulation == 2) return {Position::first, Position::last};
+  return {Position::first, Position::middle, Position::last};
+}
+
+}  // namespace
+
+std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
+  const int t = static_cast<int>(tier);
+  std::int64_t bytes = 0;
+  for (const auto* program : {&evaluate, &generate})
+    if (*program) bytes = std::max(bytes, (*program)->arena_bytes[t]);
+  for (const auto& [position, program] : train) bytes = std::max(bytes, program.arena_bytes[t]);
+  return bytes;
+}
+
+ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
+                          const kernels::DeviceCapabilities& device) {
+  const TrainOptions& options = request.options;
+  ProgramSet set;
+  set.shape = {options.dtype, options.micro_batch, options.sequence_length};
+
+  BuiltModel model = build_model(request.model, set.shape, ModelUse::train);
+  apply_weight_decay(model.graph.units, options);
+  set.units = model.graph.units;
+  set.settings.plan = make_plan(options, set.units, model.graph.blocks, communicator.size());
+  set.settings.rank = communicator.rank();
+  set.settings.dtype = options.dtype;
+  set.settings.optimizer = optimizer_settings(options);
+  set.settings.control = control_attributes(options);
+  runtime::differentiate(model.graph, {set.settings.plan.gradient.produced});
+  runtime::recompute(model.graph, set.settings.plan.recompute);
+
+  zero::declare_state(set.persistent, set.units, set.settings);
+  std::map<Position, runtime::Graph> graphs;
+  for (Position position : positions(options.accumulation)) {
+    graphs[position] = zero::lower_micro_step(model.graph, model.loss, set.settings, position);
+    set.persistent.add_all(graphs[position]);
+  }
+  std::optional<runtime::Graph> evaluation;
+  if (request.evaluate) {
+    BuiltModel forward = build_model(request.model, set.shape, ModelUse::evaluate);
+    evaluation = zero::lower_evaluation(std::move(forward.graph), forward.loss, set.settings);
+    set.persistent.add_all(*evaluation);
+  }
+
+  const auto lower = [&](runtime::Graph graph, const std::string& name) {
+    return runtime::lower(std::move(graph), set.persistent, {name, device, &communicator});
+  };
+  for (auto& [position, graph] : graphs)
+    set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
+  if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");
+  return set;
+}
+
+ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
+                            const comm::Communicator& communicator,
+                            const kernels::DeviceCapabilities& device) {
+  ProgramSet set;
+  set.shape = shape;
+  BuiltModel model = build_model(config, shape, ModelUse::generate);
+  for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
+  set.units = model.graph.units;
+  set.settings.rank = communicator.rank();
+  set.settings.dtype = shape.dtype;
+  set.settings.plan.world = communicator.size();
+  set.settings.plan.units = zero::plan_units(set.units, {}, communicator.size());
+  zero::declare_state(set.persistent, set.units, set.settings);
+  runtime::Graph graph =
+      zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
+  set.persistent.add_all(graph);
+  set.generate = runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});
+  return set;
+}
+
+}  // namespace strata::train

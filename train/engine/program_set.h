@@ -1,0 +1,46 @@
+// All Programs of a run for one rank: built from shapes alone, before any weight is read, so that
+// memory is known before it is asked for.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "comm/communicator.h"
+#include "runtime/program.h"
+#include "train/config/options.h"
+#include "train/models/transformer.h"
+#include "zero/step.h"
+
+namespace strata::train {
+
+struct ProgramSet {
+  std::vector<runtime::ParameterUnit> units;
+  zero::StepSettings settings;
+  runtime::PersistentLayout persistent;
+  std::map<zero::Position, runtime::Program> train;
+  std::optional<runtime::Program> evaluate;
+  std::optional<runtime::Program> generate;
+  BatchShape shape;
+
+  /// The largest arena of all Programs, bytes of one tier.
+  [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
+};
+
+struct ProgramRequest {
+  ModelConfig model;
+  TrainOptions options;
+  bool evaluate = false;
+};
+
+/// Graph, plan, lowering of every position that the accumulation needs. `communicator` gives rank,
+/// world and workspace sizes; nothing is sent.
+ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
+                          const kernels::DeviceCapabilities& device);
+
+/// One forward pass of one sequence that leaves the logits of one row (input "rows") in storage
+/// kLogits. No optimizer state is kept.
+ProgramSet build_generation(const ModelConfig& model, const BatchShape& shape,
+                            const comm::Communicator& communicator,
+                            const kernels::DeviceCapabilities& device);
+
+}  // namespace strata::train

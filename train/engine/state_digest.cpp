@@ -1,0 +1,74 @@
+#include "train/engine/state_digest.h"
+
+#include <cstring>
+#include <map>
+
+#include "runtime/state_names.h"
+#include "train/files/digest.h"
+
+namespace strata::train {
+namespace {
+
+/// A digest is four 32-bit limbs in int64 words, so that an integer all-reduce can add them.
+constexpr int kLimbs = 4;
+
+void add_limbs(const Digest& digest, std::int64_t* limbs) {
+  limbs[0] += static_cast<std::int64_t>(digest.low & 0xffffffffu);
+  limbs[1] += static_cast<std::int64_t>(digest.low >> 32);
+  limbs[2] += static_cast<std::int64_t>(digest.high & 0xffffffffu);
+  limbs[3] += static_cast<std::int64_t>(digest.high >> 32);
+}
+
+Digest from_limbs(const std::int64_t* limbs) {
+  std::uint64_t part[kLimbs], carry = 0;
+  for (int i = 0; i < kLimbs; ++i) {
+    carry += static_cast<std::uint64_t>(limbs[i]);
+    part[i] = carry & 0xffffffffu;
+    carry >>= 32;
+  }
+  return {part[0] | part[1] << 32, part[2] | part[3] << 32};
+}
+
+}  // namespace
+
+std::string describe_state(Engine& engine) {
+  const ProgramSet& set = engine.programs();
+  std::vector<std::string> lines;             // "name kind dtype", in unit order
+  std::map<std::string, std::size_t> line_of;
+  const std::vector<std::string> kinds{"parameter", "master", "moment1", "moment2"};
+  for (const runtime::ParameterUnit& unit : set.units)
+    for (const runtime::Segment& segment : unit.segments)
+      for (const std::string& kind : kinds) {
+        const bool exists =
+            kind == "parameter" || (unit.trainable && !(kind == "master" && set.settings.dtype == DType::f32) &&
+                                    !(kind == "moment1" && set.settings.optimizer.moments < 1) &&
+                                    !(kind == "moment2" && set.settings.optimizer.moments < 2));
+        if (!exists) continue;
+        const DType dtype = kind == "parameter" ? set.settings.dtype : DType::f32;
+        line_of[segment.name + " " + kind] = lines.size();
+        lines.push_back(segment.name + " " + kind + " " + std::string(name_of(dtype)));
+      }
+  std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
+  for (const zero::StateEntry& entry :
+       zero::list_state(set.units, set.settings, zero::StateScope::saved)) {
+    const Digest digest =
+        range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
+                     entry.first_element, engine.storage(entry), size_of(entry.dtype));
+    add_limbs(digest, &limbs[line_of.at(entry.name + " " + entry.kind) * kLimbs]);
+  }
+  engine.sum_over_ranks(limbs);
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += lines[i] + " " + from_limbs(&limbs[i * kLimbs]).hex() + "\n";
+  kernels::StepState state;
+  std::memcpy(&state, engine.storage(runtime::kStepState).data(), sizeof state);
+  char scalars[256];
+  std::snprintf(scalars, sizeof scalars,
+                "step_state updates=%lld skipped=%lld loss_scale=%.17g beta1_power=%.17g "
+                "beta2_power=%.17g\n",
+                static_cast<long long>(state.updates), static_cast<long long>(state.skipped),
+                state.loss_scale, state.beta1_power, state.beta2_power);
+  return text + scalars;
+}
+
+}  // namespace strata::train

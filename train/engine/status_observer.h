@@ -1,0 +1,36 @@
+// Writes where the rank is to its status page, so that the launcher can tell after its death.
+#pragma once
+
+#include "core/status_page.h"
+#include "runtime/observer.h"
+
+namespace strata::train {
+
+class StatusObserver final : public runtime::Observer {
+ public:
+  explicit StatusObserver(StatusPage& page) : page_(page) {}
+  void begin(const runtime::Program& program, int instruction) override {
+    const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
+    if (in.queue == runtime::Queue::communication) {
+      page_.begin_collective(in.label, in.link_bytes);
+      return;
+    }
+    page_.set_phase(phase_of(program, in.pass));
+    page_.set_instruction(instruction, in.label);
+  }
+  void end(const runtime::Program& program, int instruction) override {
+    if (program.instructions[static_cast<std::size_t>(instruction)].queue ==
+        runtime::Queue::communication)
+      page_.end_collective();
+  }
+
+ private:
+  static Phase phase_of(const runtime::Program& program, runtime::Pass pass) {
+    if (program.name == "evaluate") return Phase::evaluate;
+    if (pass == runtime::Pass::forward) return Phase::forward;
+    return pass == runtime::Pass::backward ? Phase::backward : Phase::update;
+  }
+  StatusPage& page_;
+};
+
+}  // namespace strata::train

@@ -1,0 +1,164 @@
+#include "train/engine/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/philox.h"
+#include "train/files/commit.h"
+#include "train/files/model_files_writer.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::int64_t kChunkElements = 1 << 18;
+
+/// Runs body(first, count) over chunks of `elements` on the pool.
+template <typename Body>
+void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& body) {
+  pool.parallel_for((elements + kChunkElements - 1) / kChunkElements, [&](std::int64_t task, int) {
+    const std::int64_t first = task * kChunkElements;
+    body(first, std::min(kChunkElements, elements - first));
+  });
+}
+
+/// Normal numbers by Box-Muller (doi 10.1214/aoms/1177706645): one Philox block makes four.
+class NormalSource {
+ public:
+  NormalSource(std::int64_t seed, const std::string& tensor)
+      : source_(seed, 0,
+                static_cast<std::int64_t>(
+                    hash_64(std::as_bytes(std::span(tensor.data(), tensor.size()))) >> 1),
+                0) {}
+
+  /// Standard normal number of element i.
+  void fill(std::int64_t first, std::span<float> out, double deviation) const {
+    double four[4] = {};
+    std::int64_t block = -1;
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const std::int64_t i = first + static_cast<std::int64_t>(k);
+      if (i / 4 != block) {
+        block = i / 4;
+        const kernels::PhiloxBlock words = source_.words(static_cast<std::uint64_t>(block));
+        pair(words[0], words[1], four);
+        pair(words[2], words[3], four + 2);
+      }
+      out[k] = static_cast<float>(four[i % 4] * deviation);
+    }
+  }
+
+ private:
+  static void pair(std::uint32_t a, std::uint32_t b, double* out) {
+    const double radius = std::sqrt(-2.0 * std::log((a + 0.5) * 0x1p-32));
+    const double angle = 2.0 * std::numbers::pi * (b * 0x1p-32);
+    out[0] = radius * std::cos(angle);
+    out[1] = radius * std::sin(angle);
+  }
+  kernels::RandomSource source_;
+};
+
+/// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5).
+void store(const zero::StateEntry& entry, std::span<std::byte> storage, std::int64_t first,
+           std::span<const float> values) {
+  std::byte* to = storage.data() + first * size_of(entry.dtype);
+  kernels::convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), entry.dtype,
+                         to, static_cast<std::int64_t>(values.size()), kernels::Rounding::master);
+}
+
+bool is_weight(const zero::StateEntry& entry) {
+  return entry.kind == "parameter" || entry.kind == "master";
+}
+
+std::vector<zero::StateEntry> entries(const Engine& engine, zero::StateScope scope) {
+  return zero::list_state(engine.programs().units, engine.programs().settings, scope);
+}
+
+/// Name under which the files have this tensor.
+std::string stored_name(const ModelFiles& files, const std::string& name) {
+  if (files.find(name) != nullptr) return name;
+  for (const std::string prefix : {"transformer.", "model."})
+    if (name.starts_with(prefix) && files.find(name.substr(prefix.size())) != nullptr)
+      return name.substr(prefix.size());
+  return name;
+}
+
+void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
+  std::vector<std::int64_t> expected;
+  for (int i = 0; i < entry.shape.ndim(); ++i) expected.push_back(entry.shape[i]);
+  if (stored.shape == expected) return;
+  std::string found = "[";
+  for (std::size_t i = 0; i < stored.shape.size(); ++i)
+    found += (i == 0 ? "" : ", ") + std::to_string(stored.shape[i]);
+  throw DataError(stored.file + ": tensor '" + stored.name + "' has shape " + found +
+                  "], but config.json asks for " + entry.shape.to_string() +
+                  "; use the config.json that belongs to these weights");
+}
+
+}  // namespace
+
+void initialize_weights(Engine& engine, std::int64_t seed) {
+  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+    if (!is_weight(entry)) continue;
+    const std::span<std::byte> storage = engine.storage(entry);
+    const NormalSource source(seed, entry.name);
+    for_chunks(engine.device().pool(), entry.elements, [&](std::int64_t first, std::int64_t count) {
+      std::vector<float> values(static_cast<std::size_t>(count),
+                                static_cast<float>(entry.initializer.constant));
+      if (entry.initializer.deviation > 0)
+        source.fill(entry.first_element + first, values, entry.initializer.deviation);
+      store(entry, storage, first, values);
+    });
+  }
+}
+
+void load_weights(Engine& engine, const ModelFiles& files) {
+  std::vector<float> values(kChunkElements);
+  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+    if (!is_weight(entry)) continue;
+    const std::string name = stored_name(files, entry.name);
+    check_shape(files.at(name), entry);
+    const std::span<std::byte> storage = engine.storage(entry);
+    for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {
+      const std::int64_t count = std::min(kChunkElements, entry.elements - first);
+      const std::span<float> chunk(values.data(), static_cast<std::size_t>(count));
+      files.read(name, entry.first_element + first, count, DType::f32,
+                 std::as_writable_bytes(chunk));
+      store(entry, storage, first, chunk);
+    }
+  }
+}
+
+void save_weights(Engine& engine, const std::string& directory, const std::string& config_json,
+                  const std::string& run_id) {
+  std::vector<TensorSpec> tensors;
+  for (const runtime::ParameterUnit& unit : engine.programs().units)
+    for (const runtime::Segment& segment : unit.segments) {
+      TensorSpec spec;
+      spec.name = segment.name;
+      spec.dtype = engine.programs().settings.dtype;
+      for (int i = 0; i < segment.shape.ndim(); ++i) spec.shape.push_back(segment.shape[i]);
+      tensors.push_back(std::move(spec));
+    }
+  const std::string staging = staging_directory(directory, run_id);
+  ModelFilesWriter writer(staging, std::move(tensors));
+  const bool first_rank = engine.communicator().rank() == 0;
+  if (first_rank) {
+    create_staging(staging);
+    writer.create();
+    write_file_atomically(staging + "/config.json", config_json);
+  }
+  engine.barrier();
+  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::saved))
+    if (entry.kind == "parameter")
+      writer.write(entry.name, entry.first_element, entry.dtype, engine.storage(entry));
+  writer.finish();
+  engine.barrier();
+  if (first_rank) commit_directory(staging, directory);
+  engine.barrier();
+}
+
+}  // namespace strata::train

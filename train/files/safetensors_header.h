@@ -1,0 +1,65 @@
+// The header of a safetensors file: 8 bytes little-endian length, JSON, then the tensors' bytes
+// without holes (https://github.com/huggingface/safetensors#format).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/file.h"
+
+namespace strata::train {
+
+/// Where a tensor lies. `dtype` is empty when the file's type is none of ours ("F8_E4M3"): such a
+/// tensor can be listed but not read.
+struct StoredTensor {
+  std::string name;
+  std::string stored_type;  ///< as in the file: "BF16"
+  std::optional<DType> dtype;
+  std::vector<std::int64_t> shape;
+  std::string file;               ///< path
+  std::int64_t offset_bytes = 0;  ///< from the beginning of the file
+  std::int64_t size_bytes = 0;
+
+  [[nodiscard]] std::int64_t elements() const;
+  /// "[50257, 768]"
+  [[nodiscard]] std::string shape_text() const;
+};
+
+/// What a tensor to be written is.
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+};
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// "F32" and so on.
+std::string_view safetensors_type(DType dtype);
+
+/// Reads and checks the header of an open file: length, JSON, types, offsets inside of the file, no
+/// overlap, no hole, sizes that agree with shapes. Throws DataError naming file, tensor, found and
+/// expected. In order of offsets.
+std::vector<StoredTensor> read_safetensors_header(const File& file);
+
+/// The same for a file in memory (`beginning` may stop after the header); `file` is used in
+/// messages.
+std::vector<StoredTensor> parse_safetensors_header(std::span<const std::byte> beginning,
+                                                   std::int64_t file_size_bytes,
+                                                   const std::string& file);
+
+/// The beginning of a file that holds `tensors` in this order: length and JSON, padded with spaces
+/// so that the data begins at a multiple of 4,096.
+std::string make_safetensors_header(std::span<const TensorSpec> tensors, const Metadata& metadata);
+
+/// Elements of a shape; nullopt when the product overflows or an extent is negative.
+std::optional<std::int64_t> checked_elements(std::span<const std::int64_t> shape);
+
+}  // namespace strata::train

@@ -1,0 +1,106 @@
+#include "train/models/hf_rope.h"
+
+#include <cmath>
+
+namespace strata::train {
+namespace {
+
+constexpr double kLargestTheta = 1e15;
+constexpr double kLargestFactor = 1e6;
+constexpr std::int64_t kLargestContext = std::int64_t{1} << 31;
+
+/// transformers' get_mscale: how much longer contexts sharpen the attention.
+double yarn_scale(double factor, double mscale) {
+  return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
+}
+
+void read_yarn(const HfReader& rope, RopeScaling& scaling) {
+  scaling.beta_fast = rope.number("beta_fast", 32, 1e-6, 1e6);
+  scaling.beta_slow = rope.number("beta_slow", 1, 1e-6, 1e6);
+  scaling.attention_factor = rope.number("attention_factor", 0, 0, 1e3);
+  rope.require_flag("truncate", true, "only rounded correction ranges are built");
+  const double mscale = rope.number("mscale", 0, 0, 1e3);
+  const double mscale_all = rope.number("mscale_all_dim", 0, 0, 1e3);
+  if (scaling.attention_factor == 0 && mscale != 0 && mscale_all != 0) {
+    scaling.attention_factor =
+        yarn_scale(scaling.factor, mscale) / yarn_scale(scaling.factor, mscale_all);
+  }
+}
+
+void read_llama3(const HfReader& rope, RopeScaling& scaling) {
+  scaling.low_frequency_factor = rope.number("low_freq_factor", 1, 1e-6, 1e6);
+  scaling.high_frequency_factor = rope.number("high_freq_factor", 4, 1e-6, 1e6);
+  if (scaling.high_frequency_factor <= scaling.low_frequency_factor) {
+    rope.fail("high_freq_factor", "found a value that is not larger than low_freq_factor");
+  }
+}
+
+RopeScaling::Type type_of(const HfReader& rope) {
+  const std::string key = rope.find("rope_type") ? "rope_type" : "type";
+  const std::string type = rope.text(key, "default");
+  if (type == "default") return RopeScaling::Type::none;
+  if (type == "linear") return RopeScaling::Type::linear;
+  if (type == "llama3") return RopeScaling::Type::llama3;
+  if (type == "yarn") return RopeScaling::Type::yarn;
+  rope.fail(key, "found '" + type + "', expected default, linear, llama3 or yarn");
+}
+
+void read_scaling(const HfReader& rope, const HfReader& top, ModelConfig& config) {
+  RopeScaling& scaling = config.rope_scaling;
+  scaling.type = type_of(rope);
+  if (scaling.type == RopeScaling::Type::none) return;
+  if (!rope.find("factor")) rope.fail("factor", "missing, expected a number of at least 1");
+  scaling.factor = rope.number("factor", 1, 1, kLargestFactor);
+  if (scaling.type == RopeScaling::Type::linear) return;
+  constexpr std::string_view original = "original_max_position_embeddings";
+  // As transformers: beside the rope settings wins, then inside, then the model's own length.
+  scaling.original_context =
+      top.size(original, kLargestContext, rope.size(original, kLargestContext, config.context));
+  if (scaling.type == RopeScaling::Type::llama3) read_llama3(rope, scaling);
+  if (scaling.type == RopeScaling::Type::yarn) read_yarn(rope, scaling);
+}
+
+}  // namespace
+
+std::string_view name_of(RopeScaling::Type type) {
+  switch (type) {
+    case RopeScaling::Type::none:
+      return "default";
+    case RopeScaling::Type::linear:
+      return "linear";
+    case RopeScaling::Type::llama3:
+      return "llama3";
+    case RopeScaling::Type::yarn:
+      return "yarn";
+  }
+  return "default";
+}
+
+void read_rope(const HfReader& reader, ModelConfig& config) {
+  config.rope_theta = reader.number("rope_theta", 10000, 1e-3, kLargestTheta);
+  if (reader.number("partial_rotary_factor", 1, 0, 1) != 1) {
+    reader.fail("partial_rotary_factor", "found a part of the head, expected 1");
+  }
+  // rope_scaling wins when both are there, as in transformers.
+  std::optional<JsonValue> rope = reader.find("rope_scaling");
+  if (!rope) rope = reader.find("rope_parameters");
+  if (!rope) return;
+  const HfReader inside(*rope);
+  config.rope_theta = inside.number("rope_theta", config.rope_theta, 1e-3, kLargestTheta);
+  if (inside.number("partial_rotary_factor", 1, 0, 1) != 1) {
+    inside.fail("partial_rotary_factor", "found a part of the head, expected 1");
+  }
+  read_scaling(inside, reader, config);
+}
+
+bool same_rope(const ModelConfig& a, const ModelConfig& b) {
+  const RopeScaling& x = a.rope_scaling;
+  const RopeScaling& y = b.rope_scaling;
+  return a.rope_theta == b.rope_theta && x.type == y.type && x.factor == y.factor &&
+         x.low_frequency_factor == y.low_frequency_factor &&
+         x.high_frequency_factor == y.high_frequency_factor &&
+         x.original_context == y.original_context && x.beta_fast == y.beta_fast &&
+         x.beta_slow == y.beta_slow && x.attention_factor == y.attention_factor;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,20 @@
+// Rotary embedding settings of a config.json: rope_theta and rope_scaling of transformers 4, or
+// rope_parameters of transformers 5.
+#pragma once
+
+#include "train/models/hf_reader.h"
+#include "train/models/model_config.h"
+
+namespace strata::train {
+
+/// Fills rope_theta and rope_scaling; config.context must be set. Refuses rope types other than
+/// default, linear, llama3 and yarn, and rotation of a part of the head.
+void read_rope(const HfReader& reader, ModelConfig& config);
+
+/// Are these the same rotation?
+bool same_rope(const ModelConfig& a, const ModelConfig& b);
+
+/// "linear", "llama3", "yarn", "default".
+std::string_view name_of(RopeScaling::Type type);
+
+}  // namespace strata::train

@@ -1,0 +1,133 @@
+#include "train/models/llama.h"
+
+#include <cmath>
+
+namespace strata::train {
+namespace {
+
+using runtime::Affine;
+using runtime::GraphBuilder;
+using runtime::Initializer;
+using runtime::kNoValue;
+using runtime::ValueId;
+
+class Llama {
+ public:
+  Llama(GraphBuilder& builder, const ModelConfig& config, bool training)
+      : b_(builder),
+        c_(config),
+        attention_dropout_(training ? config.attention_dropout : 0),
+        normal_{config.initializer_range, 0} {}
+
+  Body build() {
+    b_.begin_block("embedding");
+    const ValueId tokens = b_.padded_matrix("model.embed_tokens.weight", c_.vocabulary,
+                                            c_.padded_vocabulary(), c_.hidden, normal_);
+    ValueId x = b_.embedding(tokens, kNoValue);
+    table_ = b_.rope_table(rope_attributes());
+    for (std::int64_t i = 0; i < c_.layers; ++i) x = layer(i, x);
+    b_.begin_block("head");
+    const Affine last = norm("model.norm", c_.hidden);
+    ValueId head = tokens;
+    if (!c_.tied_embeddings)
+      head = b_.padded_matrix("lm_head.weight", c_.vocabulary, c_.padded_vocabulary(), c_.hidden,
+                              normal_);
+    return {b_.norm(x, last, c_.norm_epsilon, true), head};
+  }
+
+ private:
+  ValueId layer(std::int64_t index, ValueId x) {
+    b_.begin_block("layer." + std::to_string(index));
+    const std::string prefix = "model.layers." + std::to_string(index);
+    const Affine input_norm = norm(prefix + ".input_layernorm", c_.hidden);
+    const Affine qkv = qkv_product(prefix + ".self_attn");
+    const bool head_norms = c_.family == ModelFamily::qwen3;
+    const Affine q_norm = head_norms ? norm(prefix + ".self_attn.q_norm", c_.head_size) : Affine{};
+    const Affine k_norm = head_norms ? norm(prefix + ".self_attn.k_norm", c_.head_size) : Affine{};
+    const Affine o = output_product(prefix + ".self_attn.o_proj", c_.heads * c_.head_size, c_.hidden,
+                                    c_.attention_output_bias);
+    const Affine post_norm = norm(prefix + ".post_attention_layernorm", c_.hidden);
+    const Affine gate_up = gate_up_product(prefix + ".mlp");
+    const Affine down =
+        output_product(prefix + ".mlp.down_proj", c_.intermediate, c_.hidden, c_.mlp_bias);
+
+    const ValueId packed = b_.linear(b_.norm(x, input_norm, c_.norm_epsilon, true), qkv);
+    runtime::Heads heads = b_.split_heads(packed, c_.heads, c_.kv_heads, c_.head_size);
+    if (head_norms) {
+      heads.q = b_.norm(heads.q, q_norm, c_.norm_epsilon, true);
+      heads.k = b_.norm(heads.k, k_norm, c_.norm_epsilon, true);
+    }
+    heads.q = b_.rope_in_place(heads.q, table_);
+    heads.k = b_.rope_in_place(heads.k, table_);
+    const double scale = 1.0 / std::sqrt(static_cast<double>(c_.head_size));
+    const ValueId mixed = b_.linear(b_.attention(heads, scale, attention_dropout_), o);
+    const auto [sum, normed] = b_.residual_norm(x, mixed, post_norm, c_.norm_epsilon, true, 0);
+    return b_.residual_add(sum, b_.linear(b_.swiglu(b_.linear(normed, gate_up)), down), 0);
+  }
+
+  Affine norm(const std::string& name, std::int64_t width) {
+    return {b_.vector({{name + ".weight", width}}, {0, 1}), kNoValue};
+  }
+
+  Affine qkv_product(const std::string& name) {
+    const std::int64_t q = c_.heads * c_.head_size, kv = c_.kv_heads * c_.head_size;
+    Affine affine;
+    affine.weight = b_.matrix({{name + ".q_proj.weight", q},
+                               {name + ".k_proj.weight", kv},
+                               {name + ".v_proj.weight", kv}},
+                              c_.hidden, normal_);
+    if (c_.attention_bias)
+      affine.bias = b_.vector({{name + ".q_proj.bias", q},
+                               {name + ".k_proj.bias", kv},
+                               {name + ".v_proj.bias", kv}},
+                              {0, 0});
+    return affine;
+  }
+
+  Affine gate_up_product(const std::string& name) {
+    Affine affine;
+    affine.weight = b_.matrix({{name + ".gate_proj.weight", c_.intermediate},
+                               {name + ".up_proj.weight", c_.intermediate}},
+                              c_.hidden, normal_);
+    if (c_.mlp_bias)
+      affine.bias = b_.vector({{name + ".gate_proj.bias", c_.intermediate},
+                               {name + ".up_proj.bias", c_.intermediate}},
+                              {0, 0});
+    return affine;
+  }
+
+  Affine output_product(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {
+    Affine affine;
+    affine.weight = b_.matrix({{name + ".weight", out}}, in, normal_);
+    if (bias) affine.bias = b_.vector({{name + ".bias", out}}, {0, 0});
+    return affine;
+  }
+
+  [[nodiscard]] kernels::Attributes rope_attributes() const {
+    const RopeScaling& s = c_.rope_scaling;
+    return {{"head_size", static_cast<double>(c_.head_size)},
+            {"theta", c_.rope_theta},
+            {"scaling", static_cast<double>(s.type)},
+            {"factor", s.factor},
+            {"low", s.low_frequency_factor},
+            {"high", s.high_frequency_factor},
+            {"original", static_cast<double>(s.original_context)},
+            {"beta_fast", s.beta_fast},
+            {"beta_slow", s.beta_slow},
+            {"attention_factor", s.attention_factor}};
+  }
+
+  GraphBuilder& b_;
+  const ModelConfig& c_;
+  double attention_dropout_;
+  Initializer normal_;
+  ValueId table_ = kNoValue;
+};
+
+}  // namespace
+
+Body build_llama(GraphBuilder& b, const ModelConfig& c, bool training) {
+  return Llama(b, c, training).build();
+}
+
+}  // namespace strata::train

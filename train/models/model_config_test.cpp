@@ -1,0 +1,231 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "train/models/hf_config.h"
+#include "train/models/hf_rope.h"
+#include "train/models/presets.h"
+
+namespace strata::train {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+ModelConfig parse(const std::string& text) { return parse_model_config(text, "config.json"); }
+
+/// The message of the refusal, or "" when the text is accepted.
+std::string refusal(const std::string& text) {
+  try {
+    parse(text);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+/// A small valid configuration with `more` members added (a comma in front of them).
+std::string llama(const std::string& more = "", const std::string& type = "llama") {
+  return R"({"model_type": ")" + type +
+         R"(", "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2)" +
+         more + "}";
+}
+
+std::string gpt2(const std::string& more = "") {
+  return R"({"model_type": "gpt2", "vocab_size": 100, "n_embd": 64, "n_layer": 2, "n_head": 4)" +
+         more + "}";
+}
+
+TEST(ModelConfig, EveryPresetParsesAndReadsBackFromWhatIsWritten) {
+  const std::vector<std::string> names = model_preset_names();
+  for (const char* name :
+       {"gpt2-tiny", "gpt2-bytes-10m", "gpt2-124m", "llama-tiny", "llama-2-7b", "llama-3.2-1b",
+        "qwen2.5-0.5b", "qwen2.5-1.5b", "qwen2.5-7b", "qwen3-0.6b", "mistral-7b"}) {
+    EXPECT_THAT(names, Contains(name));
+  }
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const ModelConfig config = read_model_config(name);
+    const ModelConfig again = parse(to_hf_config_json(config, ""));
+    EXPECT_EQ(to_hf_config_json(again, ""), to_hf_config_json(config, ""));
+    EXPECT_EQ(again.head_size, config.head_size);
+    EXPECT_EQ(again.kv_heads, config.kv_heads);
+    EXPECT_EQ(again.attention_bias, config.attention_bias);
+    EXPECT_TRUE(same_rope(again, config));
+  }
+}
+
+TEST(ModelConfig, Gpt2PresetIsThePeersShapeWithoutDropout) {
+  const ModelConfig config = read_model_config("gpt2-124m");
+  EXPECT_EQ(config.vocabulary, 50257);
+  EXPECT_EQ(config.padded_vocabulary(), 50304);
+  EXPECT_EQ(config.layers, 12);
+  EXPECT_EQ(config.hidden, 768);
+  EXPECT_EQ(config.heads, 12);
+  EXPECT_EQ(config.head_size, 64);
+  EXPECT_EQ(config.intermediate, 3072);
+  EXPECT_EQ(config.context, 1024);
+  EXPECT_EQ(config.residual_dropout + config.embedding_dropout + config.attention_dropout, 0);
+  EXPECT_TRUE(config.tied_embeddings);
+  EXPECT_TRUE(config.mlp_bias);
+  EXPECT_EQ(config.name_prefix, "transformer.");
+  EXPECT_EQ(read_model_config("gpt2-tiny").vocabulary, 256);
+}
+
+TEST(ModelConfig, Gpt2TakesTheDefaultsOfTransformers) {
+  const ModelConfig config = parse(gpt2(R"(, "activation_function": "gelu", "n_inner": null)"));
+  EXPECT_EQ(config.intermediate, 256);
+  EXPECT_FALSE(config.gelu_tanh);
+  EXPECT_EQ(config.context, 1024);
+  EXPECT_EQ(config.attention_dropout, 0.1);
+}
+
+TEST(ModelConfig, LlamaFamiliesDifferInTheirBiasesAndHeads) {
+  EXPECT_FALSE(parse(llama()).attention_bias);
+  EXPECT_TRUE(parse(llama(R"(, "attention_bias": true)")).attention_output_bias);
+  EXPECT_TRUE(parse(llama("", "qwen2")).attention_bias);
+  EXPECT_FALSE(parse(llama("", "qwen2")).attention_output_bias);
+  EXPECT_EQ(parse(llama("", "qwen3")).head_size, 128);
+  EXPECT_EQ(parse(llama(R"(, "head_dim": 32)")).head_size, 32);
+  EXPECT_EQ(parse(llama("", "mistral")).sliding_window, 4096);
+  EXPECT_EQ(parse(llama(R"(, "sliding_window": null)", "mistral")).sliding_window, 0);
+}
+
+TEST(ModelConfig, RopeIsReadFromBothGenerationsOfTransformers) {
+  const std::string inside = R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192, "rope_type": "llama3")";
+  const ModelConfig old =
+      parse(llama(R"(, "rope_theta": 500000.0, "rope_scaling": {)" + inside + "}"));
+  const ModelConfig recent =
+      parse(llama(R"(, "rope_parameters": {"rope_theta": 500000.0, )" + inside + "}"));
+  EXPECT_TRUE(same_rope(old, recent));
+  EXPECT_EQ(old.rope_theta, 500000);
+  EXPECT_EQ(old.rope_scaling.type, RopeScaling::Type::llama3);
+  EXPECT_EQ(old.rope_scaling.original_context, 8192);
+  const ModelConfig linear = parse(llama(R"(, "rope_scaling": {"type": "linear", "factor": 2})"));
+  EXPECT_EQ(linear.rope_scaling.type, RopeScaling::Type::linear);
+  EXPECT_EQ(linear.rope_scaling.factor, 2);
+  // No original length: the model's own, as transformers does.
+  const ModelConfig yarn = parse(llama(R"(, "max_position_embeddings": 512,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4})"));
+  EXPECT_EQ(yarn.rope_scaling.original_context, 512);
+  EXPECT_EQ(yarn.rope_scaling.attention_factor, 0);
+  const ModelConfig scaled = parse(llama(R"(, "rope_scaling": {"rope_type": "yarn",
+    "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0})"));
+  EXPECT_DOUBLE_EQ(scaled.rope_scaling.attention_factor, 1.0);
+}
+
+struct Refused {
+  std::string text;
+  std::vector<std::string> parts;  ///< file:line, key, found, expected
+};
+
+TEST(ModelConfig, ImpossibleConfigurationsAreRefusedByKeyFoundAndExpected) {
+  const std::vector<Refused> cases = {
+      {R"({"vocab_size": 3})", {"config.json:1", "model_type", "missing", "gpt2"}},
+      {R"({"model_type": "lama"})", {"unknown model type 'lama'", "did you mean 'llama'", "qwen3"}},
+      {R"({"model_type": 3})", {"model_type", "integer 3", "string"}},
+      {"[]", {"config.json:1", "array", "object"}},
+      {R"({"model_type": "gpt2", "vocab_size": 5, "n_layer": 1, "n_head": 1})",
+       {"n_embd", "missing"}},
+      {gpt2(R"(, "n_positions": 0)"), {"n_positions", "integer 0", "from 1"}},
+      {R"({"model_type": "gpt2", "vocab_size": 5, "n_embd": 63, "n_layer": 1, "n_head": 4})",
+       {"n_head", "found 4 heads", "divisor of the hidden size 63"}},
+      {gpt2(R"(, "activation_function": "relu")"), {"activation_function", "'relu'", "gelu_new"}},
+      {gpt2(R"(, "scale_attn_by_inverse_layer_idx": true)"),
+       {"scale_attn_by_inverse_layer_idx", "found true", "expected false"}},
+      {gpt2(R"(, "scale_attn_weights": false)"), {"scale_attn_weights", "expected true"}},
+      {gpt2(R"(, "resid_pdrop": 1.5)"), {"resid_pdrop", "1.5", "0.999"}},
+      {llama(R"(, "head_dim": 15)"), {"head_dim", "15", "even"}},
+      {llama(R"(, "hidden_act": "gelu")"), {"config.json:2", "hidden_act", "'gelu'", "silu"}},
+      {llama(R"(, "partial_rotary_factor": 0.5)"), {"partial_rotary_factor"}},
+      {llama(R"(, "use_sliding_window": true)", "qwen2"), {"use_sliding_window", "found true"}},
+      {llama(R"(, "layer_types": ["full_attention", "sliding_attention"])", "qwen3"),
+       {"layer_types[1]", "'sliding_attention'", "full_attention"}},
+      {llama(R"(, "rope_scaling": {"rope_type": "dynamic", "factor": 2})"),
+       {"rope_scaling.rope_type", "'dynamic'", "yarn"}},
+      {llama(R"(, "rope_scaling": {"type": "linear"})"), {"rope_scaling", "factor", "missing"}},
+      {llama(R"(, "rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4})"),
+       {"high_freq_factor", "low_freq_factor"}},
+      {llama(R"(, "quantization_config": {"bits": 4})"), {"quantization_config"}},
+      {R"({"model_type": "llama", "vocab_size": 9, "hidden_size": 64, "num_hidden_layers": 1,
+          "num_attention_heads": 4, "num_key_value_heads": 3})",
+       {"config.json:2", "num_key_value_heads", "found 3", "divisor of the 4"}},
+      {R"({"model_type": "llama", "vocab_size": 9, "hidden_size": 60, "num_hidden_layers": 1,
+          "num_attention_heads": 8})",
+       {"num_attention_heads", "found 8", "hidden size 60"}},
+  };
+  for (const Refused& refused : cases) {
+    const std::string message = refusal(refused.text);
+    SCOPED_TRACE(refused.text);
+    for (const std::string& part : refused.parts) EXPECT_THAT(message, HasSubstr(part));
+    EXPECT_FALSE(message.empty());
+  }
+}
+
+TEST(ModelConfig, WritingKeepsWhatItDoesNotKnow) {
+  const std::string original = llama(R"(, "torch_dtype": "bfloat16", "pretraining_tp": 1,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "eos_token_id": [1, 2])");
+  ModelConfig config = parse(original);
+  config.vocabulary = 200;
+  const std::string text = to_hf_config_json(config, original, DType::f32);
+  const JsonValue written = parse_json(text, "out", {});
+  EXPECT_EQ(written.at("vocab_size").as_integer(), 200);
+  EXPECT_EQ(written.at("torch_dtype").as_string(), "float32");
+  EXPECT_FALSE(written.find("dtype").has_value());
+  EXPECT_EQ(written.at("pretraining_tp").as_integer(), 1);
+  EXPECT_EQ(written.at("eos_token_id").size(), 2);
+  EXPECT_TRUE(written.find("rope_parameters").has_value());
+  EXPECT_FALSE(written.find("rope_scaling").has_value());
+  const JsonValue fresh = parse_json(to_hf_config_json(config, "", DType::bf16), "out", {});
+  EXPECT_EQ(fresh.at("dtype").as_string(), "bfloat16");
+  EXPECT_FALSE(fresh.find("torch_dtype").has_value());
+  config.rope_theta = 500;
+  const JsonValue turned = parse_json(to_hf_config_json(config, original), "out", {});
+  EXPECT_EQ(turned.at("rope_theta").as_number(), 500);
+  EXPECT_FALSE(turned.find("rope_parameters").has_value());
+  EXPECT_EQ(turned.at("torch_dtype").as_string(), "bfloat16");
+}
+
+TEST(ModelConfig, EveryGoldenDirectoryIsReadAndWrittenBack) {
+  int directories = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(STRATA_GOLDEN)) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().string());
+    ++directories;
+    const std::string original = read_whole_file((entry.path() / "config.json").string(), 1 << 20);
+    const ModelConfig config = read_model_config(entry.path().string());
+    const ModelConfig again = parse(to_hf_config_json(config, original, DType::f32));
+    EXPECT_EQ(to_hf_config_json(again, ""), to_hf_config_json(config, ""));
+    EXPECT_GT(config.head_size, 0);
+  }
+  EXPECT_GE(directories, 8);
+}
+
+TEST(ModelConfig, FindsDirectoriesFilesAndPresets) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / "strata_model_config_test";
+  std::filesystem::create_directories(folder);
+  EXPECT_THROW(find_model_config(folder.string()), ConfigError);
+  std::ofstream(folder / "config.json") << llama();
+  EXPECT_EQ(read_model_config(folder.string()).hidden, 64);
+  EXPECT_EQ(read_model_config((folder / "config.json").string()).hidden, 64);
+  std::filesystem::remove_all(folder);
+  try {
+    find_model_config("gpt2-tny");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'gpt2-tny'"), HasSubstr("'gpt2-tiny'?"),
+                                    HasSubstr("qwen2.5-0.5b")));
+  }
+}
+
+}  // namespace
+}  // namespace strata::train

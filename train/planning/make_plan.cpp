@@ -1,0 +1,152 @@
+#include "train/planning/make_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/step_control.h"
+#include "zero/policy.h"
+
+namespace strata::train {
+namespace {
+
+/// Layers cut into `count` consecutive segments (0: each layer alone), by block index.
+std::vector<runtime::RecomputeSegment> layer_segments(const std::vector<std::string>& blocks,
+                                                      std::int64_t count) {
+  std::vector<int> layers;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i].starts_with("layer.")) layers.push_back(static_cast<int>(i));
+  const auto total = static_cast<std::int64_t>(layers.size());
+  const std::int64_t segments = count <= 0 ? total : std::min(count, total);
+  std::vector<runtime::RecomputeSegment> result;
+  for (std::int64_t s = 0; s < segments; ++s) {
+    const std::int64_t begin = s * total / segments, end = (s + 1) * total / segments;
+    result.push_back({layers[static_cast<std::size_t>(begin)], layers[static_cast<std::size_t>(end) - 1]});
+  }
+  return result;
+}
+
+kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
+  const SchedulerOptions& s = options.scheduler;
+  kernels::LearningRateSchedule schedule;
+  schedule.kind = static_cast<kernels::ScheduleKind>(s.type);
+  schedule.base = options.optimizer.learning_rate;
+  schedule.minimum = s.warmup_min_lr;
+  schedule.maximum = s.warmup_max_lr;
+  schedule.warmup_steps = s.warmup_num_steps;
+  schedule.logarithmic = s.warmup_type == WarmupType::logarithmic;
+  schedule.total_steps = s.total_num_steps;
+  schedule.warmup_min_ratio = s.warmup_min_ratio;
+  switch (s.type) {
+    case SchedulerType::warmup_cosine:
+      schedule.min_ratio = s.cos_min_ratio;
+      break;
+    case SchedulerType::one_cycle:
+      schedule.minimum = s.cycle_min_lr;
+      schedule.maximum = s.cycle_max_lr;
+      schedule.first_steps = s.cycle_first_step_size;
+      schedule.second_steps = s.cycle_second_step_size;
+      schedule.first_stairs = s.cycle_first_stair_count;
+      schedule.second_stairs = s.cycle_second_stair_count;
+      schedule.rate = s.decay_lr_rate;
+      schedule.decay_steps = s.decay_step_size;
+      break;
+    case SchedulerType::lr_range_test:
+      schedule.minimum = s.lr_range_test_min_lr;
+      schedule.first_steps = s.lr_range_test_step_size;
+      schedule.rate = s.lr_range_test_step_rate;
+      schedule.first_stairs = s.lr_range_test_staircase ? 1 : 0;
+      break;
+    default:
+      break;
+  }
+  return schedule;
+}
+
+static_assert(static_cast<int>(SchedulerType::constant) ==
+              static_cast<int>(kernels::ScheduleKind::constant));
+static_assert(static_cast<int>(SchedulerType::warmup_cosine) ==
+              static_cast<int>(kernels::ScheduleKind::warmup_cosine));
+static_assert(static_cast<int>(SchedulerType::lr_range_test) ==
+              static_cast<int>(kernels::ScheduleKind::range_test));
+
+}  // namespace
+
+void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options) {
+  for (runtime::ParameterUnit& unit : units)
+    for (runtime::Segment& segment : unit.segments)
+      segment.weight_decay = options.no_decay == NoDecay::norms_and_biases && !unit.matrices
+                                 ? 0
+                                 : options.optimizer.weight_decay;
+}
+
+runtime::Plan make_plan(const TrainOptions& options, const std::vector<runtime::ParameterUnit>& units,
+                        const std::vector<std::string>& blocks, int world) {
+  runtime::Plan plan;
+  plan.world = world;
+  plan.micro_steps = static_cast<int>(options.accumulation);
+  zero::StagePolicy policy;
+  policy.stage = static_cast<int>(options.zero.stage);
+  policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
+  policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
+  plan.units = zero::plan_units(units, policy, world);
+  if (options.activation_checkpointing)
+    plan.recompute = layer_segments(blocks, options.checkpoint_segments);
+  plan.gradient.produced = options.dtype;
+  plan.gradient.reduced = options.communication_dtype;
+  plan.gradient.accumulated = options.accumulation_dtype;
+  plan.limits.prefetch_elements =
+      options.zero.overlap_comm ? options.zero.prefetch_bucket_elements : 0;
+  plan.limits.max_live_elements = options.zero.max_live_parameters_elements;
+  plan.limits.max_reuse_distance = options.zero.max_reuse_distance_elements;
+  plan.limits.reduce_bucket_elements = options.zero.reduce_bucket_elements;
+  plan.limits.gather_bucket_elements = options.zero.allgather_bucket_elements;
+  plan.limits.tile_elements = std::min(options.tile_elements, options.zero.sub_group_elements);
+  return plan;
+}
+
+zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
+  const OptimizerOptions& o = options.optimizer;
+  zero::OptimizerSettings settings;
+  if (o.type == OptimizerType::sgd) {
+    settings.operation = "sgd";
+    settings.moments = o.momentum > 0 ? 1 : 0;
+    settings.attributes = {{"momentum", o.momentum},
+                           {"dampening", o.dampening},
+                           {"nesterov", o.nesterov ? 1.0 : 0.0}};
+  } else {
+    settings.operation = "adamw";
+    settings.moments = 2;
+    settings.attributes = {{"beta1", o.beta1},
+                           {"beta2", o.beta2},
+                           {"eps", o.epsilon},
+                           {"decoupled", o.type == OptimizerType::adamw ? 1.0 : 0.0}};
+  }
+  return settings;
+}
+
+kernels::Attributes control_attributes(const TrainOptions& options) {
+  kernels::StepRules rules;
+  rules.clip = options.gradient_clipping;
+  if (options.dtype == DType::f16)
+    rules.scale_mode = options.loss_scale.fixed_scale > 0 ? kernels::ScaleMode::constant
+                                                          : kernels::ScaleMode::dynamic;
+  rules.loss_scale_window = options.loss_scale.window_steps;
+  rules.hysteresis = options.loss_scale.hysteresis;
+  rules.consecutive_hysteresis = options.loss_scale.consecutive_hysteresis;
+  rules.min_loss_scale = options.loss_scale.minimum;
+  rules.skip_nonfinite = options.dtype == DType::f16 ||
+                         (options.dtype == DType::bf16 && options.bf16_check_overflow);
+  rules.beta1 = options.optimizer.beta1;
+  rules.beta2 = options.optimizer.beta2;
+  rules.bias_correction = options.optimizer.bias_correction;
+  rules.schedule = schedule_of(options);
+  return rules.to_attributes();
+}
+
+double initial_loss_scale(const TrainOptions& options) {
+  if (options.dtype != DType::f16) return 1;
+  if (options.loss_scale.fixed_scale > 0) return options.loss_scale.fixed_scale;
+  return std::ldexp(1.0, static_cast<int>(options.loss_scale.initial_scale_power));
+}
+
+}  // namespace strata::train

@@ -1,0 +1,24 @@
+// From options to a Plan: the only place where settings of a run become policy data.
+#pragma once
+
+#include "runtime/plan.h"
+#include "train/config/options.h"
+#include "zero/step.h"
+
+namespace strata::train {
+
+/// Sets each segment's weight decay from the optimizer's and the no-decay rule.
+void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options);
+
+/// Units, recompute segments, gradient types and limits. `blocks` are the Graph's.
+runtime::Plan make_plan(const TrainOptions& options, const std::vector<runtime::ParameterUnit>& units,
+                        const std::vector<std::string>& blocks, int world);
+
+/// The optimizer and the step's rules as attributes of their operations.
+zero::OptimizerSettings optimizer_settings(const TrainOptions& options);
+kernels::Attributes control_attributes(const TrainOptions& options);
+
+/// Loss scale that the first step uses, 1 without scaling.
+double initial_loss_scale(const TrainOptions& options);
+
+}  // namespace strata::train

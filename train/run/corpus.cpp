@@ -1,0 +1,78 @@
+#include "train/run/corpus.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/data/token_file.h"
+#include "train/data/tokenizer_tool.h"
+#include "train/models/presets.h"
+
+namespace strata::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const TokenSource> open_files(const std::vector<std::string>& files,
+                                              const ModelConfig& config, const std::string& model) {
+  const std::string tokenizer = tokenizer_of(model);
+  std::vector<std::string> token_files;
+  for (const std::string& file : files) {
+    if (tokenizer.empty() || is_token_file(file)) {
+      token_files.push_back(file);
+      continue;
+    }
+    for (std::string& part : TokenizerTool(tokenizer).encode_file(file, ""))
+      token_files.push_back(std::move(part));
+  }
+  return open_token_files(token_files, config.vocabulary);
+}
+
+void add_texts(const fs::path& folder, const std::string& extension,
+               std::vector<std::string>& files) {
+  if (!fs::is_directory(folder)) return;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().extension() == extension)
+      found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+}  // namespace
+
+std::string tokenizer_of(const std::string& model) {
+  const fs::path path = fs::path(model) / "tokenizer.json";
+  return fs::is_regular_file(path) ? path.string() : "";
+}
+
+std::vector<std::string> bundled_text() {
+  const fs::path root = fs::path(configs_directory()).parent_path();
+  std::vector<std::string> files;
+  if (fs::is_regular_file(root / "README.md")) files.push_back((root / "README.md").string());
+  add_texts(root / "docs", ".md", files);
+  for (const char* folder : {"core", "kernels", "comm", "runtime", "zero", "train", "launcher"})
+    add_texts(root / folder, ".h", files);
+  if (files.empty())
+    throw ConfigError("no text of this repository under " + root.string() +
+                      "; name your own with --data FILE");
+  return files;
+}
+
+Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
+                   const std::string& model) {
+  Corpus corpus;
+  corpus.training =
+      open_files(options.data.empty() ? bundled_text() : options.data, config, model);
+  if (!options.eval_data.empty()) {
+    corpus.held_out = open_files({options.eval_data}, config, model);
+  } else if (options.eval_every_steps > 0) {
+    constexpr double kHeldOut = 0.1;
+    const SplitTokens split = hold_out(corpus.training, kHeldOut);
+    corpus.training = split.training;
+    corpus.held_out = split.held_out;
+  }
+  return corpus;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,29 @@
+// Which tokens a run reads: its data files, or the text of this repository when none are named.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "train/config/options.h"
+#include "train/data/batch_loader.h"
+#include "train/models/model_config.h"
+
+namespace strata::train {
+
+struct Corpus {
+  std::shared_ptr<const TokenSource> training;
+  std::shared_ptr<const TokenSource> held_out;  ///< nullptr: no evaluation
+};
+
+/// `model`: what --model said; a directory with tokenizer.json turns text into ids with it, others
+/// read bytes. Throws DataError or ConfigError naming the file.
+Corpus open_corpus(const TrainOptions& options, const ModelConfig& config, const std::string& model);
+
+/// Path of tokenizer.json in a model directory, "" when there is none.
+std::string tokenizer_of(const std::string& model);
+
+/// Text files of this installation in a fixed order: README, docs, headers.
+std::vector<std::string> bundled_text();
+
+}  // namespace strata::train

@@ -1,0 +1,40 @@
+// One JSON object per step (JSONL), and what both it and the progress line say of a step.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "kernels/step_state.h"
+
+namespace strata::train {
+
+struct StepReport {
+  std::int64_t step = 0;  ///< steps done, counting this one
+  kernels::StepMetrics metrics;
+  double seconds = 0;  ///< of this step
+  double tokens_per_second = 0;
+  double flops_per_second = 0;  ///< this rank's model arithmetic, recomputation included
+  std::int64_t arena_bytes = 0;
+  std::int64_t peak_rss_bytes = 0;
+};
+
+/// Appends to a file; nothing when the path is empty. Each line is flushed, so a killed run keeps
+/// what it reported.
+class MetricsLog {
+ public:
+  /// Throws IoError when the file cannot be created.
+  explicit MetricsLog(const std::string& path);
+  void write(const StepReport& report);
+  void write_evaluation(std::int64_t step, double loss);
+
+ private:
+  void append(const std::string& line);
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace strata::train

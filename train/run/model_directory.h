@@ -1,0 +1,26 @@
+// Names inside an output folder: OUTPUT/step-00001000 is a Hugging Face directory, OUTPUT/latest
+// points to the newest one.
+#pragma once
+
+#include <string>
+
+namespace strata::train {
+
+std::string step_directory(const std::string& output, std::int64_t step);
+
+/// Throws DataError when that step's directory exists already.
+void require_new_step_directory(const std::string& output, std::int64_t step);
+
+/// Replaces OUTPUT/latest in one step.
+void point_latest(const std::string& output, std::int64_t step);
+
+/// Copies the tokenizer's files from a model directory, if it has any.
+void copy_tokenizer(const std::string& model, const std::string& directory);
+
+/// `model` itself, or MODEL/latest when that is an output folder.
+std::string resolve_model_directory(const std::string& model);
+
+/// Text of the config.json that `model` means.
+std::string config_text(const std::string& model);
+
+}  // namespace strata::train

@@ -1,0 +1,78 @@
+// `train`: one rank of a training run (train --help).
+#include <cstdio>
+
+#include "core/error.h"
+#include "core/rank_context.h"
+#include "train/models/hf_config.h"
+#include "train/run/model_directory.h"
+#include "train/run/training_run.h"
+
+namespace strata::train {
+namespace {
+
+void print_findings(const ResolvedConfig& config) {
+  for (const std::string& note : config.notes) std::printf("note: %s\n", note.c_str());
+  for (const std::string& warning : config.warnings)
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
+/// Everything before there are ranks to talk to.
+int check_config(const ParsedCommandLine& command_line, int world) {
+  const ModelConfig model = read_model_config(requested_model(command_line));
+  const ResolvedConfig config =
+      resolve(command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world,
+              model);
+  print_findings(config);
+  std::fputs(describe(config).c_str(), stdout);
+  return static_cast<int>(ExitCode::done);
+}
+
+int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
+  const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
+  if (command_line.action == ParsedCommandLine::Action::help) {
+    if (context.rank == 0) std::fputs(train_help().c_str(), stdout);
+    return static_cast<int>(ExitCode::done);
+  }
+  if (command_line.action == ParsedCommandLine::Action::check_config)
+    return check_config(command_line, context.world);
+  RunRequest request;
+  request.context = context;
+  request.model = read_model_config(resolve_model_directory(requested_model(command_line)));
+  request.config = resolve(command_line, context.world, request.model);
+  request.config.options.model = resolve_model_directory(request.config.options.model);
+  if (context.rank == 0) print_findings(request.config);
+  run_training(request, status);
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace
+}  // namespace strata::train
+
+int main(int argc, char** argv) {
+  using strata::ExitCode;
+  try {
+    const strata::RankContext context = strata::rank_context_from_environment();
+    strata::StatusPage status = context.status_fd >= 0
+                                    ? strata::StatusPage::open(context.status_fd)
+                                    : strata::StatusPage::create(context.rank);
+    const auto fail = [&](ExitCode code, const char* message) {
+      status.set_error(message);
+      status.set_phase(strata::Phase::failed);
+      std::fflush(stdout);
+      std::fprintf(stderr, "train: %s\n", message);
+      return static_cast<int>(code);
+    };
+    try {
+      return strata::train::run(argc, argv, context, status);
+    } catch (const strata::Error& error) {
+      return fail(error.exit_code(), error.what());
+    } catch (const std::bad_alloc&) {
+      return fail(ExitCode::host, "out of host memory outside the planned arenas");
+    } catch (const std::exception& error) {
+      return fail(ExitCode::internal, error.what());
+    }
+  } catch (const strata::Error& error) {
+    std::fprintf(stderr, "train: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}

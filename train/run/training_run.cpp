@@ -1,0 +1,253 @@
+#include "train/run/training_run.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+#include "comm/factory.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "runtime/trace.h"
+#include "train/engine/memory_report.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/status_observer.h"
+#include "train/engine/weights.h"
+#include "train/models/hf_config.h"
+#include "train/models/presets.h"
+#include "train/planning/make_plan.h"
+#include "train/run/corpus.h"
+#include "train/run/host_memory.h"
+#include "train/run/model_directory.h"
+#include "train/run/progress.h"
+
+namespace strata::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+class TrainingRun {
+ public:
+  TrainingRun(const RunRequest& request, StatusPage& status)
+      : request_(request),
+        options_(request.config.options),
+        first_(request.context.rank == 0),
+        observer_(status),
+        trace_(request.context.rank, options_.trace.empty() ? 0 : kTraceEvents),
+        status_(status) {}
+
+  void run() {
+    status_.set_phase(Phase::planning);
+    for (std::int64_t step = options_.save_every_steps;
+         !options_.output.empty() && options_.save_every_steps > 0 && step < options_.steps;
+         step += options_.save_every_steps)
+      require_new_step_directory(options_.output, step);
+    if (!options_.output.empty()) require_new_step_directory(options_.output, options_.steps);
+    corpus_ = open_corpus(options_, request_.model, options_.model);
+    communicator_ = comm::make_communicator(request_.context, "auto");
+    build_engine();
+    status_.set_phase(Phase::loading);
+    load();
+    train();
+    finish();
+  }
+
+ private:
+  static constexpr std::size_t kTraceEvents = 100'000;
+
+  void build_engine() {
+    const int threads = threads_per_rank(options_, request_.context);
+    EngineParts parts;
+    parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr},
+                                    *communicator_,
+                                    kernels::CpuDevice(threads).capabilities());
+    report_plan(parts.programs);
+    require_host_memory(parts.programs.arena_bytes(runtime::Tier::device),
+                        request_.context.local_world);
+    parts.communicator = communicator_.get();
+    parts.observers.push_back(&observer_);
+    if (!options_.trace.empty()) parts.observers.push_back(&trace_);
+    parts.threads = threads;
+    parts.seed = options_.seed;
+    parts.initial_loss_scale = initial_loss_scale(options_);
+    engine_ = std::make_unique<Engine>(std::move(parts));
+    for (const auto& [position, program] : engine_->programs().train)
+      for (const runtime::Instruction& in : program.instructions)
+        step_flops_ += in.cost.flops * (position == zero::Position::middle
+                                            ? static_cast<double>(options_.accumulation - 2)
+                                            : 1.0);
+  }
+
+  void report_plan(const ProgramSet& programs) const {
+    if (!first_) return;
+    if (options_.print_config) std::fputs(describe(request_.config).c_str(), stdout);
+    if (options_.print_plan) std::fputs(programs.settings.plan.to_json().c_str(), stdout);
+    if (options_.print_program)
+      for (const auto& [position, program] : programs.train)
+        std::fputs(program.to_string().c_str(), stdout);
+    const std::int64_t parameters =
+        std::accumulate(programs.units.begin(), programs.units.end(), std::int64_t{0},
+                        [](std::int64_t sum, const runtime::ParameterUnit& unit) {
+                          for (const auto& segment : unit.segments) sum += segment.elements;
+                          return sum;
+                        });
+    std::printf("%s: %.1f M parameters, %s, ZeRO-%lld over %d rank%s (%s), %lld x %lld tokens per "
+                "micro-step, accumulation %lld, gradient clipping %g\n",
+                options_.model.c_str(), static_cast<double>(parameters) / 1e6,
+                std::string(name_of(options_.dtype)).c_str(),
+                static_cast<long long>(options_.zero.stage), communicator_->size(),
+                communicator_->size() == 1 ? "" : "s",
+                std::string(communicator_->backend()).c_str(),
+                static_cast<long long>(options_.micro_batch),
+                static_cast<long long>(options_.sequence_length),
+                static_cast<long long>(options_.accumulation), options_.gradient_clipping);
+    std::printf("weight decay %g on matrices, %g on norms and biases\n",
+                options_.optimizer.weight_decay,
+                options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
+    std::printf("memory planned for rank 0:\n%s", format_memory(count_memory(programs)).c_str());
+    std::fflush(stdout);
+  }
+
+  void load() {
+    if (ModelFiles::has_weights(options_.model))
+      load_weights(*engine_, ModelFiles(options_.model));
+    else
+      initialize_weights(*engine_, options_.seed);
+  }
+
+  [[nodiscard]] BatchLoader loader(const std::shared_ptr<const TokenSource>& source, bool shuffle,
+                                   BatchEnd end) const {
+    SampleOrderOptions order;
+    order.sequence = options_.sequence_length;
+    order.shuffle = shuffle;
+    order.seed = static_cast<std::uint64_t>(options_.seed);
+    return {source, SampleOrder(source->size(), source->name(), order), end};
+  }
+
+  [[nodiscard]] FillBatch filler(const BatchLoader& batches, std::int64_t samples_per_step) const {
+    return [this, &batches, samples_per_step](std::int64_t step, int micro_step,
+                                              const MicroBatch& batch) {
+      batches.fill({step * samples_per_step, micro_step, communicator_->rank(),
+                    communicator_->size()},
+                   batch.tokens, batch.targets, batch.samples);
+    };
+  }
+
+  void train() {
+    const BatchLoader batches = loader(corpus_.training, options_.shuffle, BatchEnd::repeat);
+    const FillBatch fill = filler(batches, options_.global_batch);
+    MetricsLog log(first_ ? options_.metrics : "");
+    Progress progress(first_, request_.context.stdout_is_terminal, options_.steps,
+                      options_.steps_per_print);
+    for (std::int64_t step = 0; step < options_.steps; ++step) {
+      status_.set_step(step + 1);
+      const Clock::time_point begin = Clock::now();
+      StepReport report;
+      report.metrics = engine_->train_step(step, fill);
+      report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      report.step = step + 1;
+      complete(report);
+      log.write(report);
+      progress.show(report);
+      if (report.metrics.at_floor != 0) refuse_floor(report);
+      if (options_.eval_every_steps > 0 && report.step % options_.eval_every_steps == 0)
+        evaluate(report.step, log, progress);
+      if (options_.save_every_steps > 0 && report.step % options_.save_every_steps == 0 &&
+          report.step < options_.steps)
+        save(report.step);
+    }
+    progress.finish();
+    if (options_.eval_every_steps == 0 || options_.steps % options_.eval_every_steps != 0)
+      evaluate(options_.steps, log, progress);
+  }
+
+  void complete(StepReport& report) const {
+    const auto tokens = static_cast<double>(options_.global_batch * options_.sequence_length);
+    report.tokens_per_second = tokens / report.seconds;
+    report.flops_per_second = step_flops_ / report.seconds;
+    report.arena_bytes = engine_->arena().bytes();
+    report.peak_rss_bytes = peak_resident_bytes();
+  }
+
+  [[noreturn]] static void refuse_floor(const StepReport& report) {
+    throw DataError("step " + std::to_string(report.step) + ": gradients overflow at the smallest loss scale " +
+                    std::to_string(report.metrics.loss_scale) +
+                    "; train in bf16, lower the learning rate, or lower fp16.min_loss_scale");
+  }
+
+  void evaluate(std::int64_t step, MetricsLog& log, Progress& progress) {
+    if (corpus_.held_out == nullptr) return;
+    status_.set_phase(Phase::evaluate);
+    const BatchLoader batches = loader(corpus_.held_out, false, BatchEnd::stop);
+    const std::int64_t per_batch = options_.micro_batch * communicator_->size();
+    const std::int64_t windows = batches.order().windows();
+    const double loss = engine_->evaluate((windows + per_batch - 1) / per_batch,
+                                          filler(batches, per_batch));
+    log.write_evaluation(step, loss);
+    progress.show_evaluation(step, loss);
+  }
+
+  void save(std::int64_t step) {
+    if (options_.output.empty()) return;
+    status_.set_phase(Phase::saving);
+    const std::string directory = step_directory(options_.output, step);
+    save_weights(*engine_, directory,
+                 to_hf_config_json(request_.model, config_text(options_.model), options_.dtype),
+                 request_.context.run_id);
+    if (first_) {
+      copy_tokenizer(options_.model, directory);
+      point_latest(options_.output, step);
+      std::printf("wrote %s\n", directory.c_str());
+      std::fflush(stdout);
+    }
+  }
+
+  void finish() {
+    save(options_.steps);
+    if (!options_.dump_state.empty()) {
+      const std::string state = describe_state(*engine_);
+      if (first_) write_file_atomically(options_.dump_state, state);
+    }
+    if (!options_.trace.empty()) trace_.write(trace_path());
+    status_.set_phase(Phase::done);
+    engine_->barrier();
+  }
+
+  /// Rank 0 writes the named file, others NAME.rankR beside it.
+  [[nodiscard]] std::string trace_path() const {
+    return first_ ? options_.trace
+                  : options_.trace + ".rank" + std::to_string(request_.context.rank);
+  }
+
+  const RunRequest& request_;
+  const TrainOptions& options_;
+  bool first_;
+  StatusObserver observer_;
+  runtime::TraceRecorder trace_;
+  StatusPage& status_;
+  Corpus corpus_;
+  std::unique_ptr<comm::Communicator> communicator_;
+  std::unique_ptr<Engine> engine_;  // after what it borrows
+  double step_flops_ = 0;
+};
+
+}  // namespace
+
+int threads_per_rank(const TrainOptions& options, const RankContext& context) {
+  if (options.threads > 0) return static_cast<int>(options.threads);
+  return std::max(1, usable_cores() / std::max(1, context.local_world));
+}
+
+void run_training(const RunRequest& request, StatusPage& status) {
+  TrainingRun(request, status).run();
+}
+
+}  // namespace strata::train

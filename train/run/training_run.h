@@ -1,0 +1,24 @@
+// One rank's whole run, from resolved options to the last file.
+#pragma once
+
+#include "core/rank_context.h"
+#include "core/status_page.h"
+#include "train/config/resolve.h"
+#include "train/models/model_config.h"
+
+namespace strata::train {
+
+struct RunRequest {
+  RankContext context;
+  ResolvedConfig config;
+  ModelConfig model;
+};
+
+/// Builds Programs, loads or initializes weights, trains, evaluates, saves. Only rank 0 prints.
+/// Throws Error; the status page says where the rank is.
+void run_training(const RunRequest& request, StatusPage& status);
+
+/// Threads per rank: what the options say, else this host's cores shared by its ranks.
+int threads_per_rank(const TrainOptions& options, const RankContext& context);
+
+}  // namespace strata::train

@@ -1,0 +1,40 @@
+#include "zero/partition.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "runtime/parameter_unit.h"
+
+namespace strata::zero {
+
+comm::Partition partition_unit(std::int64_t elements, int world) {
+  STRATA_CHECK(world >= 1 && elements % runtime::kCellElements == 0, elements, world);
+  const std::int64_t cells = elements / runtime::kCellElements;
+  comm::Partition partition;
+  for (int r = 0; r <= world; ++r)
+    partition.bounds.push_back(r * cells / world * runtime::kCellElements);
+  return partition;
+}
+
+comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end) {
+  comm::Partition piece;
+  for (std::int64_t bound : partition.bounds)
+    piece.bounds.push_back(std::clamp(bound, begin, end) - begin);
+  return piece;
+}
+
+std::vector<Extent> cut(std::int64_t elements, std::int64_t bucket) {
+  const std::int64_t step =
+      std::max<std::int64_t>(bucket / runtime::kCellElements, 1) * runtime::kCellElements;
+  std::vector<Extent> pieces;
+  for (std::int64_t begin = 0; begin < elements; begin += step)
+    pieces.push_back({begin, std::min(begin + step, elements)});
+  return pieces;
+}
+
+Extent intersect(const Extent& a, const Extent& b) {
+  const std::int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+}  // namespace strata::zero

@@ -1,0 +1,32 @@
+// Partition arithmetic: which rank owns which elements of a unit's flat space. Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "comm/collective.h"
+
+namespace strata::zero {
+
+/// Cuts `elements` (whole cells of runtime::kCellElements) over `world` ranks: rank r owns cells
+/// [r * cells / world, (r + 1) * cells / world). Borders depend on nothing else; shards differ by at
+/// most one cell and may be empty.
+comm::Partition partition_unit(std::int64_t elements, int world);
+
+/// The part of `partition` inside [begin, end), relative to begin.
+comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
+
+/// [begin, end) of flat space.
+struct Extent {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t elements() const { return end - begin; }
+  bool operator==(const Extent&) const = default;
+};
+
+/// `elements` cut into pieces of at most `bucket` elements (whole cells, at least one cell each).
+std::vector<Extent> cut(std::int64_t elements, std::int64_t bucket);
+
+/// Overlap of two extents; empty ones have begin == end.
+Extent intersect(const Extent& a, const Extent& b);
+
+}  // namespace strata::zero

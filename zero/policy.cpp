@@ -1,0 +1,33 @@
+#include "zero/policy.h"
+
+#include "core/error.h"
+
+namespace strata::zero {
+
+std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
+                                          const StagePolicy& policy, int world) {
+  if (policy.stage < 0 || policy.stage > 3)
+    throw InvalidArgument("ZeRO stage " + std::to_string(policy.stage) +
+                          " does not exist; choose 0, 1, 2 or 3");
+  std::vector<runtime::UnitPlan> plans;
+  std::int64_t kept = 0;
+  for (const runtime::ParameterUnit& unit : units) {
+    runtime::UnitPlan plan;
+    plan.unit = unit.name;
+    if (world > 1) {
+      plan.shard_optimizer = policy.stage >= 1;
+      plan.shard_gradient = policy.stage >= 2;
+      plan.shard_parameter = policy.stage >= 3;
+      const bool keep = unit.elements <= policy.persistence_threshold_elements &&
+                        kept + unit.elements <= policy.model_persistence_threshold_elements;
+      if (plan.shard_parameter && keep) {
+        plan.shard_parameter = false;
+        kept += unit.elements;
+      }
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace strata::zero

@@ -1,0 +1,24 @@
+// The ZeRO stage as a policy value: which of {optimizer state, gradient, parameter} of each unit is
+// sharded. Besides the configuration, the only place that knows what a stage number means.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan.h"
+
+namespace strata::zero {
+
+struct StagePolicy {
+  int stage = 0;
+  /// Stage 3: units up to this many elements stay gathered (their states are sharded all the same) ...
+  std::int64_t persistence_threshold_elements = 100'000;
+  /// ... as long as all of them together stay within this.
+  std::int64_t model_persistence_threshold_elements = INT64_MAX;
+};
+
+/// One UnitPlan per unit, for `world` ranks. A world of one shards nothing.
+std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
+                                          const StagePolicy& policy, int world);
+
+}  // namespace strata::zero

@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "runtime/collective_node.h"
+#include "runtime/node_inserter.h"
+#include "runtime/state_names.h"
+#include "zero/partition.h"
+#include "zero/passes.h"
+
+namespace strata::zero {
+namespace {
+
+using runtime::Graph;
+using runtime::Node;
+using runtime::ValueId;
+
+/// Handles one unit's gradient. `at_` is the list position of its last writer; everything is
+/// inserted behind it, so a reduction can run while the backward pass goes on.
+class UnitReduction {
+ public:
+  UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const StepSettings& settings,
+                Position position, int unit)
+      : graph_(graph),
+        inserter_(inserter),
+        settings_(settings),
+        position_(position),
+        unit_(graph.units[unit]),
+        plan_(settings.plan.units[unit]),
+        gradient_(graph.unit_gradients[unit]),
+        owned_(owned_unit(unit_, plan_, settings.plan.world, settings.rank)) {
+    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+      for (ValueId out : graph.nodes[i].outputs)
+        if (graph.root_of(out) == gradient_) at_ = i;
+  }
+
+  void run() {
+    if (plan_.shard_gradient)
+      reduce_then_accumulate();
+    else
+      accumulate_then_reduce();
+  }
+
+ private:
+  [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
+
+  /// Sharded gradients: every micro-step is reduced; only the own piece is kept.
+  void reduce_then_accumulate() {
+    const std::int64_t mine = owned_.owned_end - owned_.owned_begin;
+    const ValueId sum = accumulator(mine);
+    if (begins_step(position_)) {
+      reduce_scatter(gradient_, sum, owned_.owned_begin);
+      return;
+    }
+    runtime::Value part;
+    part.name = "reduced/" + unit_.name;
+    part.type = {DType::f32, kernels::Shape{mine}};
+    part.role = runtime::Role::gradient;
+    const ValueId reduced = graph_.add_value(std::move(part));
+    reduce_scatter(gradient_, reduced, owned_.owned_begin);
+    if (mine > 0) insert("accumulate", {sum, reduced}, {version(sum)}, {});
+  }
+
+  /// Whole gradients: micro-steps add up locally, the step's sum is reduced once.
+  void accumulate_then_reduce() {
+    ValueId sum = gradient_;
+    if (begins_step(position_) && produced() == DType::f32) {
+      // Backward operations write the accumulator itself.
+      runtime::Value& value = graph_.values[gradient_];
+      value.storage = runtime::Storage::persistent;
+      value.name = runtime::accumulator_name(unit_.name);
+    } else {
+      sum = accumulator(unit_.elements);
+      if (begins_step(position_))
+        insert("convert", {gradient_}, {version(sum)},
+               {{"dtype", static_cast<double>(DType::f32)}});
+      else
+        insert("accumulate", {sum, gradient_}, {version(sum)}, {});
+    }
+    if (!ends_step(position_) || !changes_anything()) return;
+    reduce_scatter(sum, sum, 0);
+    if (!plan_.shard_optimizer) gather_sums(sum);
+  }
+
+  /// A world of one still rounds to the wire type, except where rounding is the identity.
+  [[nodiscard]] bool changes_anything() const {
+    return settings_.plan.world > 1 || settings_.plan.gradient.reduced != DType::f32;
+  }
+
+  /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.
+  void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin) {
+    for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.reduce_bucket_elements)) {
+      const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
+      const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin - target_begin;
+      comm::Collective reduce = collective(comm::CollectiveKind::reduce_scatter, piece);
+      reduce.input_type = graph_.type(source).dtype;
+      reduce.wire_type = settings_.plan.gradient.reduced;
+      reduce.scale = 1.0f / static_cast<float>(settings_.plan.world);
+      insert_collective(reduce, flat_view(graph_, source, piece.begin, piece.end, "contribution"),
+                        flat_view(graph_, target, begin, begin + mine.elements(), "own sum"),
+                        "reduce " + unit_.name);
+    }
+  }
+
+  void gather_sums(ValueId sum) {
+    for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.gather_bucket_elements)) {
+      const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
+      const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
+      insert_collective(collective(comm::CollectiveKind::all_gather, piece),
+                        flat_view(graph_, sum, begin, begin + mine.elements(), "own sum"),
+                        flat_view(graph_, sum, piece.begin, piece.end, "sums"),
+                        "gather gradient " + unit_.name);
+    }
+  }
+
+  [[nodiscard]] comm::Collective collective(comm::CollectiveKind kind, const Extent& piece) const {
+    comm::Collective c;
+    c.kind = kind;
+    c.partition = slice(owned_.partition, piece.begin, piece.end);
+    return c;
+  }
+
+  ValueId accumulator(std::int64_t elements) {
+    return persistent_value(graph_, runtime::accumulator_name(unit_.name),
+                            {DType::f32, kernels::Shape{elements}}, runtime::Role::gradient);
+  }
+
+  /// The next version of a whole root: same bytes.
+  ValueId version(ValueId root) {
+    return graph_.add_view(root, 0, graph_.type(root), graph_.values[root].name + "'");
+  }
+
+  void insert(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+              kernels::Attributes attributes) {
+    Node node;
+    node.operation = &kernels::find_operation(operation);
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    node.attributes = std::move(attributes);
+    place(node, std::string(operation) + " gradient " + unit_.name);
+  }
+
+  void insert_collective(const comm::Collective& c, ValueId input, ValueId output,
+                         std::string label) {
+    Node node = collective_node(c, input, output, 0, runtime::Pass::backward, "");
+    place(node, std::move(label));
+  }
+
+  void place(Node& node, std::string label) {
+    node.block = graph_.nodes[at_].block;
+    node.pass = runtime::Pass::backward;
+    node.label = std::move(label);
+    inserter_.after(at_, std::move(node));
+  }
+
+  Graph& graph_;
+  runtime::NodeInserter& inserter_;
+  const StepSettings& settings_;
+  Position position_;
+  const runtime::ParameterUnit& unit_;
+  const runtime::UnitPlan& plan_;
+  ValueId gradient_;
+  OwnedUnit owned_;
+  int at_ = -1;
+};
+
+}  // namespace
+
+void reduction_pass(runtime::Graph& graph, const StepSettings& settings, Position position) {
+  runtime::NodeInserter inserter;
+  for (std::size_t u = 0; u < graph.units.size(); ++u)
+    if (graph.units[u].trainable)
+      UnitReduction(graph, inserter, settings, position, static_cast<int>(u)).run();
+  inserter.apply(graph);
+}
+
+}  // namespace strata::zero

@@ -1,0 +1,146 @@
+#include "zero/step.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "kernels/step_state.h"
+#include "runtime/collective_node.h"
+#include "runtime/node_inserter.h"
+#include "runtime/order.h"
+#include "runtime/state_names.h"
+#include "zero/partition.h"
+#include "zero/passes.h"
+
+namespace strata::zero {
+namespace {
+
+using kernels::AgreedWord;
+using kernels::Shape;
+using kernels::TensorType;
+using runtime::Graph;
+using runtime::Role;
+using runtime::ValueId;
+
+const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
+
+/// The host's word (flags) starts the step's; every micro-step adds its loss.
+void add_word(Graph& graph, ValueId loss, bool begins) {
+  const ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
+  runtime::NodeInserter inserter;
+  const auto make = [&](std::string_view operation, std::vector<ValueId> inputs) {
+    runtime::Node node;
+    node.operation = &kernels::find_operation(operation);
+    node.inputs = std::move(inputs);
+    node.outputs = {graph.add_view(word, 0, kWordType, "agreed_word'")};
+    node.label = std::string(operation) + " agreed_word";
+    return node;
+  };
+  if (begins) {
+    const ValueId host = persistent_value(graph, runtime::kHostWord, kWordType, Role::input);
+    inserter.before(0, make("copy", {host}));
+  }
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const auto& outputs = graph.nodes[i].outputs;
+    if (std::find(outputs.begin(), outputs.end(), loss) == outputs.end()) continue;
+    runtime::Node node = make("add_loss", {word, loss});
+    node.block = graph.nodes[i].block;
+    inserter.after(i, std::move(node));
+  }
+  inserter.apply(graph);
+}
+
+}  // namespace
+
+std::string_view name_of(Position position) {
+  constexpr std::string_view kNames[] = {"only", "first", "middle", "last"};
+  return kNames[static_cast<int>(position)];
+}
+
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
+                     int rank) {
+  OwnedUnit owned;
+  owned.partition = partition_unit(unit.elements, world);
+  owned.owned_begin = owned.partition.begin(rank);
+  owned.owned_end = owned.owned_begin + owned.partition.count(rank);
+  owned.optimizer_begin = plan.shard_optimizer ? owned.owned_begin : 0;
+  owned.optimizer_end = plan.shard_optimizer ? owned.owned_end : unit.elements;
+  return owned;
+}
+
+ValueId persistent_value(Graph& graph, const std::string& name, const TensorType& type, Role role) {
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const runtime::Value& known = graph.values[i];
+    if (known.root != runtime::kNoValue || known.name != name ||
+        known.storage != runtime::Storage::persistent)
+      continue;
+    STRATA_CHECK(known.type == type, name, known.type.to_string(), type.to_string());
+    return static_cast<ValueId>(i);
+  }
+  runtime::Value value;
+  value.name = name;
+  value.type = type;
+  value.storage = runtime::Storage::persistent;
+  value.role = role;
+  return graph.add_value(std::move(value));
+}
+
+ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end, std::string name) {
+  const DType dtype = graph.type(of).dtype;
+  return graph.add_view(of, begin * size_of(dtype), TensorType(dtype, Shape{end - begin}),
+                        std::move(name));
+}
+
+void declare_state(runtime::PersistentLayout& layout,
+                   const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
+  const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role) {
+    layout.add(name, TensorType(dtype, Shape{elements}), runtime::Tier::device, role);
+  };
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    const runtime::ParameterUnit& unit = units[u];
+    const runtime::UnitPlan& plan = settings.plan.units[u];
+    const OwnedUnit o = owned_unit(unit, plan, settings.plan.world, settings.rank);
+    const std::int64_t shard = o.owned_end - o.owned_begin;
+    const std::int64_t held = o.optimizer_end - o.optimizer_begin;
+    if (plan.shard_parameter)
+      flat(runtime::parameter_shard_name(unit.name), settings.dtype, shard, Role::parameter);
+    else
+      flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter);
+    if (!unit.trainable) continue;
+    flat(runtime::accumulator_name(unit.name), DType::f32,
+         plan.shard_gradient ? shard : unit.elements, Role::gradient);
+    if (settings.dtype != DType::f32)
+      flat(runtime::master_name(unit.name), DType::f32, held, Role::optimizer);
+    if (settings.optimizer.moments > 0)
+      flat(runtime::moment1_name(unit.name), DType::f32, held, Role::optimizer);
+    if (settings.optimizer.moments > 1)
+      flat(runtime::moment2_name(unit.name), DType::f32, held, Role::optimizer);
+  }
+}
+
+Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
+  STRATA_CHECK(settings.plan.units.size() == graph.units.size(), "plan of another model");
+  reduction_pass(graph, settings, position);
+  add_word(graph, loss, begins_step(position));
+  if (ends_step(position)) update_pass(graph, settings);
+  gather_pass(graph, settings);
+  runtime::hoist_gathers(graph, settings.plan.limits);
+  return graph;
+}
+
+Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
+  if (loss != runtime::kNoValue) {
+    add_word(graph, loss, true);
+    if (settings.plan.world > 1) {
+      const ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
+      const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
+      graph.nodes.push_back(runtime::collective_node(
+          sum, word, graph.add_view(word, 0, kWordType, "agreed_word'"),
+          static_cast<int>(graph.blocks.size()) - 1, runtime::Pass::forward, "agree on the loss"));
+    }
+  }
+  gather_pass(graph, settings);
+  runtime::hoist_gathers(graph, settings.plan.limits);
+  return graph;
+}
+
+}  // namespace strata::zero

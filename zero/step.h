@@ -1,0 +1,55 @@
+// The ZeRO lowering: from one micro-step's differentiated Graph to the Graph of one rank, with
+// gathers, ordered reductions, accumulation and the sharded update as ordinary nodes. The three
+// passes (gather_pass, reduction_pass, update_pass) read the Plan per unit; none knows a stage.
+#pragma once
+
+#include "runtime/plan.h"
+#include "runtime/program.h"
+
+namespace strata::zero {
+
+/// Place of a micro-step in its step: what happens to the gradient depends on it.
+enum class Position : std::uint8_t { only, first, middle, last };
+std::string_view name_of(Position position);
+constexpr bool begins_step(Position p) { return p == Position::only || p == Position::first; }
+constexpr bool ends_step(Position p) { return p == Position::only || p == Position::last; }
+
+/// The optimizer as an operation of kernels/ over flat shards.
+struct OptimizerSettings {
+  std::string operation = "adamw";  ///< "adamw" or "sgd"
+  kernels::Attributes attributes;   ///< of every call; weight_decay is added per segment
+  int moments = 2;                  ///< fp32 states per parameter
+};
+
+struct StepSettings {
+  runtime::Plan plan;
+  int rank = 0;
+  DType dtype = DType::f32;  ///< of parameters and activations; not fp32: a master copy is kept
+  OptimizerSettings optimizer;
+  kernels::Attributes control;  ///< of step_control: clipping, loss scale, schedule
+};
+
+/// What a rank keeps of one unit.
+struct OwnedUnit {
+  comm::Partition partition;  ///< of the unit's flat space over the data axis
+  std::int64_t owned_begin = 0, owned_end = 0;          ///< its shard
+  std::int64_t optimizer_begin = 0, optimizer_end = 0;  ///< master and moments held here
+};
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
+                     int rank);
+
+/// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
+/// accumulators, step state; the same for every Position.
+void declare_state(runtime::PersistentLayout& layout,
+                   const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
+
+/// Training micro-step. `graph` is differentiated (and recomputed); `loss` its fp64 scalar.
+runtime::Graph lower_micro_step(runtime::Graph graph, runtime::ValueId loss,
+                                const StepSettings& settings, Position position);
+
+/// Forward-only Graph: gathers, and the loss summed over ranks into the agreed word.
+/// `loss` may be kNoValue (generation).
+runtime::Graph lower_evaluation(runtime::Graph graph, runtime::ValueId loss,
+                                const StepSettings& settings);
+
+}  // namespace strata::zero
