@@ -209,17 +209,19 @@ class CpuExecutor final : public Executor {
 
   /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.
   void poison(const Instruction& in, const std::exception& error) {
+    const std::string message = "instruction '" + in.label + "' failed: " + error.what();
     {
       std::lock_guard lock(mutex_);
       if (!error_) {
         const auto* known = dynamic_cast<const Error*>(&error);
-        const std::string message = "instruction '" + in.label + "' failed: " + error.what();
         error_ = std::make_exception_ptr(
             Error(known != nullptr ? known->exit_code() : ExitCode::internal, message));
       }
     }
     poisoned_.store(true, std::memory_order_release);
-    if (parts_.communicator != nullptr) parts_.communicator->abort(error.what());
+    if (parts_.communicator != nullptr)
+      parts_.communicator->abort("rank " + std::to_string(parts_.communicator->rank()) + ": " +
+                                 message);
   }
 
   ExecutorParts parts_;
