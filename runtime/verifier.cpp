@@ -22,6 +22,7 @@ class Verifier {
   std::vector<std::string> run() {
     compute_clocks();
     collect();
+    check_places();
     for (auto& accesses : accesses_) check_order(accesses);
     check_contents();
     check_border();
@@ -73,6 +74,44 @@ class Verifier {
       if (in.workspace) add(*in.workspace, true);
     }
   }
+
+  template <typename Visit>
+  void for_each_operand(const Visit& visit) const {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
+      const Instruction& in = p_.instructions[i];
+      for (const Operand& o : in.inputs) visit(i, o);
+      for (const Operand& o : in.outputs) visit(i, o);
+      if (in.workspace) visit(i, *in.workspace);
+      if (in.predicate) visit(i, *in.predicate);
+    }
+  }
+
+  /// A root has one place for the whole Program, and two persistent ones never share a byte.
+  void check_places() {
+    std::map<ValueId, std::int64_t> base_of;
+    std::array<std::map<std::int64_t, ValueId>, kTiers> persistent_at;
+    for_each_operand([&](std::int32_t i, const Operand& o) {
+      const std::int64_t base = o.offset_bytes - p_.values[o.value].offset_bytes;
+      const auto [known, fresh] = base_of.try_emplace(root(o), base);
+      if (known->second != base)
+        report(name(i) + ": '" + p_.values[o.value].name + "' lies " +
+               std::to_string(base - known->second) + " bytes from where it was");
+      if (!fresh || !persistent(o)) return;
+      const auto [at, alone] = persistent_at[static_cast<int>(o.tier)].emplace(base, root(o));
+      if (!alone && span(root(o)) > 0 && span(at->second) > 0)
+        report(name(i) + ": '" + p_.values[root(o)].name + "' and '" +
+               p_.values[at->second].name + "' are both persistent at byte " + std::to_string(base));
+      if (base + span(root(o)) > p_.persistent_bytes[static_cast<int>(o.tier)])
+        report(name(i) + ": '" + p_.values[root(o)].name + "' leaves persistent storage");
+    });
+    for (const auto& places : persistent_at)
+      for (auto at = places.begin(); at != places.end() && std::next(at) != places.end(); ++at)
+        if (at->first + span(at->second) > std::next(at)->first)
+          report("persistent '" + p_.values[at->second].name + "' overlaps '" +
+                 p_.values[std::next(at)->second].name + "'");
+  }
+
+  [[nodiscard]] std::int64_t span(ValueId id) const { return p_.values[id].type.span_bytes(); }
 
   [[nodiscard]] bool before(std::int32_t a, std::int32_t b) const {
     return clocks_[b][static_cast<int>(p_.instructions[a].queue)] >= a;
