@@ -11,16 +11,49 @@ namespace {
 std::int64_t align(std::int64_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
-}  // namespace
 
-std::int64_t place_intervals(std::vector<Interval>& intervals) {
+/// Which hole a buffer takes.
+enum class Fit : std::uint8_t { tightest, lowest };
+
+/// Buffers with a larger rank are placed first.
+using Rank = double (*)(const Interval&);
+
+double lifetime(const Interval& i) { return i.last - i.first + 1; }
+
+/// No order is best for every Program: each wins somewhere. The first is best most often.
+constexpr Rank kRanks[] = {
+    [](const Interval& i) { return static_cast<double>(i.bytes) * lifetime(i); },
+    [](const Interval& i) { return static_cast<double>(i.bytes); },
+    [](const Interval& i) { return lifetime(i); },
+    [](const Interval& i) { return -static_cast<double>(i.first); },
+    [](const Interval& i) { return static_cast<double>(i.last); },
+};
+
+std::vector<int> sorted_by(const std::vector<Interval>& intervals, Rank rank) {
   std::vector<int> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto weight = [&](int i) {
-    return static_cast<double>(intervals[i].bytes) * (intervals[i].last - intervals[i].first + 1);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return rank(intervals[a]) > rank(intervals[b]); });
+  return order;
+}
 
+/// Where `bytes` fit between the busy stretches, which are sorted by begin.
+std::int64_t find_hole(const std::vector<std::pair<std::int64_t, std::int64_t>>& busy,
+                       std::int64_t bytes, Fit fit) {
+  std::int64_t end = 0, best = -1, best_hole = 0;
+  for (const auto& [begin, stop] : busy) {
+    const std::int64_t hole = begin - end;
+    if (hole >= bytes && (best < 0 || (fit == Fit::tightest && hole < best_hole))) {
+      best = end;
+      best_hole = hole;
+    }
+    end = std::max(end, stop);
+  }
+  return best >= 0 ? best : end;
+}
+
+std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<int>& order,
+                            Fit fit) {
   std::int64_t top = 0;
   std::vector<int> placed;
   std::vector<std::pair<std::int64_t, std::int64_t>> busy;  // [begin, end) of conflicting buffers
@@ -33,20 +66,30 @@ std::int64_t place_intervals(std::vector<Interval>& intervals) {
         busy.emplace_back(intervals[p].offset_bytes,
                           intervals[p].offset_bytes + align(intervals[p].bytes));
     std::sort(busy.begin(), busy.end());
-    std::int64_t end = 0, best = -1, best_hole = 0;
-    for (const auto& [begin, stop] : busy) {
-      const std::int64_t hole = begin - end;
-      if (hole >= bytes && (best < 0 || hole < best_hole)) {
-        best = end;
-        best_hole = hole;
-      }
-      end = std::max(end, stop);
-    }
-    interval.offset_bytes = best >= 0 ? best : end;
+    interval.offset_bytes = find_hole(busy, bytes, fit);
     top = std::max(top, interval.offset_bytes + bytes);
     placed.push_back(i);
   }
   return top;
+}
+
+}  // namespace
+
+std::int64_t place_intervals(std::vector<Interval>& intervals) {
+  int positions = 0;
+  for (const Interval& interval : intervals) positions = std::max(positions, interval.last + 1);
+  const std::int64_t bound = largest_live_set(intervals, positions);
+  std::int64_t best = -1;
+  for (const Rank rank : kRanks)
+    for (const Fit fit : {Fit::tightest, Fit::lowest}) {
+      std::vector<Interval> attempt = intervals;
+      const std::int64_t size = place_in_order(attempt, sorted_by(intervals, rank), fit);
+      if (best >= 0 && size >= best) continue;
+      best = size;
+      intervals = std::move(attempt);
+      if (best == bound) return best;
+    }
+  return best;
 }
 
 std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positions) {

@@ -18,8 +18,9 @@ struct Interval {
   std::int64_t offset_bytes = 0;  ///< result, relative to the start of the transient region
 };
 
-/// Places intervals that are live at the same position side by side: largest bytes x lifetime first,
-/// each at the lowest hole that fits best. Returns the size of the region in bytes.
+/// Places intervals that are live at the same position side by side, in several orders (bytes x
+/// lifetime, bytes, first use, ...), and keeps the smallest result: the same on every rank and run.
+/// Returns the size of the region in bytes.
 std::int64_t place_intervals(std::vector<Interval>& intervals);
 
 /// Largest sum of bytes (each rounded up to kArenaAlignment) live at one position.
