@@ -29,8 +29,9 @@ SmallModel small_model(const SmallModelShape& shape = {});
 
 /// What communication looks like, and little else, on one rank of `world`: for each link gather a
 /// parameter of `elements` from persistent shards "shard.I" and add it to a running sum that starts
-/// as a copy of persistent "start"; reduce-scatter the sum into persistent "result". Partitions are
-/// even; `elements` is a multiple of `world`.
+/// as a copy of persistent "start"; reduce-scatter the sum into persistent "result" and keep it in
+/// "start", so that running it again goes on from there. Partitions are even; `elements` is a
+/// multiple of `world`.
 Graph relay(int links, std::int64_t elements, int world);
 
 }  // namespace strata::runtime

@@ -1,0 +1,271 @@
+// Timing may change nothing, and a failure may leave nobody waiting. Observers stand in for slow
+// threads and failing instructions.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "core/error.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "runtime/executor.h"
+#include "runtime/lower.h"
+#include "runtime/order.h"
+#include "runtime/testing/small_model.h"
+#include "runtime/testing/thread_ranks.h"
+
+namespace strata::runtime {
+namespace {
+
+constexpr int kLinks = 4;
+constexpr std::int64_t kElements = 24 * 64;
+
+/// Sleeps a random while before each instruction.
+class RandomDelays final : public Observer {
+ public:
+  RandomDelays(std::uint64_t seed, int rank)
+      : key_(seed * 1000 + static_cast<std::uint64_t>(rank)) {}
+  void begin(const Program&, int instruction) override {
+    std::uint64_t h = (key_ + static_cast<std::uint64_t>(instruction) * 7919 + calls_++ * 104729) *
+                      0x9E3779B97F4A7C15ull;
+    h ^= h >> 31;
+    if (h % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(h % 400));
+  }
+  void end(const Program&, int) override {}
+
+ private:
+  std::uint64_t key_;
+  std::atomic<std::uint64_t> calls_{0};
+};
+
+/// Fails at one instruction, and counts what begins.
+class Fault final : public Observer {
+ public:
+  explicit Fault(std::string label) : label_(std::move(label)) {}
+  void begin(const Program& program, int instruction) override {
+    ++begun;
+    if (program.instructions[static_cast<std::size_t>(instruction)].label == label_)
+      throw std::runtime_error("boom");
+  }
+  void end(const Program&, int) override {}
+  std::atomic<int> begun{0};
+
+ private:
+  std::string label_;
+};
+
+/// One rank of a relay: arena, streams and executor.
+class RelayRank {
+ public:
+  RelayRank(comm::Communicator& communicator, Observer* observer) : rank_(communicator.rank()) {
+    Graph graph = relay(kLinks, kElements, communicator.size());
+    TransferLimits limits;
+    limits.prefetch_elements = 2 * kElements;
+    hoist_gathers(graph, limits);
+    layout_.add_all(graph);
+    Program program = lower(std::move(graph), layout_, {"relay", {}, &communicator});
+    arena_ = Arena("device", program.arena_bytes[0], ArenaKind::private_memory);
+    communicator.register_arena({arena_.base(), arena_.bytes(), arena_.memfd()});
+    fill("start", 0.1f);
+    for (int i = 0; i < kLinks; ++i)
+      fill("shard." + std::to_string(i), 1.0f / static_cast<float>(3 + i));
+    ExecutorParts parts;
+    parts.device_arena = &arena_;
+    parts.communicator = &communicator;
+    if (observer != nullptr) parts.observers.push_back(observer);
+    executor_ =
+        make_cpu_executor(std::move(parts), kernels::cpu_kernels(), compute_, communication_);
+    handle_ = executor_->load(std::move(program));
+  }
+
+  Executor& executor() { return *executor_; }
+  void start() { executor_->start(handle_); }
+  [[nodiscard]] std::span<float> values(const std::string& name) const {
+    const PersistentValue& value = layout_.find(name);
+    return {reinterpret_cast<float*>(arena_.base() + value.offset_bytes),
+            static_cast<std::size_t>(value.type.shape.elements())};
+  }
+
+ private:
+  void fill(const std::string& name, float factor) {
+    float x = factor * static_cast<float>(rank_ + 1);
+    for (float& value : values(name)) value = x += 0.37f * factor;
+  }
+
+  int rank_;
+  kernels::CpuDevice device_{1};
+  kernels::CpuStream compute_{device_}, communication_{device_};
+  PersistentLayout layout_;
+  Arena arena_;
+  std::unique_ptr<Executor> executor_;
+  int handle_ = 0;
+};
+
+/// Bits of every rank's "start" and "result" after `runs` runs that were started without a pause.
+std::vector<float> relay_result(int world, int runs, std::uint64_t seed) {
+  std::vector<float> all;
+  std::mutex mutex;
+  std::vector<std::vector<float>> of_rank(static_cast<std::size_t>(world));
+  const auto errors = run_ranks(world, [&](comm::Communicator& communicator) {
+    RandomDelays delays(seed, communicator.rank());
+    RelayRank rank(communicator, seed == 0 ? nullptr : &delays);
+    for (int i = 0; i < runs; ++i) rank.start();
+    rank.executor().wait();
+    auto& mine = of_rank[static_cast<std::size_t>(communicator.rank())];
+    for (const char* name : {"start", "result"})
+      for (float value : rank.values(name)) mine.push_back(value);
+    communicator.close();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  for (const auto& mine : of_rank) all.insert(all.end(), mine.begin(), mine.end());
+  return all;
+}
+
+TEST(CpuExecutor, ComputesWhatTheListSays) {
+  constexpr int kWorld = 2;
+  std::vector<std::string> errors = run_ranks(kWorld, [](comm::Communicator& communicator) {
+    RelayRank rank(communicator, nullptr);
+    for (float& v : rank.values("start")) v = 1;
+    for (int i = 0; i < kLinks; ++i)
+      for (float& v : rank.values("shard." + std::to_string(i)))
+        v = static_cast<float>(10 * i + communicator.rank());
+    rank.start();
+    rank.start();
+    rank.executor().wait();
+    // start + twice the sum over links, in each half of the elements.
+    const float low = 1 + 2 * (0 + 10 + 20 + 30), high = low + 2 * kLinks;
+    const auto sum = rank.values("start");
+    EXPECT_EQ(sum.front(), low);
+    EXPECT_EQ(sum.back(), high);
+    const auto result = rank.values("result");
+    EXPECT_EQ(result.front(), kWorld * (communicator.rank() == 0 ? low : high));
+    communicator.close();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(CpuExecutor, GivesTheSameBitsWhateverTheDelays) {
+  for (int world : {2, 3}) {
+    const std::vector<float> expected = relay_result(world, 4, 0);
+    for (std::uint64_t seed = 1; seed <= 40; ++seed)
+      ASSERT_EQ(relay_result(world, 4, seed), expected) << "world " << world << " seed " << seed;
+  }
+}
+
+/// Errors of all ranks when `label` fails on rank `failing` of `world`.
+std::vector<std::string> errors_with_fault(int world, int failing, const std::string& label) {
+  return run_ranks(world, [&](comm::Communicator& communicator) {
+    Fault fault(communicator.rank() == failing ? label : "");
+    RelayRank rank(communicator, &fault);
+    rank.start();
+    rank.start();  // whoever got through the first run misses the peer in the second
+    rank.executor().wait();
+  });
+}
+
+TEST(CpuExecutor, AnErrorAnywhereEndsEveryRankAndNamesTheInstruction) {
+  for (const std::string label :
+       {"copy start", "gather 0", "gather 3", "add 1", "add 3", "reduce", "keep sum"})
+    for (int failing : {0, 1, 2}) {
+      const auto errors = errors_with_fault(3, failing, label);
+      for (int rank = 0; rank < 3; ++rank) {
+        const std::string& error = errors[static_cast<std::size_t>(rank)];
+        EXPECT_NE(error.find("instruction '" + label + "' failed: boom"), std::string::npos)
+            << "rank " << rank << ", failing " << failing << ": " << error;
+        if (rank != failing) {
+          EXPECT_NE(error.find("rank " + std::to_string(failing)), std::string::npos) << error;
+        }
+      }
+    }
+}
+
+TEST(CpuExecutor, RefusesToGoOnAfterAnError) {
+  run_ranks(2, [](comm::Communicator& communicator) {
+    Fault fault(communicator.rank() == 0 ? "add 1" : "");
+    RelayRank rank(communicator, &fault);
+    rank.start();
+    EXPECT_ANY_THROW({
+      rank.start();
+      rank.executor().wait();
+    });
+    const int begun = fault.begun;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_THROW(rank.start(), Error);
+      EXPECT_THROW(rank.executor().wait(), Error);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(fault.begun, begun);  // nothing new began
+  });
+}
+
+TEST(CpuExecutor, KeepsTheFirstErrorAndItsExitCode) {
+  class Refusal final : public Observer {
+   public:
+    void begin(const Program&, int) override { throw DataError("token 7 is out of range"); }
+    void end(const Program&, int) override {}
+  };
+  run_ranks(1, [](comm::Communicator& communicator) {
+    Refusal refusal;
+    RelayRank rank(communicator, &refusal);
+    try {
+      rank.start();
+      rank.executor().wait();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::data);
+      EXPECT_NE(std::string(error.what()).find("token 7 is out of range"), std::string::npos);
+    }
+  });
+}
+
+TEST(CpuExecutor, FinishesWhatWasStartedBeforeItGoes) {
+  const auto errors = run_ranks(2, [](comm::Communicator& communicator) {
+    RandomDelays delays(5, communicator.rank());
+    RelayRank rank(communicator, &delays);
+    rank.start();
+    rank.start();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(CpuExecutor, RefusesAProgramWithoutAKernel) {
+  run_ranks(1, [](comm::Communicator& communicator) {
+    RelayRank rank(communicator, nullptr);
+    Program program = rank.executor().program(0);
+    for (Instruction& in : program.instructions)
+      if (in.label == "gather 0") in.collective.reset();
+    try {
+      rank.executor().load(program);
+      ADD_FAILURE() << "loaded";
+    } catch (const InternalError& error) {
+      EXPECT_NE(std::string(error.what()).find("gather 0"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST(CpuExecutor, AFalsePredicateCompletesWithoutEffect) {
+  run_ranks(1, [](comm::Communicator& communicator) {
+    RelayRank rank(communicator, nullptr);
+    Program program = rank.executor().program(0);
+    Operand flag;
+    for (Instruction& in : program.instructions)
+      if (in.label == "copy start") flag = in.inputs[0];
+    for (Instruction& in : program.instructions)
+      if (in.label == "keep sum") in.predicate = flag;  // its first four bytes
+    const int handle = rank.executor().load(program);
+    for (std::uint32_t apply : {0u, 1u}) {
+      const auto start = rank.values("start");
+      std::memcpy(start.data(), &apply, sizeof apply);
+      const std::vector<float> before(start.begin(), start.end());
+      rank.executor().start(handle);
+      rank.executor().wait();
+      EXPECT_EQ(std::vector<float>(start.begin(), start.end()) == before, apply == 0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace strata::runtime

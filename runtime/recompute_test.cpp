@@ -1,0 +1,125 @@
+#include "runtime/recompute.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "runtime/autodiff.h"
+#include "runtime/state_names.h"
+#include "runtime/testing/lone_rank.h"
+#include "runtime/testing/small_model.h"
+#include "runtime/verifier.h"
+
+namespace strata::runtime {
+namespace {
+
+constexpr int kLayers = 8;
+const SmallModelShape kShape{
+    .layers = kLayers, .width = 128, .batch = 4, .sequence = 16, .dropout = 0.1};
+
+/// Layers [first, last] are blocks [first + 1, last + 1]: the embedding is block 0.
+std::vector<RecomputeSegment> segments_of(int layers_each) {
+  std::vector<RecomputeSegment> segments;
+  for (int layer = 0; layer < kLayers; layer += layers_each)
+    segments.push_back({layer + 1, layer + layers_each});
+  return segments;
+}
+
+SmallModel differentiated(const std::vector<RecomputeSegment>& segments) {
+  SmallModel model = small_model(kShape);
+  differentiate(model.graph, {});
+  recompute(model.graph, segments);
+  return model;
+}
+
+std::unique_ptr<LoneRank> rank_of(const std::vector<RecomputeSegment>& segments) {
+  SmallModel model = differentiated(segments);
+  return std::make_unique<LoneRank>(std::move(model.graph), model.loss, 5);
+}
+
+TEST(Recompute, GivesTheSameBits) {
+  const auto kept = rank_of({});
+  const double loss = kept->run();
+  for (int layers_each : {1, 2, 4, 8}) {
+    const auto again = rank_of(segments_of(layers_each));
+    EXPECT_EQ(again->run(), loss);
+    for (const ParameterUnit& unit : kept->units()) {
+      const auto a = kept->storage<std::uint32_t>("d " + parameter_name(unit.name));
+      const auto b = again->storage<std::uint32_t>("d " + parameter_name(unit.name));
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
+          << unit.name << ", segments of " << layers_each;
+    }
+  }
+}
+
+TEST(Recompute, LowersTheArenaByWhatIsNoLongerKept) {
+  const auto live = [](const std::vector<RecomputeSegment>& segments) {
+    return rank_of(segments)->program().live_bytes[0];
+  };
+  const std::int64_t rows = kShape.batch * kShape.sequence;
+  const std::int64_t inner = 2 * rows * kShape.width * 4;  // what gelu reads and writes
+  const std::int64_t whole = live({});
+  // The layer being repeated and the one below need theirs; the others keep none.
+  EXPECT_LE(live(segments_of(1)), whole - (kLayers - 2) * inner);
+  EXPECT_LE(live(segments_of(2)), whole - (kLayers - 3) * inner);
+  EXPECT_LT(live(segments_of(1)), live(segments_of(4)));
+  EXPECT_LT(live(segments_of(4)), whole);
+}
+
+TEST(Recompute, TheArenaFollowsTheLiveSet) {
+  for (int layers_each : {1, 2, 4, 8}) {
+    const auto rank = rank_of(segments_of(layers_each));
+    const Program& program = rank->program();
+    EXPECT_LE(static_cast<double>(program.arena_bytes[0] - program.persistent_bytes[0]),
+              1.05 * static_cast<double>(program.live_bytes[0]));
+    EXPECT_EQ(verify(program), std::vector<std::string>{});
+  }
+}
+
+TEST(Recompute, BackwardReadsNothingThatTheSegmentsForwardKept) {
+  const SmallModel model = differentiated(segments_of(2));
+  const Graph& graph = model.graph;
+  for (const RecomputeSegment& segment : segments_of(2)) {
+    std::set<ValueId> made, leaving;
+    const auto inside = [&](const Node& node) {
+      return node.block >= segment.first_block && node.block <= segment.last_block;
+    };
+    for (const Node& node : graph.nodes)
+      if (inside(node) && node.pass == Pass::forward)
+        for (ValueId out : node.outputs) made.insert(graph.root_of(out));
+    for (const Node& node : graph.nodes)
+      if (!inside(node))
+        for (ValueId in : node.inputs) leaving.insert(graph.root_of(in));
+    for (const Node& node : graph.nodes)
+      if (inside(node) && node.pass == Pass::backward)
+        for (ValueId in : node.inputs) {
+          const ValueId root = graph.root_of(in);
+          EXPECT_TRUE(made.count(root) == 0 || leaving.count(root) != 0)
+              << node.label << " reads " << graph.values[root].name;
+        }
+  }
+}
+
+TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
+  const SmallModel model = differentiated(segments_of(1));
+  int repeated = 0;
+  for (const Node& node : model.graph.nodes)
+    if (node.label.ends_with(".again")) {
+      ++repeated;
+      EXPECT_EQ(node.pass, Pass::backward);
+      EXPECT_NE(node.operation->name, "residual_add") << "its result leaves the layer";
+    }
+  EXPECT_EQ(repeated, kLayers * 3);  // norm, linear, gelu
+}
+
+TEST(Recompute, WithoutSegmentsChangesNothing) {
+  SmallModel model = small_model(kShape);
+  differentiate(model.graph, {});
+  const std::string before = model.graph.to_string();
+  recompute(model.graph, {});
+  EXPECT_EQ(model.graph.to_string(), before);
+}
+
+}  // namespace
+}  // namespace strata::runtime

@@ -1,0 +1,61 @@
+#include "runtime/testing/lone_rank.h"
+
+#include <cstring>
+#include <random>
+
+#include "kernels/step_state.h"
+#include "runtime/lower.h"
+#include "runtime/state_names.h"
+
+namespace strata::runtime {
+
+LoneRank::LoneRank(Graph graph, ValueId loss, std::uint64_t seed) : units_(graph.units) {
+  for (ValueId gradient : graph.unit_gradients)
+    if (gradient != kNoValue) graph.values[gradient].storage = Storage::persistent;
+  graph.values[loss].storage = Storage::persistent;
+  graph.values[loss].name = "loss";
+  layout_.add_all(graph);
+  Program lowered = lower(std::move(graph), layout_, {"alone", device_.capabilities(), nullptr});
+  const std::int64_t arena_bytes = lowered.arena_bytes[static_cast<int>(Tier::device)];
+  arena_ = Arena("device", arena_bytes, ArenaKind::private_memory);
+  std::memset(arena_.base(), 0xff, static_cast<std::size_t>(arena_bytes));
+  ExecutorParts parts;
+  parts.device_arena = &arena_;
+  executor_ = make_cpu_executor(std::move(parts), kernels::cpu_kernels(), stream_, stream_);
+  executor_->load(std::move(lowered));
+  fill_inputs(seed);
+}
+
+LoneRank::~LoneRank() = default;
+
+void LoneRank::fill_inputs(std::uint64_t seed) {
+  const auto tokens = storage<std::int32_t>("tokens"), targets = storage<std::int32_t>("targets");
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<std::int32_t>(i * 7 % 50);
+    targets[i] = static_cast<std::int32_t>(i * 11 % 50);
+  }
+  const auto rng = storage<std::int64_t>("rng");
+  for (std::size_t i = 0; i < rng.size(); ++i) rng[i] = static_cast<std::int64_t>(i);
+  const auto batch = storage<double>("batch");
+  batch[0] = static_cast<double>(targets.size());
+  batch[1] = 1;
+  const kernels::StepState state;
+  std::memcpy(bytes(kStepState).data(), &state, sizeof state);
+  std::mt19937_64 random(seed);
+  for (const ParameterUnit& unit : units_)
+    for (float& value : storage<float>(parameter_name(unit.name)))
+      value = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
+}
+
+std::span<std::byte> LoneRank::bytes(const std::string& name) const {
+  const PersistentValue& value = layout_.find(name);
+  return {arena_.base() + value.offset_bytes, static_cast<std::size_t>(value.type.span_bytes())};
+}
+
+double LoneRank::run() {
+  executor_->start(0);
+  executor_->wait();
+  return storage<double>("loss")[0];
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,44 @@
+// One rank that runs a Graph without collectives on real kernels.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/cpu/cpu_stream.h"
+#include "runtime/executor.h"
+
+namespace strata::runtime {
+
+class LoneRank {
+ public:
+  /// Gradients of units become persistent under their names ("d parameter/UNIT"), as does `loss`
+  /// under "loss". The arena is filled with 0xff (NaN), inputs with small numbers, parameters with
+  /// random ones of `seed`.
+  LoneRank(Graph graph, ValueId loss, std::uint64_t seed);
+  ~LoneRank();
+
+  /// One run; returns the loss.
+  double run();
+  /// Elements of persistent storage.
+  template <typename T>
+  [[nodiscard]] std::span<T> storage(const std::string& name) const {
+    const std::span<std::byte> raw = bytes(name);
+    return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
+  }
+  [[nodiscard]] const std::vector<ParameterUnit>& units() const { return units_; }
+  [[nodiscard]] const Program& program() const { return executor_->program(0); }
+
+ private:
+  [[nodiscard]] std::span<std::byte> bytes(const std::string& name) const;
+  void fill_inputs(std::uint64_t seed);
+
+  std::vector<ParameterUnit> units_;
+  kernels::CpuDevice device_{1};
+  kernels::CpuStream stream_{device_};
+  PersistentLayout layout_;
+  Arena arena_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace strata::runtime
