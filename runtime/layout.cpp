@@ -73,23 +73,37 @@ std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<
   return top;
 }
 
+/// Those that reach the top had the least choice: they choose first in the next attempt.
+void promote_highest(std::vector<int>& order, const std::vector<Interval>& placed,
+                     std::int64_t top) {
+  std::stable_partition(order.begin(), order.end(), [&](int i) {
+    return placed[i].offset_bytes + align(placed[i].bytes) == top;
+  });
+}
+
+constexpr int kAttemptsPerOrder = 12;
+
 }  // namespace
 
 std::int64_t place_intervals(std::vector<Interval>& intervals) {
   int positions = 0;
   for (const Interval& interval : intervals) positions = std::max(positions, interval.last + 1);
   const std::int64_t bound = largest_live_set(intervals, positions);
-  std::int64_t best = -1;
+  std::vector<Interval> best = intervals;
+  std::int64_t least = -1;
   for (const Rank rank : kRanks)
     for (const Fit fit : {Fit::tightest, Fit::lowest}) {
-      std::vector<Interval> attempt = intervals;
-      const std::int64_t size = place_in_order(attempt, sorted_by(intervals, rank), fit);
-      if (best >= 0 && size >= best) continue;
-      best = size;
-      intervals = std::move(attempt);
-      if (best == bound) return best;
+      std::vector<int> order = sorted_by(intervals, rank);
+      for (int attempt = 0; attempt < kAttemptsPerOrder && least != bound; ++attempt) {
+        const std::int64_t size = place_in_order(intervals, order, fit);
+        promote_highest(order, intervals, size);
+        if (least >= 0 && size >= least) continue;
+        least = size;
+        best = intervals;
+      }
     }
-  return best;
+  intervals = std::move(best);
+  return least;
 }
 
 std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positions) {

@@ -1,0 +1,148 @@
+// Design section 5, "Predicted memory = measured memory", and what each ZeRO stage must save. All of
+// it from Programs that are built and never run.
+#include <gtest/gtest.h>
+
+#include "comm/factory.h"
+#include "runtime/verifier.h"
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+using runtime::Program;
+
+train::ModelConfig gpt2_124m() {
+  train::ModelConfig model = tiny_gpt2();
+  model.vocabulary = 50257;
+  model.layers = 12;
+  model.hidden = 768;
+  model.heads = model.kv_heads = 12;
+  model.head_size = 64;
+  model.intermediate = 3072;
+  model.context = 1024;
+  return model;
+}
+
+TrainingCase gpt2_124m_case(int world, int stage) {
+  TrainingCase training;
+  training.model = gpt2_124m();
+  training.options = tiny_options(world, 4 * world, 1);
+  training.options.sequence_length = 256;
+  training.options.zero.stage = stage;
+  training.options.zero.param_persistence_threshold_elements = 100'000;
+  training.world = world;
+  training.threads = 2;
+  return training;
+}
+
+train::ProgramSet build(const TrainingCase& training, int rank) {
+  return build_rank(training, *comm::make_thread_communicators(training.world)[static_cast<std::size_t>(rank)]);
+}
+
+double transient_bytes(const Program& program) {
+  return static_cast<double>(program.arena_bytes[0] - program.persistent_bytes[0]);
+}
+
+std::vector<const Program*> programs_of(const train::ProgramSet& set) {
+  std::vector<const Program*> programs;
+  for (const auto& [position, program] : set.train) programs.push_back(&program);
+  if (set.evaluate) programs.push_back(&*set.evaluate);
+  return programs;
+}
+
+class Gpt2Memory : public testing::TestWithParam<int> {};
+
+TEST_P(Gpt2Memory, TransientStorageIsWithinFivePercentOfTheLargestLiveSet) {
+  for (int world : {1, 2, 8})
+    for (bool recompute : {false, true}) {
+      TrainingCase training = gpt2_124m_case(world, GetParam());
+      training.options.activation_checkpointing = recompute;
+      const train::ProgramSet set = build(training, world - 1);
+      for (const Program* program : programs_of(set)) {
+        EXPECT_LE(transient_bytes(*program), 1.05 * static_cast<double>(program->live_bytes[0]))
+            << program->name << ", world " << world << ", recompute " << recompute;
+        EXPECT_GT(program->live_bytes[0], 0);
+      }
+    }
+}
+
+TEST_P(Gpt2Memory, EveryProgramIsProvedSafe) {
+  for (bool recompute : {false, true}) {
+    TrainingCase training = gpt2_124m_case(2, GetParam());
+    training.options.activation_checkpointing = recompute;
+    const train::ProgramSet set = build(training, 1);
+    for (const Program* program : programs_of(set))
+      EXPECT_EQ(runtime::verify(*program), std::vector<std::string>{}) << program->name;
+  }
+}
+
+TEST_P(Gpt2Memory, PersistentBytesPerRankAreWhatTheStageLeaves) {
+  constexpr int kWorld = 8;
+  const int stage = GetParam();
+  TrainingCase training = gpt2_124m_case(kWorld, stage);
+  const auto communicators = comm::make_thread_communicators(kWorld);
+  double parameters = 0;
+  for (int rank : {0, 3, kWorld - 1}) {
+    const train::ProgramSet set = build_rank(training, *communicators[static_cast<std::size_t>(rank)]);
+    parameters = 0;
+    for (const runtime::ParameterUnit& unit : set.units)
+      for (const runtime::Segment& segment : unit.segments)
+        parameters += static_cast<double>(segment.elements);
+    const double p = parameters;
+    const double expected[] = {16 * p, 8 * p + 8 * p / kWorld, 4 * p + 12 * p / kWorld,
+                               16 * p / kWorld};
+    const auto persistent = static_cast<double>(train::count_memory(set).persistent());
+    EXPECT_NEAR(persistent / expected[stage], 1, 0.02) << "rank " << rank;
+  }
+  EXPECT_NEAR(parameters, 124.4e6, 0.1e6);
+}
+
+TEST_P(Gpt2Memory, RecomputeLowersTheArenaByWhatLayersKept) {
+  TrainingCase training = gpt2_124m_case(2, GetParam());
+  // Gathers that wait to be used again would hide what activations do.
+  training.options.zero.max_reuse_distance_elements = 0;
+  training.options.zero.prefetch_bucket_elements = 0;
+  const std::int64_t kept = build(training, 0).arena_bytes(runtime::Tier::device);
+  training.options.activation_checkpointing = true;
+  const std::int64_t each = build(training, 0).arena_bytes(runtime::Tier::device);
+  training.options.checkpoint_segments = 3;
+  const std::int64_t three = build(training, 0).arena_bytes(runtime::Tier::device);
+  // Inner products of ten layers, input and output of gelu alone: rows x 3072 fp32, twice.
+  const std::int64_t rows = 4 * 256;
+  EXPECT_LE(each, kept - 10 * 2 * rows * 3072 * 4);
+  EXPECT_LT(each, three);
+  EXPECT_LT(three, kept);
+}
+
+TEST_P(Gpt2Memory, GatheredBytesStayWithinTheLiveLimit) {
+  constexpr std::int64_t kLimit = 60'000'000;  // the embedding's 39 million and two layers
+  TrainingCase training = gpt2_124m_case(2, GetParam());
+  training.options.zero.max_live_parameters_elements = kLimit;
+  const train::ProgramSet set = build(training, 0);
+  for (const Program* program : programs_of(set)) {
+    std::map<runtime::ValueId, std::pair<std::size_t, std::size_t>> span;  // root -> first, last
+    const auto touch = [&](const runtime::Operand& operand, std::size_t i) {
+      const runtime::Value& value = program->values[static_cast<std::size_t>(operand.value)];
+      const runtime::ValueId root = value.root == runtime::kNoValue ? operand.value : value.root;
+      if (!program->values[static_cast<std::size_t>(root)].name.starts_with("gathered/")) return;
+      span.try_emplace(root, i, i).first->second.second = i;
+    };
+    for (std::size_t i = 0; i < program->instructions.size(); ++i) {
+      for (const auto& operand : program->instructions[i].inputs) touch(operand, i);
+      for (const auto& operand : program->instructions[i].outputs) touch(operand, i);
+    }
+    EXPECT_EQ(span.empty(), GetParam() < 3);
+    for (std::size_t i = 0; i < program->instructions.size(); ++i) {
+      std::int64_t live = 0;
+      for (const auto& [root, lives] : span)
+        if (lives.first <= i && i <= lives.second)
+          live += program->values[static_cast<std::size_t>(root)].type.shape.elements();
+      ASSERT_LE(live, kLimit) << program->name << " at instruction " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Gpt2Memory, testing::Values(0, 1, 2, 3));
+
+}  // namespace
+}  // namespace strata::tests
