@@ -31,16 +31,29 @@ std::string_view name_of(CollectiveKind kind) { return kKindNames[static_cast<in
 std::string_view name_of(MeshAxis axis) { return kAxisNames[static_cast<int>(axis)]; }
 
 std::string describe(const Collective& collective) {
-  std::string text(name_of(collective.kind));
-  if (collective.kind == CollectiveKind::barrier) return text;
-  text += " " + std::string(name_of(collective.input_type));
+  char text[160];
+  return std::string(describe_into(collective, text));
+}
+
+std::string_view describe_into(const Collective& collective, std::span<char> text) {
+  std::size_t used = 0;
+  const auto append = [&](const char* format, auto... values) {
+    const int length = std::snprintf(text.data() + used, text.size() - used, format, values...);
+    used = std::min(used + static_cast<std::size_t>(std::max(length, 0)), text.size() - 1);
+  };
+  const auto word = [&](const char* before, std::string_view name) {
+    append("%s%.*s", before, static_cast<int>(name.size()), name.data());
+  };
+  word("", name_of(collective.kind));
+  if (collective.kind == CollectiveKind::barrier) return {text.data(), used};
+  word(" ", name_of(collective.input_type));
   if (collective.kind == CollectiveKind::reduce_scatter)
-    text += " as " + std::string(name_of(collective.wire_type));
+    word(" as ", name_of(collective.wire_type));
   if (!collective.partition.bounds.empty())
-    text += ", " + std::to_string(collective.partition.total()) + " elements over " +
-            std::to_string(collective.partition.ranks()) + " ranks";
-  if (collective.peer >= 0) text += ", peer " + std::to_string(collective.peer);
-  return text;
+    append(", %lld elements over %d ranks", static_cast<long long>(collective.partition.total()),
+           collective.partition.ranks());
+  if (collective.peer >= 0) append(", peer %d", collective.peer);
+  return {text.data(), used};
 }
 
 std::uint64_t fingerprint(const Collective& collective) {

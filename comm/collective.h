@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,9 @@ struct Collective {
 
 /// "reduce_scatter bf16 as fp32, 4096 elements over 4 ranks": for messages and logs.
 std::string describe(const Collective& collective);
+
+/// The same into `text`, cut and NUL-terminated; allocates nothing. Returns what stands there.
+std::string_view describe_into(const Collective& collective, std::span<char> text);
 
 /// Equal on two ranks exactly when (barring collisions) they run the same collective: send and
 /// receive between the same two ranks count as the same.

@@ -1,5 +1,6 @@
 // Each rank reads what it needs from its peers' operands between two barriers.
 #include <cstring>
+#include <functional>
 
 #include "comm/copy_bytes.h"
 #include "comm/peer_memory/peer_communicator.h"
@@ -15,7 +16,7 @@ void PeerCommunicator::run(kernels::Stream& /*stream*/, const Collective& collec
                            const std::byte* input, std::byte* output,
                            std::span<std::byte> workspace) {
   ++sequence_;
-  begin(describe(collective), [&] {
+  const auto step = [&] {
     validate(collective, rank_, world_);
     static_cast<void>(
         arenas_.locate(output, operand_bytes(collective, rank_).output, what_, "output"));
@@ -38,7 +39,9 @@ void PeerCommunicator::run(kernels::Stream& /*stream*/, const Collective& collec
         exchange(collective, nullptr, 0);
         return;
     }
-  });
+  };
+  char what[sizeof(Publication::text)];
+  begin(describe_into(collective, what), std::cref(step));
 }
 
 void PeerCommunicator::all_gather(const Collective& collective, const std::byte* input,
@@ -58,7 +61,7 @@ void PeerCommunicator::reduce_scatter(const Collective& collective, const std::b
                                       float* output) {
   const Partition& partition = collective.partition;
   const std::int64_t size = size_of(collective.input_type);
-  auto operands = exchange(collective, input, partition.total() * size);
+  const auto operands = exchange(collective, input, partition.total() * size);
   const std::int64_t count = partition.count(rank_);
   if (count > 0) {
     for (const std::byte*& operand : operands) operand += partition.begin(rank_) * size;

@@ -24,7 +24,8 @@ void pause() {
 }  // namespace
 
 PeerCommunicator::PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int world)
-    : link_(std::move(link)), board_(link_->board_memory(), world), rank_(rank), world_(world) {
+    : link_(std::move(link)), board_(link_->board_memory(), world), rank_(rank), world_(world), operands_(static_cast<std::size_t>(world)) {
+  what_.reserve(sizeof(Publication::text));  // running a collective allocates nothing
   board_.slot(rank).process = ::getpid();
   board_.slot(rank).state.store(RankState::present, std::memory_order_release);
 }
@@ -123,14 +124,13 @@ Publication PeerCommunicator::publication_of(const Collective& collective, const
   return publication;
 }
 
-std::vector<const std::byte*> PeerCommunicator::exchange(const Collective& collective,
-                                                         const std::byte* operand,
-                                                         std::int64_t bytes) {
+std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collective,
+                                                       const std::byte* operand,
+                                                       std::int64_t bytes) {
   const std::size_t turn = exchanges_++ % 2;
   board_.slot(rank_).publications[turn] = publication_of(collective, operand, bytes, "input");
   barrier();
   const Publication& first = board_.slot(0).publications[turn];
-  std::vector<const std::byte*> operands(static_cast<std::size_t>(world_));
   for (int peer = 0; peer < world_; ++peer) {
     const Publication& theirs = board_.slot(peer).publications[turn];
     // Everyone compares with rank 0, so all ranks say the same.
@@ -138,9 +138,9 @@ std::vector<const std::byte*> PeerCommunicator::exchange(const Collective& colle
       throw InternalError("collective " + std::to_string(sequence_) +
                           " differs between ranks: rank 0 runs '" + first.text + "', rank " +
                           std::to_string(peer) + " runs '" + theirs.text + "'");
-    operands[peer] = peer_operand(theirs, peer);
+    operands_[static_cast<std::size_t>(peer)] = peer_operand(theirs, peer);
   }
-  return operands;
+  return operands_;
 }
 
 void PeerCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexcept {

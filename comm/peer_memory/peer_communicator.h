@@ -50,9 +50,10 @@ class PeerCommunicator final : public Communicator {
   [[nodiscard]] const std::byte* peer_operand(const Publication& publication, int peer) const;
   [[nodiscard]] Publication publication_of(const Collective& collective, const void* operand,
                                            std::int64_t bytes, const char* role) const;
-  /// Publishes, meets the others, checks that all run the same; operands by rank, own included.
-  std::vector<const std::byte*> exchange(const Collective& collective, const std::byte* operand,
-                                         std::int64_t bytes);
+  /// Publishes, meets the others, checks that all run the same; operands by rank, own included,
+  /// until the next exchange.
+  std::span<const std::byte*> exchange(const Collective& collective, const std::byte* operand,
+                                       std::int64_t bytes);
 
   // The collectives (collectives.cpp).
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
@@ -71,6 +72,7 @@ class PeerCommunicator final : public Communicator {
   std::vector<Mappings> mappings_;  ///< by arena number
   std::int64_t sequence_ = 0;       ///< number of collectives begun
   std::uint64_t exchanges_ = 0;
+  std::vector<const std::byte*> operands_;  ///< of the last exchange, by rank
   std::string what_;  ///< the one under way, for messages
   bool closed_ = false;
 };
