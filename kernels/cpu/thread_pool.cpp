@@ -24,6 +24,7 @@ struct ThreadPool::State {
   /// Written before `unclaimed` announces the job; read only by who holds a claim on it.
   const Body* body = nullptr;
   std::uint32_t tasks = 0;
+  void (*prepare)() = nullptr;
   std::vector<std::thread> workers;
 
   /// Claims and runs tasks until none is left.
@@ -41,6 +42,8 @@ struct ThreadPool::State {
   }
 
   void serve(int worker) {
+    if (prepare != nullptr) prepare();
+    if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_one();
     std::uint32_t seen = 0;
     while (true) {
       // wait() sleeps on a futex after a few yields; longer spinning was measured and does not pay.
@@ -51,6 +54,12 @@ struct ThreadPool::State {
     }
   }
 
+  /// The caller's wait for `pending`.
+  void wait_until_done() {
+    for (std::uint32_t left; (left = pending.load(std::memory_order_acquire)) != 0;)
+      pending.wait(left, std::memory_order_acquire);
+  }
+
   void shut_down() noexcept {
     stop.store(true, std::memory_order_release);
     job.fetch_add(1, std::memory_order_release);
@@ -59,8 +68,10 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, void (*prepare)()) : state_(std::make_unique<State>()) {
   STRATA_CHECK(threads >= 1, threads);
+  state_->prepare = prepare;
+  state_->pending.store(static_cast<std::uint32_t>(threads - 1));
   state_->workers.reserve(static_cast<std::size_t>(threads - 1));
   try {
     for (int worker = 1; worker < threads; ++worker)
@@ -69,6 +80,7 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
     state_->shut_down();
     throw;
   }
+  state_->wait_until_done();
 }
 
 ThreadPool::~ThreadPool() {
@@ -95,8 +107,7 @@ void ThreadPool::parallel_for(std::int64_t tasks, const Body& body) {
     state.job.store(number, std::memory_order_release);
     state.job.notify_all();
     state.work(0);
-    for (std::uint32_t left; (left = state.pending.load(std::memory_order_acquire)) != 0;)
-      state.pending.wait(left, std::memory_order_acquire);
+    state.wait_until_done();
   }
   state.running.store(false);
 }

@@ -29,6 +29,15 @@ TEST(ThreadPool, RunsEachTaskOnceForAnyThreadAndTaskCount) {
   }
 }
 
+TEST(ThreadPool, PreparesEachThreadThatItStartsBeforeTheConstructorReturns) {
+  static std::atomic<int> prepared{0};
+  const ThreadPool pool(5, [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++prepared;
+  });
+  EXPECT_EQ(prepared, 4);
+}
+
 TEST(ThreadPool, WritesOfTasksAreSeenByTheCallerInManyShortJobs) {
   ThreadPool pool(4);
   std::vector<int> values(5);

@@ -18,10 +18,6 @@ namespace {
 /// How much of k is widened at once: the tiles of usual shapes stay in the second-level cache.
 constexpr std::int64_t kWidenedDepth = 1024;
 
-void be_single_threaded() {
-  if (omp_get_max_threads() != 1) omp_set_num_threads(1);
-}
-
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::int64_t widened_bytes(DType type, std::int64_t extent, std::int64_t depth) {
@@ -124,6 +120,10 @@ NativeProduct make_native(const TileShape& s, const dnnl::engine& engine, int wo
 }
 
 }  // namespace
+
+void be_single_threaded() {
+  if (omp_get_max_threads() != 1) omp_set_num_threads(1);
+}
 
 class TileProduct {
  public:

@@ -34,6 +34,10 @@ struct TileShape {
 /// cannot multiply are widened there, up to 1,024 of k at a time.
 std::int64_t tile_scratch_bytes(const TileShape& shape);
 
+/// Makes the calling thread one on which the library works alone. OpenMP keeps that per thread and
+/// allocates at the first call on each, so pools prepare their workers with it.
+void be_single_threaded();
+
 /// A shape made ready to run. Owned by its TileProducts.
 class TileProduct;
 
