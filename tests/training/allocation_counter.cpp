@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STRATA_OWN_ALLOCATOR 0
@@ -25,19 +28,41 @@ constexpr int kFrames = 24;
 constexpr int kKept = 4;
 
 std::atomic<bool> counting{false};
-std::atomic<long> allocations{0};
+std::atomic<long> ours{0};
+std::atomic<long> onednns{0};
 std::array<std::array<void*, kFrames>, kKept> frames;
 std::array<int, kKept> depths;
+std::uintptr_t onednn_begin = 0, onednn_end = 0;
 thread_local bool inside = false;  // backtrace() may allocate
 
 [[maybe_unused]] void note() {
   if (!counting.load(std::memory_order_relaxed) || inside) return;
-  const long number = allocations.fetch_add(1);
-  if (number >= kKept) return;
   inside = true;
-  depths[static_cast<std::size_t>(number)] =
-      backtrace(frames[static_cast<std::size_t>(number)].data(), kFrames);
+  std::array<void*, kFrames> stack;
+  const int depth = backtrace(stack.data(), kFrames);
   inside = false;
+  for (int i = 0; i < depth; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(stack[static_cast<std::size_t>(i)]);
+    if (address < onednn_begin || address >= onednn_end) continue;
+    ++onednns;
+    return;
+  }
+  const long number = ours.fetch_add(1);
+  if (number >= kKept) return;
+  frames[static_cast<std::size_t>(number)] = stack;
+  depths[static_cast<std::size_t>(number)] = depth;
+}
+
+/// Remembers where oneDNN's code lies.
+int find_onednn(dl_phdr_info* library, std::size_t, void*) {
+  if (std::strstr(library->dlpi_name, "libdnnl") == nullptr) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& header = library->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    onednn_begin = library->dlpi_addr + header.p_vaddr;
+    onednn_end = onednn_begin + header.p_memsz;
+  }
+  return 1;
 }
 
 }  // namespace
@@ -90,14 +115,16 @@ bool can_count_allocations() { return STRATA_OWN_ALLOCATOR != 0; }
 void start_counting_allocations() {
   void* warm[1];
   backtrace(warm, 1);  // loads its library now
-  allocations = 0;
+  dl_iterate_phdr(find_onednn, nullptr);
+  ours = onednns = 0;
   counting = true;
 }
 
 AllocationCount stop_counting_allocations() {
   counting = false;
   AllocationCount result;
-  result.allocations = allocations;
+  result.allocations = ours;
+  result.in_onednn = onednns;
   for (long i = 0; i < std::min<long>(result.allocations, kKept); ++i) {
     result.first += "--\n";
     const auto at = static_cast<std::size_t>(i);

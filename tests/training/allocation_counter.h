@@ -15,7 +15,8 @@ void start_counting_allocations();
 
 struct AllocationCount {
   long allocations = 0;  ///< malloc and its relatives, operator new, mmap
-  std::string first;     ///< frames of the first ones, "" when none
+  long in_onednn = 0;    ///< those made inside oneDNN: every execution of a primitive makes some
+  std::string first;     ///< frames of the first of ours, "" when none
 };
 AllocationCount stop_counting_allocations();
 

@@ -1,7 +1,8 @@
-// Memory of steps that really run, measured without asking the layout: patterns in the arena, counted
-// allocations, the kernel's own count of the process's peak.
+// Memory of steps that really run, measured without asking the layout: patterns in the arena,
+// counted allocations, the kernel's own count of the process's peak.
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cstdlib>
 #include <cstring>
 
@@ -22,7 +23,8 @@ void fill_batch(std::int64_t step, int micro_step, const train::MicroBatch& batc
     batch.samples[i] = step * 100 + static_cast<std::int64_t>(i);
   for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
     batch.tokens[i] = static_cast<std::int32_t>((i * 7 + static_cast<std::size_t>(step)) % 90);
-    batch.targets[i] = static_cast<std::int32_t>((i * 5 + static_cast<std::size_t>(micro_step)) % 90);
+    batch.targets[i] =
+        static_cast<std::int32_t>((i * 5 + static_cast<std::size_t>(micro_step)) % 90);
   }
 }
 
@@ -95,18 +97,19 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
 /// Allocations of all threads during steps 3 to 5.
 AllocationCount count_steps(const TrainingCase& training) {
   AllocationCount count;
+  std::barrier meet(training.world);
   const auto errors = runtime::run_ranks(training.world, [&](comm::Communicator& communicator) {
     const auto engine = engine_of(training, communicator);
     train::initialize_weights(*engine, 1);
     const train::FillBatch fill = fill_batch;
     for (int i = 0; i < 2; ++i) engine->train_step(i, fill);
-    engine->barrier();
+    meet.arrive_and_wait();
     if (communicator.rank() == 0) start_counting_allocations();
-    engine->barrier();
+    meet.arrive_and_wait();
     for (int i = 2; i < 5; ++i) engine->train_step(i, fill);
-    engine->barrier();
+    meet.arrive_and_wait();
     if (communicator.rank() == 0) count = stop_counting_allocations();
-    engine->barrier();
+    meet.arrive_and_wait();
     communicator.close();
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");
@@ -121,7 +124,8 @@ TEST_P(MeasuredMemory, StepsAllocateNothing) {
         const AllocationCount count =
             count_steps(case_of(GetParam(), dtype, GetParam() % 2 == 1, accumulation, threads));
         EXPECT_EQ(count.allocations, 0) << name_of(dtype) << ", accumulation " << accumulation
-                                        << ", threads " << threads << "\n" << count.first;
+                                        << ", threads " << threads << "\n"
+                                        << count.first;
       }
 }
 

@@ -1,5 +1,5 @@
-// Design section 5, "Predicted memory = measured memory", and what each ZeRO stage must save. All of
-// it from Programs that are built and never run.
+// Design section 5, "Predicted memory = measured memory", and what each ZeRO stage must save. All
+// of it from Programs that are built and never run.
 #include <gtest/gtest.h>
 
 #include "comm/factory.h"
@@ -36,7 +36,8 @@ TrainingCase gpt2_124m_case(int world, int stage) {
 }
 
 train::ProgramSet build(const TrainingCase& training, int rank) {
-  return build_rank(training, *comm::make_thread_communicators(training.world)[static_cast<std::size_t>(rank)]);
+  return build_rank(
+      training, *comm::make_thread_communicators(training.world)[static_cast<std::size_t>(rank)]);
 }
 
 double transient_bytes(const Program& program) {
@@ -83,7 +84,8 @@ TEST_P(Gpt2Memory, PersistentBytesPerRankAreWhatTheStageLeaves) {
   const auto communicators = comm::make_thread_communicators(kWorld);
   double parameters = 0;
   for (int rank : {0, 3, kWorld - 1}) {
-    const train::ProgramSet set = build_rank(training, *communicators[static_cast<std::size_t>(rank)]);
+    const train::ProgramSet set =
+        build_rank(training, *communicators[static_cast<std::size_t>(rank)]);
     parameters = 0;
     for (const runtime::ParameterUnit& unit : set.units)
       for (const runtime::Segment& segment : unit.segments)

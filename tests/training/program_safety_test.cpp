@@ -83,8 +83,8 @@ TEST_P(ProgramSafety, MovedTransientOperandsAreSeen) {
     if (list.empty()) continue;
     Operand& operand = list[random() % list.size()];
     if (operand.bytes == 0 || uses[root(operand)] < 2) continue;
-    operand.offset_bytes += 64 * (1 + static_cast<std::int64_t>(random() % 64)) *
-                            (random() % 2 == 0 ? 1 : -1);
+    operand.offset_bytes +=
+        64 * (1 + static_cast<std::int64_t>(random() % 64)) * (random() % 2 == 0 ? 1 : -1);
     EXPECT_FALSE(runtime::verify(broken).empty()) << in.label;
     ++moved;
   }
@@ -99,9 +99,9 @@ TEST_P(ProgramSafety, SwappedDependentInstructionsAreSeen) {
     const Instruction& second = program_.instructions[i + 1];
     if (first.outputs.empty()) continue;
     const Operand& made = first.outputs[0];
-    const bool transient = program_.values[static_cast<std::size_t>(made.value)].root ==
-                               runtime::kNoValue &&
-                           made.offset_bytes >= program_.persistent_bytes[0];
+    const bool transient =
+        program_.values[static_cast<std::size_t>(made.value)].root == runtime::kNoValue &&
+        made.offset_bytes >= program_.persistent_bytes[0];
     bool reads = false;
     for (const Operand& o : second.inputs) reads = reads || o.value == made.value;
     for (const Operand& o : first.inputs) reads = reads && o.offset_bytes != made.offset_bytes;

@@ -1,0 +1,61 @@
+// The kernel's count of the process's peak against the prediction. One test per process: the count
+// never falls.
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include "comm/factory.h"
+#include "tests/training/ranks.h"
+#include "train/engine/weights.h"
+
+namespace strata::tests {
+namespace {
+
+std::int64_t peak_bytes() {
+  rusage usage{};
+  EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_maxrss * 1024;
+}
+
+TEST(PeakMemory, GrowsByThePredictedArena) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow memory counts too";
+#endif
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.model.vocabulary = 5000;
+  training.model.layers = 6;
+  training.model.hidden = 384;
+  training.model.heads = training.model.kv_heads = 6;
+  training.model.head_size = 64;
+  training.model.intermediate = 1536;
+  training.model.context = 256;
+  training.options = tiny_options(1, 4, 3);
+  training.options.sequence_length = 256;
+  training.threads = 2;
+  const auto communicators = comm::make_thread_communicators(1);
+  train::EngineParts parts;
+  parts.programs = build_rank(training, *communicators[0]);
+  parts.communicator = communicators[0].get();
+  parts.threads = training.threads;
+  const std::int64_t predicted = train::count_memory(parts.programs).arena();
+
+  const std::int64_t before = peak_bytes();
+  train::Engine engine(std::move(parts));
+  train::initialize_weights(engine, 1);
+  const auto fill = [](std::int64_t step, int, const train::MicroBatch& batch) {
+    for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+      batch.tokens[i] = static_cast<std::int32_t>((i * 7 + static_cast<std::size_t>(step)) % 5000);
+      batch.targets[i] = static_cast<std::int32_t>(i * 11 % 5000);
+    }
+  };
+  for (int step = 0; step < 3; ++step) engine.train_step(step, fill);
+  const std::int64_t growth = peak_bytes() - before;
+  const std::int64_t tolerance = std::max<std::int64_t>(predicted / 50, 16 << 20);
+  EXPECT_GT(predicted, 250 << 20);
+  EXPECT_LE(growth, predicted + tolerance) << "predicted " << predicted;
+  EXPECT_GE(growth, predicted - tolerance) << "predicted " << predicted;
+}
+
+}  // namespace
+}  // namespace strata::tests
