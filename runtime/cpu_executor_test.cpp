@@ -182,6 +182,30 @@ TEST(CpuExecutor, AnErrorAnywhereEndsEveryRankAndNamesTheInstruction) {
     }
 }
 
+TEST(CpuExecutor, NothingRunsOnWhatAFailedInstructionDidNotMake) {
+  class Recorder final : public Observer {
+   public:
+    void begin(const Program& program, int instruction) override {
+      const std::string& label = program.instructions[static_cast<std::size_t>(instruction)].label;
+      if (label == "gather 1") throw std::runtime_error("boom");
+      if (label == "add 1" || label == "reduce" || label == "keep sum") ++late;
+    }
+    void end(const Program&, int) override {}
+    std::atomic<int> late{0};
+  };
+  run_ranks(1, [](comm::Communicator& communicator) {
+    Recorder recorder;
+    RelayRank rank(communicator, &recorder);
+    EXPECT_ANY_THROW({
+      rank.start();
+      rank.start();
+      rank.executor().wait();
+    });
+    EXPECT_ANY_THROW(rank.executor().wait());
+    EXPECT_EQ(recorder.late, 0);
+  });
+}
+
 TEST(CpuExecutor, RefusesToGoOnAfterAnError) {
   run_ranks(2, [](comm::Communicator& communicator) {
     Fault fault(communicator.rank() == 0 ? "add 1" : "");
