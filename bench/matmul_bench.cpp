@@ -1,6 +1,6 @@
 // The matrix products of one GPT-2 124M step (1,024 rows), each as its operation runs it, in
-// FLOP/s. The ceiling beside them is the same library on tiles of a square product, on all threads.
-// Tests run the smallest arguments only: name the others with --benchmark_filter=1024.
+// FLOP/s; the ceiling beside them is a square product. STRATA_BENCH_THREADS: threads (default: all).
+// --benchmark_filter=/1024 leaves out the shapes that are only there to be tested.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
