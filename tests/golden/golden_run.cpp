@@ -117,15 +117,19 @@ GoldenResult run_golden(const GoldenRun& run) {
     const double evaluation = engine.evaluate(
         run.accumulation,
         [&](auto i, auto, const auto& batch) { fill(0, static_cast<int>(i), batch); });
-    std::vector<double> losses;
-    for (int step = 0; step < run.steps; ++step)
-      losses.push_back(engine.train_step(step, fill).loss);
+    std::vector<double> losses, norms;
+    for (int step = 0; step < run.steps; ++step) {
+      const kernels::StepMetrics metrics = engine.train_step(step, fill);
+      losses.push_back(metrics.loss);
+      norms.push_back(metrics.gradient_norm);
+    }
     {
       const std::lock_guard lock(mutex);
       put_gradients(engine, result.gradients);
       put_parameters(engine, result.parameters);
       result.evaluation = evaluation;
       result.losses = std::move(losses);
+      result.gradient_norms = std::move(norms);
     }
     if (run.save.empty()) return;
     const std::string original = read_whole_file(run.model + "/config.json", 1 << 20);

@@ -60,6 +60,14 @@ Tensors without_key_bias(Tensors tensors) {
   return tensors;
 }
 
+/// Global L2 norm.
+double norm_of(const Tensors& tensors) {
+  double squares = 0;
+  for (const auto& [name, values] : tensors)
+    for (double v : values) squares += v * v;
+  return std::sqrt(squares);
+}
+
 /// Ways to run the same step.
 struct Way {
   const char* name;
@@ -138,12 +146,13 @@ TEST_P(Golden, LogitsInSixteenBitTypes) {
 
 TEST_P(Golden, LossAndGradients) {
   const Tensors golden = without_key_bias(read_tensors(values_, "grad."));
-  const double loss = doubles("loss").at(0);
+  const double loss = doubles("loss").at(0), norm = norm_of(golden);
   for (const Way& way : kWays) {
     SCOPED_TRACE(way.name);
     const GoldenResult result = run_golden(golden_run({one_batch()}, 1, way));
     EXPECT_NEAR(result.losses.at(0), loss, loss * kTolerance);
     EXPECT_NEAR(result.evaluation, loss, loss * kTolerance);
+    EXPECT_NEAR(result.gradient_norms.at(0), norm, norm * kTolerance);
     EXPECT_TRUE(agree(without_key_bias(result.gradients), golden, kTolerance));
   }
 }
