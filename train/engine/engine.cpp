@@ -9,9 +9,11 @@
 
 #include "comm/agreement.h"
 #include "core/check.h"
+#include "core/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
 #include "runtime/state_names.h"
+#include "runtime/verifier.h"
 
 namespace strata::train {
 
@@ -55,6 +57,8 @@ Engine::Engine(EngineParts parts)
                                          compute_stream_, communication_stream_);
   std::vector<std::string> sequence;
   const auto load = [&](const runtime::Program& program) {
+    if (const auto problems = runtime::verify(program); !problems.empty())
+      throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
     const auto lines = program.collective_sequence();
     sequence.insert(sequence.end(), lines.begin(), lines.end());
     return executor_->load(program);
