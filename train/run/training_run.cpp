@@ -217,8 +217,8 @@ class TrainingRun {
       if (first_) write_file_atomically(options_.dump_state, state);
     }
     if (!options_.trace.empty()) trace_.write(trace_path());
+    communicator_->close();  // without it, peers and mpirun take this end for a failure
     status_.set_phase(Phase::done);
-    engine_->barrier();
   }
 
   /// Rank 0 writes the named file, others NAME.rankR beside it.
