@@ -22,6 +22,7 @@
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
 #include "train/run/progress.h"
+#include "train/run/writable.h"
 
 namespace strata::train {
 namespace {
@@ -46,11 +47,7 @@ class TrainingRun {
 
   void run() {
     status_.set_phase(Phase::planning);
-    for (std::int64_t step = options_.save_every_steps;
-         !options_.output.empty() && options_.save_every_steps > 0 && step < options_.steps;
-         step += options_.save_every_steps)
-      require_new_step_directory(options_.output, step);
-    if (!options_.output.empty()) require_new_step_directory(options_.output, options_.steps);
+    require_writable(options_);
     corpus_ = open_corpus(options_, request_.model, options_.model);
     communicator_ = comm::make_communicator(request_.context, "auto");
     build_engine();
@@ -218,7 +215,7 @@ class TrainingRun {
     }
     if (!options_.trace.empty()) trace_.write(trace_path());
     status_.set_phase(Phase::done);
-    engine_->barrier();
+    communicator_->close();  // nobody leaves before all have written; MPI insists on it
   }
 
   /// Rank 0 writes the named file, others NAME.rankR beside it.
