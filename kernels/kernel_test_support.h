@@ -23,7 +23,7 @@ class TestTensor {
   template <typename T>
   TestTensor(DType dtype, Shape shape, const std::vector<T>& values)
       : TestTensor(TensorType(dtype, shape)) {
-    std::memcpy(bytes_.data(), values.data(), bytes_.size());
+    if (!values.empty()) std::memcpy(bytes_.data(), values.data(), bytes_.size());
   }
   /// A struct or an array as a vector of bytes.
   template <typename T>

@@ -93,7 +93,7 @@ class Differentiator {
   ValueId gradient_of(ValueId id) {
     if (auto at = gradients_.find(id); at != gradients_.end()) return at->second;
     if (graph_.values[id].root == kNoValue) {
-      if (auto at = gradient_roots_.find(id); at != gradient_roots_.end()) {
+      if (auto at = gradient_roots_.find(id); at != gradient_roots_.end() && covered_[id] > 0) {
         STRATA_CHECK(covered_[id] == graph_.type(id).shape.elements(),
                      "only a part of this value got a gradient:", graph_.values[id].name);
         return at->second;
@@ -110,6 +110,14 @@ class Differentiator {
     } else {
       gradients_[input] = gradient;
     }
+  }
+
+  /// `output` is a new version of the bytes of an older value: its gradient says nothing about the
+  /// gradient of the older one, which the backward pass of its node is about to make.
+  void step_back(ValueId output) {
+    const Value& value = graph_.values[output];
+    if (value.root != kNoValue && counted_.erase({value.root, value.offset_bytes}) > 0)
+      covered_[value.root] -= value.type.shape.elements();
   }
 
   /// Whether the backward pass of node i exists: every output gradient that its rule reads is there.
@@ -138,6 +146,7 @@ class Differentiator {
     std::vector<ValueId> output_gradients;
     for (ValueId out : forward.outputs) output_gradients.push_back(gradient_of(out));
     if (!active(rule, output_gradients, forward.label)) return;
+    for (ValueId out : forward.outputs) step_back(out);
 
     std::vector<ValueId> results;
     const auto resolve = [&](const kernels::Operand& operand) {

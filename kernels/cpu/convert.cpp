@@ -58,7 +58,8 @@ HWY_EXPORT(convert_from_f16);
 void convert_range(DType from_type, const std::byte* from, DType to_type, std::byte* to,
                    std::int64_t count, Rounding rounding) {
   if (from_type == to_type) {
-    if (from != to) std::memcpy(to, from, static_cast<std::size_t>(count * size_of(to_type)));
+    if (from != to && count > 0)
+      std::memcpy(to, from, static_cast<std::size_t>(count * size_of(to_type)));
     return;
   }
   switch (from_type) {

@@ -79,18 +79,19 @@ SgdScalars scalars_of(const StepControl& control, const Attributes& attributes) 
 }  // namespace
 
 void sgd_kernel(Stream& stream, const KernelCall& call) {
-  StepControl control;
-  std::memcpy(&control, call.inputs[2].data, sizeof control);
-  const SgdScalars scalars = scalars_of(control, call.attributes);
   const bool momentum = call.attributes.real("momentum", 0) > 0;
+  const std::size_t gradient_input = momentum ? 2 : 1;
+  StepControl control;
+  std::memcpy(&control, call.inputs[gradient_input + 1].data, sizeof control);
+  const SgdScalars scalars = scalars_of(control, call.attributes);
   const ParameterOutput parameter = parameter_output(call, momentum ? 2 : 1);
-  const auto* gradient = call.inputs[1].row<const float>();
+  const auto* gradient = call.inputs[gradient_input].row<const float>();
   const auto* master_in = call.inputs[0].row<const float>();
   auto* master = call.outputs[0].row<float>();
   const auto update = [&](std::int64_t begin, std::int64_t count) {
     SgdRange range{master_in + begin, nullptr, gradient + begin, master + begin, nullptr, count};
     if (momentum) {
-      range.momentum_in = call.inputs[3].row<const float>() + begin;
+      range.momentum_in = call.inputs[1].row<const float>() + begin;
       range.momentum = call.outputs[1].row<float>() + begin;
     }
     HWY_DYNAMIC_DISPATCH(sgd_range)(scalars, range);
