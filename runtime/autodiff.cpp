@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/check.h"
 #include "runtime/node_inserter.h"
@@ -20,8 +21,10 @@ class Differentiator {
 
   void run() {
     mark_needed();
+    check_versions();
     const int forward_nodes = static_cast<int>(graph_.nodes.size());
     for (int i = forward_nodes - 1; i >= 0; --i) reverse(i);
+    check_versions();
     fill_gaps();
   }
 
@@ -93,7 +96,7 @@ class Differentiator {
   ValueId gradient_of(ValueId id) {
     if (auto at = gradients_.find(id); at != gradients_.end()) return at->second;
     if (graph_.values[id].root == kNoValue) {
-      if (auto at = gradient_roots_.find(id); at != gradient_roots_.end()) {
+      if (auto at = gradient_roots_.find(id); at != gradient_roots_.end() && covered_[id] > 0) {
         STRATA_CHECK(covered_[id] == graph_.type(id).shape.elements(),
                      "only a part of this value got a gradient:", graph_.values[id].name);
         return at->second;
@@ -110,6 +113,54 @@ class Differentiator {
     } else {
       gradients_[input] = gradient;
     }
+  }
+
+  /// Whether two values share an element. Views of one product with the same row stride lie between
+  /// one another's rows.
+  [[nodiscard]] bool overlap(ValueId a, ValueId b) const {
+    if (graph_.root_of(a) != graph_.root_of(b)) return false;
+    const auto columns = [&](ValueId id, std::int64_t row_bytes) {
+      const Value& value = graph_.values[id];
+      const std::int64_t begin = value.offset_bytes % row_bytes;
+      return ByteRange{begin, begin + value.type.shape.cols() * size_of(value.type.dtype)};
+    };
+    const std::int64_t row_bytes = graph_.type(a).row_stride * size_of(graph_.type(a).dtype);
+    if (row_bytes > 0 && row_bytes == graph_.type(b).row_stride * size_of(graph_.type(b).dtype)) {
+      const ByteRange of_a = columns(a, row_bytes), of_b = columns(b, row_bytes);
+      if (of_a.end <= row_bytes && of_b.end <= row_bytes && !of_a.overlaps(of_b)) return false;
+    }
+    return range_of(graph_, a).overlaps(range_of(graph_, b));
+  }
+
+  /// Before the gradient of `target` is written to its place for the first time: two views of the
+  /// same bytes, or a view and the whole, would overwrite or hide one another's gradients.
+  void check_place(ValueId target) const {
+    for (const auto& [value, gradient] : gradients_)
+      STRATA_CHECK(value == target || !overlap(value, target), "two gradients in one place:",
+                   graph_.values[value].name, "and", graph_.values[target].name);
+  }
+
+  /// No operation, forward or backward, may read a value after another took its bytes.
+  void check_versions() const {
+    std::set<ValueId> overwritten;
+    for (const Node& node : graph_.nodes) {
+      for (ValueId in : node.inputs)
+        STRATA_CHECK(overwritten.count(in) == 0, node.label, "reads", graph_.values[in].name,
+                     "which was overwritten before");
+      for (ValueId in : node.inputs)
+        for (ValueId out : node.outputs)
+          if (in != out && overlap(in, out)) overwritten.insert(in);
+    }
+  }
+
+  /// `output` is a new version of the bytes of an older value: its gradient says nothing about the
+  /// gradient of the older one, which the backward pass of its node is about to make.
+  void step_back(ValueId output) {
+    const Value& value = graph_.values[output];
+    if (value.root == kNoValue || is_parameter(output)) return;
+    gradients_.erase(output);
+    if (counted_.erase({value.root, value.offset_bytes}) > 0)
+      covered_[value.root] -= value.type.shape.elements();
   }
 
   /// Whether the backward pass of node i exists: every output gradient that its rule reads is there.
@@ -138,6 +189,7 @@ class Differentiator {
     std::vector<ValueId> output_gradients;
     for (ValueId out : forward.outputs) output_gradients.push_back(gradient_of(out));
     if (!active(rule, output_gradients, forward.label)) return;
+    for (ValueId out : forward.outputs) step_back(out);
 
     std::vector<ValueId> results;
     const auto resolve = [&](const kernels::Operand& operand) {
@@ -161,6 +213,7 @@ class Differentiator {
       } else if (operand.source == Source::output && is_parameter(target) &&
                  gradient_of(target) == kNoValue) {
         // The forward operation itself writes the gradient (head and loss): straight into its place.
+        check_place(target);
         const ValueId place = make_gradient(target);
         graph_.nodes[index].outputs[operand.index] = place;
         graph_.nodes[index].attributes.set("gradient_dtype", static_cast<double>(options_.produced));
@@ -243,8 +296,10 @@ class Differentiator {
       const bool in_place = target != kNoValue && ((accumulated && k == 0) ||
                                                    gradient_of(target) == kNoValue);
       if (in_place) {
+        check_place(target);
         outputs.push_back(make_gradient(target));
         done_[first + k] = target;
+        remember(target, outputs.back());
       } else {
         Value value;
         value.name = label + "." + std::to_string(k);
@@ -253,8 +308,6 @@ class Differentiator {
         outputs.push_back(graph_.add_value(std::move(value)));
       }
     }
-    for (int k = 0; k < count; ++k)
-      if (done_[first + k] != kNoValue) remember(done_[first + k], outputs[k]);
     graph_.apply_into(step.operation, std::move(inputs), outputs, std::move(attributes),
                       forward.block, Pass::backward, label);
     results.insert(results.end(), outputs.begin(), outputs.end());

@@ -68,10 +68,18 @@ class CpuExecutor final : public Executor {
     for (int q = 0; q < kQueues; ++q) threads_[q] = std::thread([this, q] { serve(q); });
   }
 
+  /// Nothing new starts, and a Program under way is not waited for: its peers may never come.
   ~CpuExecutor() override {
+    bool running = false;
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
+      running = finished() < started_;
+    }
+    if (running) {
+      poisoned_.store(true, std::memory_order_release);
+      if (parts_.communicator != nullptr)
+        parts_.communicator->abort("the executor went while a Program ran", ExitCode::internal);
     }
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
@@ -209,19 +217,17 @@ class CpuExecutor final : public Executor {
 
   /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.
   void poison(const Instruction& in, const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    const ExitCode code = known != nullptr ? known->exit_code() : ExitCode::internal;
     const std::string message = "instruction '" + in.label + "' failed: " + error.what();
     {
       std::lock_guard lock(mutex_);
-      if (!error_) {
-        const auto* known = dynamic_cast<const Error*>(&error);
-        error_ = std::make_exception_ptr(
-            Error(known != nullptr ? known->exit_code() : ExitCode::internal, message));
-      }
+      if (!error_) error_ = std::make_exception_ptr(Error(code, message));
     }
     poisoned_.store(true, std::memory_order_release);
     if (parts_.communicator != nullptr)
-      parts_.communicator->abort("rank " + std::to_string(parts_.communicator->rank()) + ": " +
-                                 message);
+      parts_.communicator->abort(
+          "rank " + std::to_string(parts_.communicator->rank()) + ": " + message, code);
   }
 
   ExecutorParts parts_;

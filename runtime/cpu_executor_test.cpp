@@ -245,16 +245,6 @@ TEST(CpuExecutor, KeepsTheFirstErrorAndItsExitCode) {
   });
 }
 
-TEST(CpuExecutor, FinishesWhatWasStartedBeforeItGoes) {
-  const auto errors = run_ranks(2, [](comm::Communicator& communicator) {
-    RandomDelays delays(5, communicator.rank());
-    RelayRank rank(communicator, &delays);
-    rank.start();
-    rank.start();
-  });
-  for (const std::string& error : errors) EXPECT_EQ(error, "");
-}
-
 TEST(CpuExecutor, RefusesAProgramWithoutAKernel) {
   run_ranks(1, [](comm::Communicator& communicator) {
     RelayRank rank(communicator, nullptr);

@@ -121,10 +121,16 @@ std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positi
 }
 
 void alias_in_place(Graph& graph) {
-  std::map<ValueId, int> last_access;
+  std::map<ValueId, int> first_access, last_access;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    for (ValueId in : graph.nodes[i].inputs) last_access[graph.root_of(in)] = i;
-    for (ValueId out : graph.nodes[i].outputs) last_access[graph.root_of(out)] = i;
+    const Node& node = graph.nodes[i];
+    const auto access = [&](ValueId id) {
+      first_access.try_emplace(graph.root_of(id), i);
+      last_access[graph.root_of(id)] = i;
+    };
+    std::for_each(node.inputs.begin(), node.inputs.end(), access);
+    std::for_each(node.outputs.begin(), node.outputs.end(), access);
+    if (node.predicate != kNoValue) access(node.predicate);
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[i];
@@ -133,14 +139,19 @@ void alias_in_place(Graph& graph) {
       const ValueId out = node.outputs[alias.output], in = node.inputs[alias.input];
       const Value& to = graph.values[out];
       const ValueId from = graph.root_of(in);
-      const auto readers = std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-        return graph.root_of(id) == from;
-      });
+      const auto uses = [&](const std::vector<ValueId>& ids) {
+        return std::count_if(ids.begin(), ids.end(),
+                             [&](ValueId id) { return graph.root_of(id) == from; });
+      };
       const bool possible = to.root == kNoValue && to.storage == Storage::transient &&
-                            graph.values[in].root == kNoValue &&
+                            graph.values[in].offset_bytes == 0 && graph.type(in).contiguous() &&
+                            graph.bytes(in) == graph.bytes(from) &&
                             graph.values[from].storage == Storage::transient &&
-                            graph.values[from].tier == to.tier && last_access[from] == i &&
-                            readers == 1 && from != out && graph.bytes(from) == graph.bytes(out);
+                            graph.values[from].tier == to.tier && first_access[out] == i &&
+                            last_access[from] == i && uses(node.inputs) == 1 &&
+                            uses(node.outputs) == 0 &&
+                            (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
+                            graph.bytes(from) == graph.bytes(out);
       if (!possible) continue;
       for (Value& value : graph.values)
         if (value.root == out) value.root = from;  // offsets stay: both start at the same byte

@@ -33,27 +33,25 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   // For each gather its new position: before node `target` of the old list.
   std::vector<int> target(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) target[i] = i;
+  std::vector<bool> is_gather(static_cast<std::size_t>(count), false);
   std::vector<std::int64_t> live(static_cast<std::size_t>(count), 0);   // gathered elements
   std::vector<std::int64_t> ahead(static_cast<std::size_t>(count), 0);  // of these, not yet used
-  std::vector<bool> gather(static_cast<std::size_t>(count), false);
-  std::set<ValueId> begun;  // copies of which an earlier piece was gathered: their storage lives
+  std::set<ValueId> begun;  // roots of which a piece was gathered: live as a whole from then on
   int previous = 0;         // gathers keep their order
   for (int i = 0; i < count; ++i) {
     if (!is_transient_gather(graph, graph.nodes[i])) continue;
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
-    // The first piece of a unit brings the storage of all of them to life.
-    const std::int64_t storage =
-        begun.insert(root).second ? graph.type(root).shape.elements() : 0;
-    gather[i] = true;
+    const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;
     const int earliest = std::max(previous, last_writer(graph, i) + 1);
     int at = i;
-    while (at > earliest && live[at - 1] + storage <= limits.max_live_elements &&
+    while (at > earliest && live[at - 1] + buffer <= limits.max_live_elements &&
            ahead[at - 1] + elements <= limits.prefetch_elements)
       --at;
     for (int j = at; j < i; ++j) ahead[j] += elements;
-    for (int j = at; j <= last_use[root]; ++j) live[j] += storage;
+    for (int j = at; j <= last_use[root]; ++j) live[j] += buffer;
     target[i] = at;
+    is_gather[i] = true;
     previous = at;
   }
 
@@ -61,7 +59,8 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   for (int i = 0; i < count; ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     if (target[a] != target[b]) return target[a] < target[b];
-    return gather[a] && !gather[b];  // a moved gather stands before the node it precedes
+    // A moved gather stands before the node that it precedes, but for an earlier gather.
+    return is_gather[a] > is_gather[b];
   });
   std::vector<Node> nodes;
   nodes.reserve(graph.nodes.size());

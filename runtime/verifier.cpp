@@ -22,7 +22,7 @@ class Verifier {
   std::vector<std::string> run() {
     compute_clocks();
     collect();
-    check_places();
+    check_addresses();
     for (auto& accesses : accesses_) check_order(accesses);
     check_contents();
     check_border();
@@ -75,44 +75,6 @@ class Verifier {
     }
   }
 
-  template <typename Visit>
-  void for_each_operand(const Visit& visit) const {
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
-      const Instruction& in = p_.instructions[i];
-      for (const Operand& o : in.inputs) visit(i, o);
-      for (const Operand& o : in.outputs) visit(i, o);
-      if (in.workspace) visit(i, *in.workspace);
-      if (in.predicate) visit(i, *in.predicate);
-    }
-  }
-
-  /// A root has one place for the whole Program, and two persistent ones never share a byte.
-  void check_places() {
-    std::map<ValueId, std::int64_t> base_of;
-    std::array<std::map<std::int64_t, ValueId>, kTiers> persistent_at;
-    for_each_operand([&](std::int32_t i, const Operand& o) {
-      const std::int64_t base = o.offset_bytes - p_.values[o.value].offset_bytes;
-      const auto [known, fresh] = base_of.try_emplace(root(o), base);
-      if (known->second != base)
-        report(name(i) + ": '" + p_.values[o.value].name + "' lies " +
-               std::to_string(base - known->second) + " bytes from where it was");
-      if (!fresh || !persistent(o)) return;
-      const auto [at, alone] = persistent_at[static_cast<int>(o.tier)].emplace(base, root(o));
-      if (!alone && span(root(o)) > 0 && span(at->second) > 0)
-        report(name(i) + ": '" + p_.values[root(o)].name + "' and '" +
-               p_.values[at->second].name + "' are both persistent at byte " + std::to_string(base));
-      if (base + span(root(o)) > p_.persistent_bytes[static_cast<int>(o.tier)])
-        report(name(i) + ": '" + p_.values[root(o)].name + "' leaves persistent storage");
-    });
-    for (const auto& places : persistent_at)
-      for (auto at = places.begin(); at != places.end() && std::next(at) != places.end(); ++at)
-        if (at->first + span(at->second) > std::next(at)->first)
-          report("persistent '" + p_.values[at->second].name + "' overlaps '" +
-                 p_.values[std::next(at)->second].name + "'");
-  }
-
-  [[nodiscard]] std::int64_t span(ValueId id) const { return p_.values[id].type.span_bytes(); }
-
   [[nodiscard]] bool before(std::int32_t a, std::int32_t b) const {
     return clocks_[b][static_cast<int>(p_.instructions[a].queue)] >= a;
   }
@@ -147,7 +109,61 @@ class Verifier {
     return p_.values[root(operand)].storage == Storage::persistent;
   }
 
-  /// Replays writes in list order; what a read finds must come from its own root value.
+  /// Operands are as large as their types say; a root has one address wherever it occurs; persistent
+  /// roots (one per name) lie side by side inside persistent storage.
+  void check_addresses() {
+    struct Place {
+      std::int64_t begin, end;
+    };
+    std::map<ValueId, std::int64_t> base;
+    std::array<std::map<std::string, Place>, kTiers> persistent_places;
+    const auto check = [&](std::int32_t i, const Operand& o) {
+      const Value& value = p_.values[o.value];
+      const Value& whole = p_.values[root(o)];
+      const int tier = static_cast<int>(o.tier);
+      if (o.bytes != o.type.span_bytes())
+        report(name(i) + ": '" + value.name + "' has " + std::to_string(o.bytes) +
+               " bytes, its type " + o.type.to_string() + " " + std::to_string(o.type.span_bytes()));
+      const std::int64_t begin = o.offset_bytes - value.offset_bytes;
+      const std::int64_t end = begin + whole.type.span_bytes();
+      if (value.offset_bytes < 0 || o.offset_bytes + o.bytes > end)
+        report(name(i) + ": '" + value.name + "' leaves '" + whole.name + "'");
+      if (const std::int64_t known = base.try_emplace(root(o), begin).first->second; known != begin)
+        report(name(i) + ": '" + whole.name + "' lies at " + std::string(name_of(o.tier)) + " byte " +
+               std::to_string(begin) + ", elsewhere at " + std::to_string(known));
+      if (whole.storage != Storage::persistent) return;
+      if (end > p_.persistent_bytes[tier])
+        report(name(i) + ": persistent value '" + whole.name + "' leaves persistent storage");
+      persistent_places[tier].try_emplace(whole.name, Place{begin, end});
+    };
+    for_each_operand(check);
+    for (int tier = 0; tier < kTiers; ++tier) {
+      std::vector<std::pair<Place, std::string>> places;
+      for (const auto& [value, place] : persistent_places[tier])
+        if (place.begin < place.end) places.emplace_back(place, value);
+      std::sort(places.begin(), places.end(),
+                [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
+      for (std::size_t k = 1; k < places.size(); ++k)
+        if (places[k].first.begin < places[k - 1].first.end)
+          report("persistent values '" + places[k - 1].second + "' and '" + places[k].second +
+                 "' overlap at " + std::string(name_of(static_cast<Tier>(tier))) + " byte " +
+                 std::to_string(places[k].first.begin));
+    }
+  }
+
+  template <typename Visit>
+  void for_each_operand(const Visit& visit) const {
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
+      const Instruction& in = p_.instructions[i];
+      for (const Operand& o : in.inputs) visit(i, o);
+      for (const Operand& o : in.outputs) visit(i, o);
+      if (in.predicate) visit(i, *in.predicate);
+      if (in.workspace) visit(i, *in.workspace);
+    }
+  }
+
+  /// Replays writes in list order; what a read finds must come from its own root value. An
+  /// instruction that may be skipped writes nothing that one can count on, but it does overwrite.
   void check_contents() {
     for (int tier = 0; tier < kTiers; ++tier) {
       std::map<std::int64_t, ValueId> owner{{0, kNoValue}};  // stretch begin -> root that wrote it
@@ -166,7 +182,8 @@ class Verifier {
         split(end);
         for (; at != owner.end() && at->first < end; ++at) {
           if (write) {
-            at->second = root(o);
+            if (!p_.instructions[i].predicate || at->second != root(o))
+              at->second = p_.instructions[i].predicate ? kNoValue : root(o);
           } else if (at->second != root(o)) {
             report(name(i) + " reads '" + p_.values[o.value].name + "' at byte " +
                    std::to_string(at->first) +
@@ -180,6 +197,7 @@ class Verifier {
       for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
         const Instruction& in = p_.instructions[i];
         for (const Operand& o : in.inputs) replay(i, o, false);
+        if (in.predicate) replay(i, *in.predicate, false);
         for (const Operand& o : in.outputs) replay(i, o, true);
         if (in.workspace) replay(i, *in.workspace, true);
       }

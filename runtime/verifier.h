@@ -11,9 +11,10 @@ namespace strata::runtime {
 /// Problems found, empty when the Program is right. Checks, by vector clocks over the queues:
 ///  - waits name earlier instructions;
 ///  - two instructions that touch overlapping bytes, one of them writing, are ordered;
-///  - every byte read was written before by the same root value, or is persistent;
-///  - a root lies at one place throughout, and persistent roots apart from each other;
-///  - operands lie inside their arena, transient writes outside persistent storage's other values;
+///  - every byte read, predicates included, was written before by the same root value in an
+///    instruction that cannot be skipped, or is persistent;
+///  - operands are as large as their types and lie inside their arena; a root has one address;
+///  - persistent values overlap neither one another nor transient ones;
 ///  - the first instruction of each queue waits for the other queues of the previous Program.
 /// At most 20 problems are listed.
 std::vector<std::string> verify(const Program& program);

@@ -99,9 +99,9 @@ TEST(Verifier, FindsPersistentValuesThatOverlap) {
   Program broken = relay_program();
   Operand& shard = broken.instructions[find(broken, "gather 2")].inputs[0];
   shard.offset_bytes = broken.instructions[find(broken, "gather 3")].inputs[0].offset_bytes;
-  expect_problem(broken, "are both persistent at byte");
+  expect_problem(broken, "overlap at device byte");
   shard.offset_bytes += 64;
-  expect_problem(broken, "overlaps");
+  expect_problem(broken, "overlap at device byte");
 }
 
 TEST(Verifier, FindsPersistentValuesOutsideTheirStorage) {

@@ -40,19 +40,21 @@ class GatherPass {
   }
   [[nodiscard]] std::int64_t elements(int unit) const { return graph_.units[unit].elements; }
 
-  /// One region per unit, block and direction.
+  /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
+  /// segment of several blocks visits each twice on the way back, far apart.)
   void find_regions() {
     std::map<ValueId, int> unit_of;
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
       if (sharded(static_cast<int>(u))) unit_of[graph_.unit_values[u]] = static_cast<int>(u);
-    std::map<std::tuple<int, int, runtime::Pass>, std::size_t> open;
+    std::map<int, std::size_t> open;  // of the stretch under way, by unit
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[i];
+      if (i > 0 && (node.block != graph_.nodes[i - 1].block || node.pass != graph_.nodes[i - 1].pass))
+        open.clear();
       for (ValueId in : node.inputs) {
         const auto unit = unit_of.find(graph_.root_of(in));
         if (unit == unit_of.end()) continue;
-        const auto [at, fresh] =
-            open.try_emplace({unit->second, node.block, node.pass}, regions_.size());
+        const auto [at, fresh] = open.try_emplace(unit->second, regions_.size());
         if (fresh) regions_.push_back({unit->second, i, i, {}});
         Region& region = regions_[at->second];
         region.last = i;

@@ -55,7 +55,7 @@ def main():
     os.mkdir(shape)
     json.dump(CONFIG, open(os.path.join(shape, "config.json"), "w"))
     program = os.path.join(args.build, "bin", "train")
-    subprocess.run([program, "--model", shape, "--data", train, "--steps", "1", "--learning-rate", "0", "--weight-decay", "0",
+    subprocess.run([program, "--model", os.path.join(shape, "config.json"), "--data", train, "--steps", "1", "--learning-rate", "0", "--weight-decay", "0",
                     "--sequence-length", "32", "--micro-batch", "1", "--output", os.path.join(scratch, "start")],
                    check=True, stdout=subprocess.DEVNULL)
     folder = os.path.join(scratch, "start", "step-00000001")

@@ -46,7 +46,7 @@ struct ThreadPool::State {
     if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_one();
     std::uint32_t seen = 0;
     while (true) {
-      // wait() sleeps on a futex after a few yields; longer spinning was measured and does not pay.
+      // wait() sleeps on a futex after a few yields: eight ranks may share two cores.
       job.wait(seen, std::memory_order_acquire);
       seen = job.load(std::memory_order_acquire);
       if (stop.load(std::memory_order_acquire)) return;

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "comm/factory.h"
-#include "runtime/testing/thread_ranks.h"
 #include "tests/training/allocation_counter.h"
+#include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
@@ -66,7 +66,7 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
   constexpr std::byte kPattern{0x5c};
   for (bool recompute : {false, true}) {
     const TrainingCase training = case_of(GetParam(), DType::f32, recompute, 1, 1);
-    const auto errors = runtime::run_ranks(2, [&](comm::Communicator& communicator) {
+    on_rank_threads(2, [&](comm::Communicator& communicator) {
       train::EngineParts parts;
       parts.programs = build_rank(training, communicator);
       const train::ProgramSet predicted = parts.programs;
@@ -90,7 +90,6 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
                 predicted.arena_bytes(runtime::Tier::device));
       communicator.close();
     });
-    for (const std::string& error : errors) EXPECT_EQ(error, "");
   }
 }
 
@@ -98,7 +97,7 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
 AllocationCount count_steps(const TrainingCase& training) {
   AllocationCount count;
   std::barrier meet(training.world);
-  const auto errors = runtime::run_ranks(training.world, [&](comm::Communicator& communicator) {
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
     const auto engine = engine_of(training, communicator);
     train::initialize_weights(*engine, 1);
     const train::FillBatch fill = fill_batch;
@@ -112,7 +111,6 @@ AllocationCount count_steps(const TrainingCase& training) {
     meet.arrive_and_wait();
     communicator.close();
   });
-  for (const std::string& error : errors) EXPECT_EQ(error, "");
   return count;
 }
 

@@ -112,7 +112,6 @@ TEST_P(Gpt2Memory, RecomputeLowersTheArenaByWhatLayersKept) {
   // Inner products of ten layers, input and output of gelu alone: rows x 3072 fp32, twice.
   const std::int64_t rows = 4 * 256;
   EXPECT_LE(each, kept - 10 * 2 * rows * 3072 * 4);
-  EXPECT_LT(each, three);
   EXPECT_LT(three, kept);
 }
 

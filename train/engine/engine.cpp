@@ -1,14 +1,19 @@
 #include "train/engine/engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "comm/agreement.h"
 #include "core/check.h"
+#include "core/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
 #include "runtime/state_names.h"
+#include "runtime/verifier.h"
 
 namespace strata::train {
 
@@ -52,6 +57,8 @@ Engine::Engine(EngineParts parts)
                                          compute_stream_, communication_stream_);
   std::vector<std::string> sequence;
   const auto load = [&](const runtime::Program& program) {
+    if (const auto problems = runtime::verify(program); !problems.empty())
+      throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
     const auto lines = program.collective_sequence();
     sequence.insert(sequence.end(), lines.begin(), lines.end());
     return executor_->load(program);
@@ -101,17 +108,16 @@ std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillB
   return valid;
 }
 
-void Engine::write_word() {
+void Engine::write_word(std::uint32_t flags) {
   const std::span<std::int64_t> word = typed<std::int64_t>(runtime::kHostWord);
   std::fill(word.begin(), word.end(), 0);
   for (int flag = 0; flag < AgreedWord::kFlags; ++flag)
-    word[AgreedWord::kFirstFlag + flag] = pending_flags_ >> flag & 1u;
-  pending_flags_ = 0;
+    word[AgreedWord::kFirstFlag + flag] = flags >> flag & 1u;
 }
 
 kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill) {
   const int micro_steps = programs_.settings.plan.micro_steps;
-  write_word();
+  write_word(std::exchange(pending_flags_, 0));
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill);
     executor_->start(train_handles_.at(position_of(a, micro_steps)));
@@ -123,17 +129,23 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
 }
 
 double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
+  // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
+  // few thousand nats, so each batch is divided by its places, rounded up to a power of two: exactly.
+  const double places =
+      static_cast<double>(std::bit_ceil(typed<std::int32_t>("targets").size()));
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    write_word();
+    write_word(0);  // flags wait for the next step, which is where they are read
     targets += write_inputs(i, 0, fill);
-    // Batches may end early: sums of losses over sums of targets, not a mean of means.
-    std::ranges::fill(typed<double>("batch"), 1.0);
+    const std::span<double> batch = typed<double>("batch");
+    batch[0] = places;
+    batch[1] = 1;
     executor_->start(evaluate_handle_);
     executor_->wait();
-    const std::int64_t loss = typed<std::int64_t>(runtime::kAgreedWord)[AgreedWord::kLoss];
-    sum += std::ldexp(static_cast<double>(loss), -40);
+    const std::span<std::int64_t> word = typed<std::int64_t>(runtime::kAgreedWord);
+    if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
+    sum += std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * places;
   }
   sum_over_ranks({&targets, 1});
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));

@@ -41,7 +41,8 @@ class Engine {
   /// One optimizer step over all its micro-steps. Throws the first error of an instruction.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
-  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks.
+  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks; NaN when one of
+  /// their losses is not finite.
   double evaluate(std::int64_t batches, const FillBatch& fill);
 
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
@@ -65,7 +66,7 @@ class Engine {
  private:
   /// Returns the number of valid targets.
   std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
-  void write_word();
+  void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 

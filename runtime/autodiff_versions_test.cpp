@@ -1,0 +1,101 @@
+// Gradients of values that are overwritten in place (rotary embedding) or seen through views.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/autodiff.h"
+#include "runtime/graph_builder.h"
+
+namespace strata::runtime {
+namespace {
+
+constexpr std::int64_t kHeads = 2, kHeadSize = 8, kHidden = 16, kVocabulary = 128;
+
+/// One attention layer; `normed`: queries are normalized per head first, as in Qwen3, so that the
+/// rotation overwrites a whole value and not a part of the packed product.
+Graph attention_layer(bool normed) {
+  GraphBuilder b(DType::f32, 1, 4);
+  b.begin_block("layer");
+  const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+  const ValueId qkv = b.matrix({{"qkv", 3 * kHeads * kHeadSize}}, kHidden, {});
+  const ValueId weight = b.vector({{"norm", kHeadSize}}, {});
+  Heads heads =
+      b.split_heads(b.linear(b.embedding(tokens, kNoValue), {qkv}), kHeads, kHeads, kHeadSize);
+  if (normed) heads.q = b.norm(heads.q, {weight}, 1e-5, true);
+  const ValueId table = b.rope_table({{"head_size", kHeadSize}, {"theta", 10000}});
+  heads.q = b.rope_in_place(heads.q, table);
+  heads.k = b.rope_in_place(heads.k, table);
+  b.head_loss(b.linear(b.attention(heads, 1, 0), {b.matrix({{"out", kHidden}}, kHidden, {})}),
+              tokens, kVocabulary);
+  Graph graph = b.finish();
+  differentiate(graph, {});
+  return graph;
+}
+
+std::int64_t count(const Graph& graph, std::string_view operation) {
+  return std::ranges::count_if(graph.nodes,
+                               [&](const Node& node) { return node.operation->name == operation; });
+}
+
+TEST(AutodiffOfVersions, RotatesTheGradientBackAndAddsNothingToIt) {
+  for (const bool normed : {false, true}) {
+    const Graph graph = attention_layer(normed);
+    EXPECT_EQ(count(graph, "rope"), 4) << normed;
+    EXPECT_EQ(count(graph, "add"), 0) << graph.to_string();
+  }
+}
+
+TEST(AutodiffOfVersions, GivesTheNormTheGradientThatWasRotatedBack) {
+  const Graph graph = attention_layer(true);
+  const auto norm = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return node.operation->name == "norm_backward"; });
+  ASSERT_NE(norm, graph.nodes.end());
+  const auto writer = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+    return std::ranges::find(node.outputs, norm->inputs[0]) != node.outputs.end();
+  });
+  ASSERT_NE(writer, graph.nodes.end());
+  EXPECT_EQ(writer->operation->name, "rope");
+}
+
+TEST(AutodiffOfVersionsDeath, RefusesToReadWhatWasOverwritten) {
+  EXPECT_DEATH(
+      {
+        GraphBuilder b(DType::f32, 1, 4);
+        b.begin_block("layer");
+        const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+        const ValueId product = b.matrix({{"qkv", 3 * kHidden}}, kHidden, {});
+        Heads heads = b.split_heads(b.linear(b.embedding(tokens, kNoValue), {product}), kHeads,
+                                    kHeads, kHeadSize);
+        const ValueId before = heads.q;
+        heads.q =
+            b.rope_in_place(before, b.rope_table({{"head_size", kHeadSize}, {"theta", 10000}}));
+        heads.k = before;
+        b.head_loss(b.linear(b.attention(heads, 1, 0), {b.matrix({{"out", kHidden}}, kHidden, {})}),
+                    tokens, kVocabulary);
+        Graph graph = b.finish();
+        differentiate(graph, {});
+      },
+      "was overwritten before");
+}
+
+TEST(AutodiffOfVersionsDeath, RefusesTwoGradientsInOnePlace) {
+  EXPECT_DEATH(
+      {
+        GraphBuilder b(DType::f32, 1, 4);
+        b.begin_block("layer");
+        const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+        const ValueId product = b.matrix({{"qkv", 3 * kHidden}}, kHidden, {});
+        const ValueId packed = b.linear(b.embedding(tokens, kNoValue), {product});
+        Heads heads = b.split_heads(packed, kHeads, kHeads, kHeadSize);
+        heads.k =
+            b.split_heads(packed, kHeads, kHeads, kHeadSize).q;  // the same bytes, another view
+        b.head_loss(b.linear(b.attention(heads, 1, 0), {b.matrix({{"out", kHidden}}, kHidden, {})}),
+                    tokens, kVocabulary);
+        Graph graph = b.finish();
+        differentiate(graph, {});
+      },
+      "two gradients in one place");
+}
+
+}  // namespace
+}  // namespace strata::runtime

@@ -1,0 +1,85 @@
+// Which outputs may take the storage of an input.
+#include <gtest/gtest.h>
+
+#include "runtime/layout.h"
+
+namespace strata::runtime {
+namespace {
+
+const kernels::Operation kMake{.name = "make", .infer = nullptr, .cost = nullptr};
+const kernels::Operation kInPlace{
+    .name = "in_place", .infer = nullptr, .cost = nullptr, .aliases = {{0, 0}}};
+const kernels::Operation kBothInPlace{
+    .name = "both_in_place", .infer = nullptr, .cost = nullptr, .aliases = {{0, 0}, {1, 0}}};
+
+struct Values {
+  Graph graph;
+  ValueId add(const char* name) {
+    Value value;
+    value.name = name;
+    value.type = {DType::f32, kernels::Shape{16}};
+    return graph.add_value(value);
+  }
+  Node& node(const kernels::Operation& operation, std::vector<ValueId> inputs,
+             std::vector<ValueId> outputs) {
+    Node node;
+    node.operation = &operation;
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    graph.nodes.push_back(std::move(node));
+    return graph.nodes.back();
+  }
+};
+
+TEST(AliasInPlace, TakesTheStorageOfADeadInputAlongAChain) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b"), c = v.add("c");
+  v.node(kMake, {}, {a});
+  v.node(kInPlace, {a}, {b});
+  v.node(kInPlace, {b}, {c});
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(b), a);
+  EXPECT_EQ(v.graph.root_of(c), a);
+}
+
+TEST(AliasInPlace, LeavesWhatALaterPredicateReads) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b"), c = v.add("c");
+  v.node(kMake, {}, {a});
+  v.node(kInPlace, {a}, {b});
+  v.node(kMake, {b}, {c}).predicate = a;
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(b), b);
+}
+
+TEST(AliasInPlace, LeavesItsOwnPredicate) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b");
+  v.node(kMake, {}, {a});
+  v.node(kInPlace, {a}, {b}).predicate = a;
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(b), b);
+}
+
+TEST(AliasInPlace, GivesOneInputToOneOutput) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b"), c = v.add("c"), d = v.add("d");
+  v.node(kMake, {}, {a});
+  v.node(kBothInPlace, {a}, {b, c});
+  v.node(kMake, {c}, {d});
+  alias_in_place(v.graph);
+  EXPECT_NE(v.graph.root_of(b), v.graph.root_of(c));
+}
+
+TEST(AliasInPlace, LeavesAnOutputThatHadContentBefore) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b");
+  v.node(kMake, {}, {b});
+  v.node(kMake, {}, {a});
+  v.node(kInPlace, {a}, {b});
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(b), b);
+}
+
+}  // namespace
+}  // namespace strata::runtime
