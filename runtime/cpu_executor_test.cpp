@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -57,10 +58,12 @@ class Fault final : public Observer {
   std::string label_;
 };
 
-/// One rank of a relay: arena, streams and executor.
+/// One rank of a relay: arena, streams and executor. Peers on threads read one another's arenas, so
+/// where ranks fail all must `meet` before any arena goes.
 class RelayRank {
  public:
-  RelayRank(comm::Communicator& communicator, Observer* observer) : rank_(communicator.rank()) {
+  RelayRank(comm::Communicator& communicator, Observer* observer, std::barrier<>* meet = nullptr)
+      : rank_(communicator.rank()), meet_(meet) {
     Graph graph = relay(kLinks, kElements, communicator.size());
     TransferLimits limits;
     limits.prefetch_elements = 2 * kElements;
@@ -81,6 +84,11 @@ class RelayRank {
     handle_ = executor_->load(std::move(program));
   }
 
+  ~RelayRank() {
+    executor_.reset();
+    if (meet_ != nullptr) meet_->arrive_and_wait();
+  }
+
   Executor& executor() { return *executor_; }
   void start() { executor_->start(handle_); }
   [[nodiscard]] std::span<float> values(const std::string& name) const {
@@ -96,6 +104,7 @@ class RelayRank {
   }
 
   int rank_;
+  std::barrier<>* meet_;
   kernels::CpuDevice device_{1};
   kernels::CpuStream compute_{device_}, communication_{device_};
   PersistentLayout layout_;
@@ -157,9 +166,10 @@ TEST(CpuExecutor, GivesTheSameBitsWhateverTheDelays) {
 
 /// Errors of all ranks when `label` fails on rank `failing` of `world`.
 std::vector<std::string> errors_with_fault(int world, int failing, const std::string& label) {
+  std::barrier meet(world);
   return run_ranks(world, [&](comm::Communicator& communicator) {
     Fault fault(communicator.rank() == failing ? label : "");
-    RelayRank rank(communicator, &fault);
+    RelayRank rank(communicator, &fault, &meet);
     rank.start();
     rank.start();  // whoever got through the first run misses the peer in the second
     rank.executor().wait();
@@ -207,9 +217,10 @@ TEST(CpuExecutor, NothingRunsOnWhatAFailedInstructionDidNotMake) {
 }
 
 TEST(CpuExecutor, RefusesToGoOnAfterAnError) {
-  run_ranks(2, [](comm::Communicator& communicator) {
+  std::barrier meet(2);
+  run_ranks(2, [&](comm::Communicator& communicator) {
     Fault fault(communicator.rank() == 0 ? "add 1" : "");
-    RelayRank rank(communicator, &fault);
+    RelayRank rank(communicator, &fault, &meet);
     rank.start();
     EXPECT_ANY_THROW({
       rank.start();
