@@ -11,8 +11,10 @@ OutOfMemory::OutOfMemory(const std::string& tier, std::uint64_t asked_bytes,
 
 IoError::IoError(const std::string& path, std::uint64_t offset_bytes,
                  const std::string& what_failed, int error_number)
-    : Error(ExitCode::io, path + " at byte " + std::to_string(offset_bytes) + ": " + what_failed +
-                              (error_number != 0 ? std::string(": ") + std::strerror(error_number)
-                                                 : std::string())) {}
+    : Error(ExitCode::io,
+            path + (offset_bytes > 0 ? " at byte " + std::to_string(offset_bytes) : std::string()) +
+                ": " + what_failed +
+                (error_number != 0 ? std::string(": ") + std::strerror(error_number)
+                                   : std::string())) {}
 
 }  // namespace strata

@@ -45,7 +45,7 @@ TEST_F(FileTest, AShortReadNamesFileOffsetAndSubject) {
 
 TEST_F(FileTest, ErrorsOfTheSystemAreNamed) {
   EXPECT_EQ(message_of([&] { File::open_for_reading(path("none")); }),
-            path("none") + " at byte 0: cannot open: No such file or directory");
+            path("none") + ": cannot open: No such file or directory");
   EXPECT_NE(message_of([&] { File::open_for_reading(directory_.path()); }).find("Is a directory"),
             std::string::npos);
   EXPECT_NE(message_of([&] { File::open_for_reading("/dev/null"); }).find("not a regular file"),

@@ -181,8 +181,10 @@ RankContext rank_context_from_environment() {
     context.run_id = make_run_id();
   }
   if (context.world == 1) context.store = make_local_store();
-  context.stdout_is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  context.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  // Open MPI puts a pseudo-terminal behind a rank's output wherever its own goes.
+  const bool behind_mpirun = context.started_by == "openmpi";
+  context.stdout_is_terminal = !behind_mpirun && ::isatty(STDOUT_FILENO) == 1;
+  context.stderr_is_terminal = !behind_mpirun && ::isatty(STDERR_FILENO) == 1;
   return context;
 }
 

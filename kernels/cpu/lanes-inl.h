@@ -46,12 +46,31 @@ template <std::size_t kPart>
 struct LastLanes {
   static constexpr std::size_t part = kPart;
   std::int64_t i;
-  hn::Mask<F> inside;
-  HWY_INLINE V load(const float* row) const { return hn::MaskedLoad(inside, F(), row + i); }
+  std::size_t count;
+  HWY_INLINE LastLanes(std::int64_t first, std::size_t n) : i(first), count(n) {}
+#if HWY_TARGET <= HWY_AVX2
+  HWY_INLINE V load(const float* row) const { return hn::MaskedLoad(inside(), F(), row + i); }
   HWY_INLINE void store(V value, float* row) const {
-    hn::BlendedStore(value, inside, F(), row + i);
+    hn::BlendedStore(value, inside(), F(), row + i);
   }
-  HWY_INLINE V summand(V value) const { return hn::IfThenElseZero(inside, value); }
+#else  // Highway's masked load touches all lanes and wants alignment where the machine has none.
+  HWY_INLINE V load(const float* row) const {
+    HWY_ALIGN float lanes[kLanes] = {};
+    for (std::size_t lane = 0; lane < count; ++lane)
+      lanes[lane] = row[i + static_cast<std::int64_t>(lane)];
+    return hn::Load(F(), lanes);
+  }
+  HWY_INLINE void store(V value, float* row) const {
+    HWY_ALIGN float lanes[kLanes];
+    hn::Store(value, F(), lanes);
+    for (std::size_t lane = 0; lane < count; ++lane)
+      row[i + static_cast<std::int64_t>(lane)] = lanes[lane];
+  }
+#endif
+  HWY_INLINE V summand(V value) const { return hn::IfThenElseZero(inside(), value); }
+
+ private:
+  [[nodiscard]] HWY_INLINE hn::Mask<F> inside() const { return hn::FirstN(F(), count); }
 };
 
 template <class Body, std::size_t... kPart>
@@ -67,7 +86,7 @@ HWY_INLINE void last_part(std::int64_t i, std::int64_t n, Body& body) {
   if (count >= kLanes)
     body(FullLanes<kPart>{first});
   else
-    body(LastLanes<kPart>{first, hn::FirstN(F(), count)});
+    body(LastLanes<kPart>(first, count));
 }
 
 template <class Body, std::size_t... kPart>

@@ -99,6 +99,8 @@ inline std::vector<Storage> run_operation(std::string_view name, std::vector<Sto
   if (operation.workspace != nullptr)
     bytes = operation.workspace(input_types, output_types, attributes, device.capabilities());
   Storage workspace(TensorType(DType::u8, {bytes + 1}));
+  // Plausible numbers: what reads them gives a wrong result, not one that is wrong by NaN.
+  std::memset(workspace.tensor().data, 0x41, static_cast<std::size_t>(bytes));
   cpu_kernels().find(name)(stream, {tensors,
                                     output_tensors,
                                     {workspace.tensor().data, static_cast<std::size_t>(bytes)},

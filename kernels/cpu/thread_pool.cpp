@@ -43,7 +43,7 @@ struct ThreadPool::State {
   void serve(int worker) {
     std::uint32_t seen = 0;
     while (true) {
-      // wait() sleeps on a futex after a few yields; longer spinning was measured and does not pay.
+      // wait() sleeps on a futex after a few yields: eight ranks may share two cores.
       job.wait(seen, std::memory_order_acquire);
       seen = job.load(std::memory_order_acquire);
       if (stop.load(std::memory_order_acquire)) return;

@@ -58,6 +58,7 @@ TEST(ThreadPool, SharesOutLongTasksDynamically) {
 
 TEST(ThreadPool, UsesAllThreads) {
   ThreadPool pool(3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until the workers sleep
   std::atomic<int> arrived{0};
   // Each task waits for the others, so three threads must run one each.
   pool.parallel_for(3, [&](std::int64_t, int) {

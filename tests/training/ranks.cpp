@@ -1,11 +1,8 @@
 #include "tests/training/ranks.h"
 
-#include <exception>
-#include <thread>
-
-#include "comm/factory.h"
 #include "core/error.h"
 #include "runtime/verifier.h"
+#include "tests/training/rank_threads.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
@@ -27,8 +24,8 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
   const auto rows = static_cast<std::int64_t>(batch.samples.size());
   const auto sequence = static_cast<std::int64_t>(batch.tokens.size()) / rows;
   for (std::int64_t j = 0; j < rows; ++j) {
-    const std::int64_t sample = step * training.options.global_batch +
-                                (micro_step * training.world + rank) * rows + j;
+    const std::int64_t sample =
+        step * training.options.global_batch + (micro_step * training.world + rank) * rows + j;
     batch.samples[static_cast<std::size_t>(j)] = sample;
     for (std::int64_t t = 0; t < sequence; ++t) {
       const auto at = static_cast<std::size_t>(j * sequence + t);
@@ -36,15 +33,6 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
       batch.targets[at] = token(sample, t + 1, training.model.vocabulary);
     }
   }
-}
-
-void verify_all(const train::ProgramSet& programs) {
-  const auto check = [](const runtime::Program& program) {
-    const auto problems = runtime::verify(program);
-    if (!problems.empty()) throw InternalError(program.name + ": " + problems.front());
-  };
-  for (const auto& [position, program] : programs.train) check(program);
-  if (programs.evaluate) check(*programs.evaluate);
 }
 
 TrainingResult run_rank(const TrainingCase& training, comm::Communicator& communicator) {
@@ -109,28 +97,25 @@ train::TrainOptions tiny_options(int world, int global_batch, int steps) {
   return options;
 }
 
+void verify_all(const train::ProgramSet& programs) {
+  const auto check = [](const runtime::Program& program) {
+    const auto problems = runtime::verify(program);
+    if (!problems.empty()) throw InternalError(program.name + ": " + problems.front());
+  };
+  for (const auto& [position, program] : programs.train) check(program);
+  if (programs.evaluate) check(*programs.evaluate);
+}
+
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
   return train::build_programs({training.model, training.options, true}, communicator,
                                kernels::CpuDevice(training.threads).capabilities());
 }
 
 TrainingResult run_training(const TrainingCase& training) {
-  auto communicators = comm::make_thread_communicators(training.world);
-  std::vector<TrainingResult> results(communicators.size());
-  std::vector<std::exception_ptr> errors(communicators.size());
-  std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < communicators.size(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        results[r] = run_rank(training, *communicators[r]);
-      } catch (...) {
-        errors[r] = std::current_exception();
-        communicators[r]->abort("rank " + std::to_string(r) + " failed");
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  std::vector<TrainingResult> results(static_cast<std::size_t>(training.world));
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+    results[static_cast<std::size_t>(communicator.rank())] = run_rank(training, communicator);
+  });
   return results[0];
 }
 

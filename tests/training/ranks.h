@@ -29,12 +29,16 @@ struct TrainingResult {
 train::ModelConfig tiny_gpt2();
 train::ModelConfig tiny_llama();
 
-/// Options for `steps` steps of a global batch of `global_batch` sequences of 16 tokens, fp32, AdamW.
+/// Options for `steps` steps of a global batch of `global_batch` sequences of 16 tokens, fp32,
+/// AdamW.
 train::TrainOptions tiny_options(int world, int global_batch, int steps);
 
 /// Runs all ranks; rethrows the first error. Every lowered Program is verified first. The data are
 /// pseudo-random tokens that depend on the sample index alone.
 TrainingResult run_training(const TrainingCase& training);
+
+/// Throws InternalError with the first problem that the verifier finds in any Program.
+void verify_all(const train::ProgramSet& programs);
 
 /// Programs of one rank, built without communication partners.
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator);

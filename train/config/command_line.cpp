@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "core/error.h"
 #include "train/config/flag_table.h"
@@ -138,6 +139,24 @@ void check_values(const ParsedCommandLine& parsed) {
   if (!problems.empty()) throw InvalidArgument(problems);
 }
 
+constexpr std::size_t kHelpColumn = 36;
+constexpr std::size_t kHelpWidth = 100;
+
+/// Appends `line` with the words of `meaning` after it, continued under the help column.
+void add_wrapped(std::string line, const std::string& meaning, std::string& text) {
+  std::istringstream words(meaning);
+  const char* space = "";
+  for (std::string word; words >> word; space = " ") {
+    if (line.size() + 1 + word.size() > kHelpWidth) {
+      text += line + '\n';
+      line.assign(kHelpColumn, ' ');
+      space = "";
+    }
+    line += space + word;
+  }
+  text += line + '\n';
+}
+
 }  // namespace
 
 ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
@@ -172,15 +191,14 @@ std::string train_help() {
   for (const FlagRow& row : flag_table()) {
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
     std::string line = "  " + std::string(first_spelling(row)) + ' ' + std::string(row.value_name);
-    line.resize(std::max<std::size_t>(line.size() + 1, 36), ' ');
+    line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
     const OptionField* field = find_field(fields, row.target);
-    const std::string meaning(row.help.empty() && field != nullptr ? field->meaning : row.help);
-    text += line + meaning;
+    std::string meaning(row.help.empty() && field != nullptr ? field->meaning : row.help);
     const std::string fallback = field != nullptr ? text_of(*field) : "";
     if (!fallback.empty() && fallback != "false" && row.use == FlagUse::option) {
-      text += " [" + fallback + "]";
+      meaning += " [" + fallback + "]";
     }
-    text += '\n';
+    add_wrapped(line, meaning, text);
   }
   return text +
          "\nFlags win over the file. docs/configuration.md lists other spellings and every "

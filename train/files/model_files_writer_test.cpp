@@ -128,7 +128,7 @@ TEST(ModelFilesWriter, WritingWithoutFilesNamesTheFile) {
   const std::vector<float> one = {1};
   EXPECT_NE(message_of<IoError>([&] {
               writer.write("scalar", 0, DType::f32, std::as_bytes(std::span(one)));
-            }).find("model.safetensors at byte 0: cannot open"),
+            }).find("model.safetensors: cannot open"),
             std::string::npos);
 }
 

@@ -29,7 +29,7 @@ ModelFamily family_of(const HfReader& reader) {
     if (type == model_type_of(family)) return family;
     known.push_back(model_type_of(family));
   }
-  std::string message = "unknown model type '" + type + "'" + suggestion(type, known) + " Known:";
+  std::string message = "unknown model type '" + type + "'" + suggestion(type, known) + "; known:";
   for (const std::string_view name : known) message += ' ' + std::string(name);
   reader.fail("model_type", message);
 }

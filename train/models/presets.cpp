@@ -55,8 +55,8 @@ std::string find_model_config(const std::string& model) {
   }
   const std::string near = nearest_name(model, {names.begin(), names.end()});
   std::string message = "model '" + model + "': no such directory, file or preset";
-  if (!near.empty()) message += "; did you mean '" + near + "'?";
-  message += " Presets:";
+  if (!near.empty()) message += ", did you mean '" + near + "'?";
+  message += "; presets:";
   for (const std::string& name : names) message += ' ' + name;
   throw ConfigError(message);
 }

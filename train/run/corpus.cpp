@@ -28,6 +28,16 @@ std::shared_ptr<const TokenSource> open_files(const std::vector<std::string>& fi
   return open_token_files(token_files, config.vocabulary);
 }
 
+void read_share(const TokenSource& source, int rank, int world) {
+  constexpr std::int64_t kAtOnce = 1 << 18;
+  const std::int64_t share = (source.size() + world - 1) / world;
+  const std::int64_t end = std::min(source.size(), (rank + 1) * share);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(kAtOnce, share)));
+  for (std::int64_t first = rank * share; first < end; first += kAtOnce)
+    source.read(first,
+                std::span(ids).first(static_cast<std::size_t>(std::min(kAtOnce, end - first))));
+}
+
 void add_texts(const fs::path& folder, const std::string& extension,
                std::vector<std::string>& files) {
   if (!fs::is_directory(folder)) return;
@@ -59,11 +69,17 @@ std::vector<std::string> bundled_text() {
   return files;
 }
 
+void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world) {
+  if (std::any_of(options.data.begin(), options.data.end(), is_token_file))
+    read_share(*corpus.training, rank, world);
+  if (corpus.held_out != nullptr && is_token_file(options.eval_data))
+    read_share(*corpus.held_out, rank, world);
+}
+
 Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
                    const std::string& model) {
   Corpus corpus;
-  corpus.training =
-      open_files(options.data.empty() ? bundled_text() : options.data, config, model);
+  corpus.training = open_files(options.data.empty() ? bundled_text() : options.data, config, model);
   if (!options.eval_data.empty()) {
     corpus.held_out = open_files({options.eval_data}, config, model);
   } else if (options.eval_every_steps > 0) {

@@ -18,7 +18,13 @@ struct Corpus {
 
 /// `model`: what --model said; a directory with tokenizer.json turns text into ids with it, others
 /// read bytes. Throws DataError or ConfigError naming the file.
-Corpus open_corpus(const TrainOptions& options, const ModelConfig& config, const std::string& model);
+Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
+                   const std::string& model);
+
+/// Reads this rank's share of the tokens (all ranks together: all of them) when `options` name
+/// token files, which may hold anything. Throws DataError naming file and position of an id beyond
+/// the vocabulary: before training, not when its sample comes.
+void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world);
 
 /// Path of tokenizer.json in a model directory, "" when there is none.
 std::string tokenizer_of(const std::string& model);

@@ -24,8 +24,10 @@ void print_sample(Generator& generator, const std::string& tokenizer, const std:
   if (tokens.empty()) throw InvalidArgument("--prompt must hold at least one token");
   for (const std::int32_t token : tokens)
     if (token >= generator.config().vocabulary)
-      throw InvalidArgument("token " + std::to_string(token) + " of the prompt is outside the model's "
-                            "vocabulary of " + std::to_string(generator.config().vocabulary) +
+      throw InvalidArgument("token " + std::to_string(token) +
+                            " of the prompt is outside the model's "
+                            "vocabulary of " +
+                            std::to_string(generator.config().vocabulary) +
                             "; does the directory lack its tokenizer.json?");
   if (tokenizer.empty()) std::fputs(prompt.c_str(), stdout);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -50,7 +52,8 @@ int run(int argc, char** argv) {
   app.add_option("--tokens,--max_new_tokens", tokens, "tokens to add")->capture_default_str();
   app.add_option("--temperature", options.temperature, "0: always the likeliest token")
       ->capture_default_str();
-  app.add_option("--sequence-length", options.sequence, "longest context, tokens (0: model's, <= 256)");
+  app.add_option("--sequence-length", options.sequence,
+                 "longest context, tokens (0: model's, <= 256)");
   app.add_option("--dtype", dtype, "fp32, bf16 or fp16")->capture_default_str();
   app.add_option("--seed", options.seed, "of the draws")->capture_default_str();
   app.add_option("--threads", threads, "0: all cores");

@@ -25,9 +25,9 @@ Generator::Generator(const GeneratorOptions& options)
   runtime_ = std::make_unique<Runtime>();
   runtime_->communicator = comm::make_communicator({}, "single");
   EngineParts parts;
-  parts.programs = build_generation(config_, {options_.dtype, 1, options_.sequence},
-                                    *runtime_->communicator,
-                                    kernels::CpuDevice(options_.threads).capabilities());
+  parts.programs =
+      build_generation(config_, {options_.dtype, 1, options_.sequence}, *runtime_->communicator,
+                       kernels::CpuDevice(options_.threads).capabilities());
   require_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;
@@ -38,7 +38,8 @@ Generator::Generator(const GeneratorOptions& options)
 Generator::~Generator() = default;
 
 std::int32_t Generator::next(const std::vector<std::int32_t>& context) {
-  const auto kept = std::min<std::size_t>(context.size(), static_cast<std::size_t>(options_.sequence));
+  const auto kept =
+      std::min<std::size_t>(context.size(), static_cast<std::size_t>(options_.sequence));
   const std::vector<float> logits =
       runtime_->engine->logits({context.end() - static_cast<std::ptrdiff_t>(kept), context.end()});
   const auto best = std::max_element(logits.begin(), logits.begin() + config_.vocabulary);

@@ -12,10 +12,10 @@
 namespace strata::train {
 
 struct GeneratorOptions {
-  std::string model;             ///< directory with weights
+  std::string model;  ///< directory with weights
   DType dtype = DType::f32;
-  std::int64_t sequence = 0;     ///< longest context that is kept, tokens; 0: min(model's, 256)
-  double temperature = 0.8;      ///< 0: the likeliest token
+  std::int64_t sequence = 0;  ///< longest context that is kept, tokens; 0: min(model's, 256)
+  double temperature = 0.8;   ///< 0: the likeliest token
   std::int64_t seed = 1;
   int threads = 1;
 };

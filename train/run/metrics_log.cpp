@@ -32,12 +32,10 @@ void MetricsLog::append(const std::string& line) {
 void MetricsLog::write(const StepReport& r) {
   if (!file_) return;
   append("{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
-         ", \"learning_rate\": " + number(r.metrics.learning_rate) +
-         ", \"grad_norm\": " + number(r.metrics.gradient_norm) +
-         ", \"loss_scale\": " + number(r.metrics.loss_scale) +
-         ", \"skipped_steps\": " + std::to_string(r.metrics.skipped) +
-         ", \"overflow\": " + (r.metrics.overflow != 0 ? "true" : "false") +
-         ", \"seconds\": " + number(r.seconds) +
+         ", \"learning_rate\": " + number(r.metrics.learning_rate) + ", \"grad_norm\": " +
+         number(r.metrics.gradient_norm) + ", \"loss_scale\": " + number(r.metrics.loss_scale) +
+         ", \"skipped_steps\": " + std::to_string(r.metrics.skipped) + ", \"overflow\": " +
+         (r.metrics.overflow != 0 ? "true" : "false") + ", \"seconds\": " + number(r.seconds) +
          ", \"tokens_per_second\": " + number(r.tokens_per_second) +
          ", \"rank_flops_per_second\": " + number(r.flops_per_second) +
          ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +

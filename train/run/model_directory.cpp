@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "train/files/commit.h"
+#include "train/files/model_files.h"
 #include "train/models/presets.h"
 
 namespace strata::train {
@@ -49,6 +50,13 @@ std::string resolve_model_directory(const std::string& model) {
   if (!fs::exists(fs::path(model) / "config.json") && fs::is_directory(latest))
     return latest.string();
   return model;
+}
+
+void require_weights(const std::string& model) {
+  if (!fs::is_directory(model) || ModelFiles::has_weights(model)) return;
+  throw DataError(model + ": found neither model.safetensors nor model.safetensors.index.json " +
+                  "(PyTorch's .bin files are not read); name " +
+                  (fs::path(model) / "config.json").string() + " to start from new weights");
 }
 
 std::string config_text(const std::string& model) {

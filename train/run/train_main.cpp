@@ -1,5 +1,6 @@
 // `train`: one rank of a training run (train --help).
 #include <cstdio>
+#include <cstring>
 
 #include "core/error.h"
 #include "core/rank_context.h"
@@ -19,9 +20,8 @@ void print_findings(const ResolvedConfig& config) {
 /// Everything before there are ranks to talk to.
 int check_config(const ParsedCommandLine& command_line, int world) {
   const ModelConfig model = read_model_config(requested_model(command_line));
-  const ResolvedConfig config =
-      resolve(command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world,
-              model);
+  const ResolvedConfig config = resolve(
+      command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world, model);
   print_findings(config);
   std::fputs(describe(config).c_str(), stdout);
   return static_cast<int>(ExitCode::done);
@@ -52,14 +52,15 @@ int main(int argc, char** argv) {
   using strata::ExitCode;
   try {
     const strata::RankContext context = strata::rank_context_from_environment();
-    strata::StatusPage status = context.status_fd >= 0
-                                    ? strata::StatusPage::open(context.status_fd)
-                                    : strata::StatusPage::create(context.rank);
+    strata::StatusPage status = context.status_fd >= 0 ? strata::StatusPage::open(context.status_fd)
+                                                       : strata::StatusPage::create(context.rank);
     const auto fail = [&](ExitCode code, const char* message) {
-      status.set_error(message);
-      status.set_phase(strata::Phase::failed);
+      status.set_error(message);  // the phase stays: it says where
       std::fflush(stdout);
-      std::fprintf(stderr, "train: %s\n", message);
+      // mlaunch reads the page and says it once for all ranks, as the last thing on the screen.
+      const bool launcher_says_it =
+          context.status_fd >= 0 && std::strlen(message) < sizeof(strata::StatusPageData::error);
+      if (!launcher_says_it) std::fprintf(stderr, "train: %s\n", message);
       return static_cast<int>(code);
     };
     try {

@@ -22,6 +22,7 @@
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
 #include "train/run/progress.h"
+#include "train/run/writable.h"
 
 namespace strata::train {
 namespace {
@@ -46,12 +47,10 @@ class TrainingRun {
 
   void run() {
     status_.set_phase(Phase::planning);
-    for (std::int64_t step = options_.save_every_steps;
-         !options_.output.empty() && options_.save_every_steps > 0 && step < options_.steps;
-         step += options_.save_every_steps)
-      require_new_step_directory(options_.output, step);
-    if (!options_.output.empty()) require_new_step_directory(options_.output, options_.steps);
+    require_writable(options_);
+    require_weights(options_.model);
     corpus_ = open_corpus(options_, request_.model, options_.model);
+    check_tokens(corpus_, options_, request_.context.rank, request_.context.world);
     communicator_ = comm::make_communicator(request_.context, "auto");
     build_engine();
     status_.set_phase(Phase::loading);
@@ -67,8 +66,7 @@ class TrainingRun {
     const int threads = threads_per_rank(options_, request_.context);
     EngineParts parts;
     parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr},
-                                    *communicator_,
-                                    kernels::CpuDevice(threads).capabilities());
+                                    *communicator_, kernels::CpuDevice(threads).capabilities());
     report_plan(parts.programs);
     require_host_memory(parts.programs.arena_bytes(runtime::Tier::device),
                         request_.context.local_world);
@@ -99,16 +97,15 @@ class TrainingRun {
                           for (const auto& segment : unit.segments) sum += segment.elements;
                           return sum;
                         });
-    std::printf("%s: %.1f M parameters, %s, ZeRO-%lld over %d rank%s (%s), %lld x %lld tokens per "
-                "micro-step, accumulation %lld, gradient clipping %g\n",
-                options_.model.c_str(), static_cast<double>(parameters) / 1e6,
-                std::string(name_of(options_.dtype)).c_str(),
-                static_cast<long long>(options_.zero.stage), communicator_->size(),
-                communicator_->size() == 1 ? "" : "s",
-                std::string(communicator_->backend()).c_str(),
-                static_cast<long long>(options_.micro_batch),
-                static_cast<long long>(options_.sequence_length),
-                static_cast<long long>(options_.accumulation), options_.gradient_clipping);
+    std::printf(
+        "%s: %.1f M parameters, %s, ZeRO-%lld over %d rank%s (%s), %lld x %lld tokens per "
+        "micro-step, accumulation %lld, gradient clipping %g\n",
+        options_.model.c_str(), static_cast<double>(parameters) / 1e6,
+        std::string(name_of(options_.dtype)).c_str(), static_cast<long long>(options_.zero.stage),
+        communicator_->size(), communicator_->size() == 1 ? "" : "s",
+        std::string(communicator_->backend()).c_str(), static_cast<long long>(options_.micro_batch),
+        static_cast<long long>(options_.sequence_length),
+        static_cast<long long>(options_.accumulation), options_.gradient_clipping);
     std::printf("weight decay %g on matrices, %g on norms and biases\n",
                 options_.optimizer.weight_decay,
                 options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
@@ -117,7 +114,14 @@ class TrainingRun {
   }
 
   void load() {
-    if (ModelFiles::has_weights(options_.model))
+    const bool stored = ModelFiles::has_weights(options_.model);
+    if (first_) {
+      std::printf("weights: %s\n",
+                  stored ? ("read from " + options_.model).c_str()
+                         : ("new, from seed " + std::to_string(options_.seed)).c_str());
+      std::fflush(stdout);
+    }
+    if (stored)
       load_weights(*engine_, ModelFiles(options_.model));
     else
       initialize_weights(*engine_, options_.seed);
@@ -135,9 +139,9 @@ class TrainingRun {
   [[nodiscard]] FillBatch filler(const BatchLoader& batches, std::int64_t samples_per_step) const {
     return [this, &batches, samples_per_step](std::int64_t step, int micro_step,
                                               const MicroBatch& batch) {
-      batches.fill({step * samples_per_step, micro_step, communicator_->rank(),
-                    communicator_->size()},
-                   batch.tokens, batch.targets, batch.samples);
+      batches.fill(
+          {step * samples_per_step, micro_step, communicator_->rank(), communicator_->size()},
+          batch.tokens, batch.targets, batch.samples);
     };
   }
 
@@ -178,7 +182,8 @@ class TrainingRun {
   }
 
   [[noreturn]] static void refuse_floor(const StepReport& report) {
-    throw DataError("step " + std::to_string(report.step) + ": gradients overflow at the smallest loss scale " +
+    throw DataError("step " + std::to_string(report.step) +
+                    ": gradients overflow at the smallest loss scale " +
                     std::to_string(report.metrics.loss_scale) +
                     "; train in bf16, lower the learning rate, or lower fp16.min_loss_scale");
   }
@@ -189,8 +194,8 @@ class TrainingRun {
     const BatchLoader batches = loader(corpus_.held_out, false, BatchEnd::stop);
     const std::int64_t per_batch = options_.micro_batch * communicator_->size();
     const std::int64_t windows = batches.order().windows();
-    const double loss = engine_->evaluate((windows + per_batch - 1) / per_batch,
-                                          filler(batches, per_batch));
+    const double loss =
+        engine_->evaluate((windows + per_batch - 1) / per_batch, filler(batches, per_batch));
     log.write_evaluation(step, loss);
     progress.show_evaluation(step, loss);
   }
@@ -217,7 +222,7 @@ class TrainingRun {
       if (first_) write_file_atomically(options_.dump_state, state);
     }
     if (!options_.trace.empty()) trace_.write(trace_path());
-    communicator_->close();  // without it, peers and mpirun take this end for a failure
+    communicator_->close();  // nobody leaves before all have written; MPI insists on it
     status_.set_phase(Phase::done);
   }
 

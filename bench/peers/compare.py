@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The same training job in Strata and in PyTorch or DeepSpeed: interleaved repetitions, medians, ratios, losses.
+
+    bench/peers/compare.py --peers FOLDER_WITH_train.py --python PEERS_PYTHON --data TEXT [--repeat 5] [--cases one,two] --out NAME
+
+Cases: `one` = one process, two threads (eager, torch.compile); `two` = two ranks of one thread (DeepSpeed ZeRO 1-3).
+Every engine starts from the same Hugging Face folder, written by Strata, and sees the same samples
+(`--shuffle false --no-decay none`), so the losses must agree. Writes NAME.json (raw) and NAME.md in bench/results.
+"""
+import argparse, json, os, platform, statistics, subprocess, sys, tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SEQUENCE, GLOBAL_BATCH = 256, 4
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--peers", required=True, help="folder that holds the peers' train.py")
+    p.add_argument("--python", required=True, help="interpreter with torch, transformers, deepspeed")
+    p.add_argument("--data", required=True)
+    p.add_argument("--build", default=os.path.join(ROOT, "build"))
+    p.add_argument("--model", default="gpt2-124m")
+    p.add_argument("--cases", default="one,two")
+    p.add_argument("--repeat", type=int, default=5)
+    p.add_argument("--steps", type=int, default=4, help="timed")
+    p.add_argument("--warmup", type=int, default=2)
+    p.add_argument("--out", required=True)
+    return p.parse_args()
+
+
+def strata(args, folder, ranks, stage, metrics):
+    train = [os.path.join(args.build, "bin", "train")]
+    if ranks > 1:
+        train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks)] + train
+    return train + ["--model", folder, "--data", args.data, "--shuffle", "false", "--no-decay", "none",
+                    "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
+                    "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--betas", "0.9", "0.95",
+                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--metrics", metrics]
+
+
+def run_strata(args, folder, ranks, stage, scratch):
+    metrics = os.path.join(scratch, "metrics.jsonl")
+    subprocess.run(strata(args, folder, ranks, stage, metrics), check=True, stdout=subprocess.DEVNULL)
+    lines = [json.loads(line) for line in open(metrics)]
+    timed = lines[args.warmup:]
+    return {"tokens_per_second": GLOBAL_BATCH * SEQUENCE / statistics.median(l["seconds"] for l in timed),
+            "losses": [l["loss"] for l in lines], "peak_rss_bytes": lines[-1]["peak_rss_bytes"],
+            "arena_bytes": lines[-1]["arena_bytes"]}
+
+
+def run_peer(args, folder, engine, ranks, stage):
+    command = [args.python, os.path.join(args.peers, "train.py"), "--engine", engine, "--model", folder, "--data", args.data,
+               "--ranks", str(ranks), "--batch", str(GLOBAL_BATCH // ranks), "--seq", str(SEQUENCE), "--steps", str(args.steps),
+               "--warmup", str(args.warmup), "--zero", str(stage)]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    result = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
+    return {key: result[key] for key in ("tokens_per_second", "losses", "peak_rss_bytes")}
+
+
+def ceiling(args):
+    """GFLOP/s of PyTorch's products at this model's shapes, two threads: what a step of products alone would reach."""
+    code = """
+import torch, time
+torch.set_num_threads(2)
+N, shapes = 1024, [(768, 2304, 12), (768, 768, 12), (768, 3072, 12), (3072, 768, 12), (768, 50304, 1)]
+seconds, flops = 0.0, 0.0
+for k, m, count in shapes:
+    x, w, d = torch.randn(N, k), torch.randn(m, k), torch.randn(N, m)
+    for call in (lambda: x @ w.T, lambda: d @ w, lambda: d.T @ x):
+        call(); best = 1e9
+        for _ in range(4):
+            t = time.perf_counter(); call(); best = min(best, time.perf_counter() - t)
+        seconds += best * count; flops += 2.0 * N * k * m * count
+print(flops / seconds / 1e9, seconds)
+"""
+    gflops, seconds = map(float, subprocess.run([args.python, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.split())
+    return {"gflops": gflops, "tokens_per_second": 1024 / seconds}
+
+
+def main():
+    args = arguments()
+    scratch = tempfile.mkdtemp(prefix="strata-compare-")
+    subprocess.run([os.path.join(args.build, "bin", "train"), "--model", args.model, "--data", args.data, "--steps", "1",
+                    "--learning-rate", "0", "--weight-decay", "0", "--sequence-length", "32", "--micro-batch", "1",
+                    "--output", os.path.join(scratch, "start")], check=True, stdout=subprocess.DEVNULL)
+    folder = os.path.join(scratch, "start", "step-00000001")
+    jobs = []
+    if "one" in args.cases:
+        jobs += [("strata, 1 process", lambda: run_strata(args, folder, 1, 0, scratch)),
+                 ("PyTorch eager", lambda: run_peer(args, folder, "eager", 1, 0)),
+                 ("torch.compile", lambda: run_peer(args, folder, "compile", 1, 0))]
+    if "two" in args.cases:
+        for stage in (0, 1, 2, 3):
+            jobs.append((f"strata ZeRO-{stage}, 2 ranks", lambda stage=stage: run_strata(args, folder, 2, stage, scratch)))
+            if stage:
+                jobs.append((f"DeepSpeed ZeRO-{stage}, 2 ranks", lambda stage=stage: run_peer(args, folder, "deepspeed", 2, stage)))
+    runs, ceilings = {name: [] for name, _ in jobs}, []
+    for repetition in range(args.repeat):
+        ceilings.append(ceiling(args))
+        for name, job in jobs:
+            runs[name].append(job())
+            print(repetition, name, round(runs[name][-1]["tokens_per_second"], 1), flush=True)
+    report(args, runs, ceilings)
+
+
+def report(args, runs, ceilings):
+    results = os.path.join(ROOT, "bench", "results")
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    top = statistics.median(c["tokens_per_second"] for c in ceilings)
+    reference = next(iter(runs.values()))[0]["losses"]
+    lines = [f"# {args.model}, fp32, global batch {GLOBAL_BATCH} x {SEQUENCE}: Strata and its peers", "",
+             f"Commit {commit}, {args.repeat} interleaved repetitions, median of {args.steps} timed steps each; two cores, "
+             f"{platform.machine()}. Products alone (PyTorch, two threads, same shapes) would allow "
+             f"{top:.0f} tokens/s ({statistics.median(c['gflops'] for c in ceilings):.0f} GFLOP/s).", "",
+             "| engine | tokens/s median (min-max) | of ceiling | peak GB per rank | largest relative loss difference |", "|---|---|---|---|---|"]
+    for name, results_of in runs.items():
+        speeds = sorted(r["tokens_per_second"] for r in results_of)
+        worst = max(abs(a - b) / abs(b) for r in results_of for a, b in zip(r["losses"], reference))
+        median = statistics.median(speeds)
+        lines.append(f"| {name} | {median:.0f} ({speeds[0]:.0f}-{speeds[-1]:.0f}) | {median / top:.2f} | "
+                     f"{max(r['peak_rss_bytes'] for r in results_of) / 1e9:.2f} | {worst:.1e} |")
+    lines += ["", "Command: `" + " ".join(["bench/peers/compare.py"] + [a for a in sys.argv[1:] if not a.startswith("/")]) + "`", ""]
+    json.dump({"runs": runs, "ceiling": ceilings}, open(os.path.join(results, args.out + ".json"), "w"), indent=1)
+    open(os.path.join(results, args.out + ".md"), "w").write("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+#include "kernels/layer_test_support.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/cpu/simd_targets.h"
+// Before Highway.
+#include "hwy/highway.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/float16.h"
+
+namespace strata::kernels {
+namespace {
+
+constexpr std::byte kPattern{0xA5};
+constexpr std::size_t kGuardBytes = 64;
+
+double element(const std::byte* at, DType type) {
+  std::uint16_t half;
+  float single;
+  switch (type) {
+    case DType::bf16:
+      std::memcpy(&half, at, sizeof half);
+      return bf16_to_f32(half);
+    case DType::f16:
+      std::memcpy(&half, at, sizeof half);
+      return f16_to_f32(half);
+    default:
+      std::memcpy(&single, at, sizeof single);
+      return single;
+  }
+}
+
+void set_element(std::byte* at, DType type, double value) {
+  const auto single = static_cast<float>(value);
+  const std::uint16_t half = type == DType::bf16 ? f32_to_bf16(single) : f32_to_f16(single);
+  if (type == DType::f32)
+    std::memcpy(at, &single, sizeof single);
+  else
+    std::memcpy(at, &half, sizeof half);
+}
+
+double tolerance_of(DType type, double f32_tolerance) {
+  if (type == DType::bf16) return 0x1p-8;  // half a unit in the last place, at worst
+  if (type == DType::f16) return 0x1p-11;
+  return f32_tolerance;
+}
+
+/// One output in the storage of its aliased input, if it has one.
+int aliased_input(const OperationCase& test, std::size_t output) {
+  for (const Alias& alias : test.operation.aliases)
+    if (static_cast<std::size_t>(alias.output) == output &&
+        static_cast<std::size_t>(alias.input) < test.inputs.size())
+      return alias.input;
+  return -1;
+}
+
+std::vector<TestOperand> run_once(const OperationCase& test, int threads, std::int64_t gap,
+                                  bool in_place) {
+  CpuDevice device(threads);
+  CpuStream stream(device);
+  std::vector<TestOperand> inputs, outputs;
+  Types types;
+  for (const TestOperand& input : test.inputs) {
+    inputs.push_back(gap > 0 ? input.restrided(gap) : input);
+    types.push_back(inputs.back().type());
+  }
+  const Types output_types = test.operation.infer(types, test.attributes);
+  for (const TensorType& type : output_types)
+    outputs.push_back(gap > 0 ? TestOperand(type).restrided(gap) : TestOperand(type));
+  std::vector<Tensor> from, to;
+  for (TestOperand& input : inputs) from.push_back(input.view());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const int alias = in_place ? aliased_input(test, i) : -1;
+    to.push_back(alias >= 0 ? from[static_cast<std::size_t>(alias)] : outputs[i].view());
+  }
+  std::vector<std::byte> workspace;
+  if (test.operation.workspace != nullptr)
+    workspace.resize(static_cast<std::size_t>(
+        test.operation.workspace(types, output_types, test.attributes, device.capabilities())));
+  test.kernel(stream, {from, to, workspace, test.attributes});
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const int alias = in_place ? aliased_input(test, i) : -1; alias >= 0)
+      outputs[i] = inputs[static_cast<std::size_t>(alias)];
+  for (const TestOperand& operand : inputs) EXPECT_TRUE(operand.gaps_intact());
+  for (const TestOperand& operand : outputs) EXPECT_TRUE(operand.gaps_intact());
+  return outputs;
+}
+
+void expect_same_bits(const std::vector<TestOperand>& a, const std::vector<TestOperand>& b,
+                      const std::string& label) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(a[i].element_bytes() == b[i].element_bytes()) << label << ", output " << i;
+}
+
+/// Returns the outputs with one thread.
+std::vector<TestOperand> verify_target(const OperationCase& test, const std::string& label) {
+  std::vector<TestOperand> outputs = run_once(test, 1, 0, false);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (i < test.expected.size() && !test.expected[i].empty()) {
+      EXPECT_LE(relative_error(outputs[i].values(), test.expected[i]),
+                tolerance_of(outputs[i].type().dtype, test.tolerance))
+          << label << ", output " << i;
+    }
+  expect_same_bits(outputs, run_once(test, 2, 0, false), label + ", 2 threads");
+  expect_same_bits(outputs, run_once(test, 3, 7, false), label + ", 3 threads and strides");
+  if (!test.operation.aliases.empty()) {
+    expect_same_bits(outputs, run_once(test, 2, 0, true), label + ", in place");
+    expect_same_bits(outputs, run_once(test, 1, 5, true), label + ", in place with strides");
+  }
+  return outputs;
+}
+
+}  // namespace
+
+TestOperand::TestOperand(const TensorType& type)
+    : type_(type), bytes_(static_cast<std::size_t>(type.span_bytes()) + kGuardBytes, kPattern) {}
+
+TestOperand TestOperand::random(DType dtype, Shape shape, unsigned seed, double scale) {
+  TestOperand operand(TensorType(dtype, shape));
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    set_element(operand.bytes_.data() + i * size_of(dtype), dtype, scale * normal(engine));
+  return operand;
+}
+
+TestOperand TestOperand::integers(const std::vector<std::int32_t>& values) {
+  TestOperand operand(TensorType(DType::i32, {static_cast<std::int64_t>(values.size())}));
+  std::memcpy(operand.bytes_.data(), values.data(), values.size() * sizeof(values[0]));
+  return operand;
+}
+
+TestOperand TestOperand::integers(const std::vector<std::int64_t>& values) {
+  TestOperand operand(TensorType(DType::i64, {static_cast<std::int64_t>(values.size())}));
+  std::memcpy(operand.bytes_.data(), values.data(), values.size() * sizeof(values[0]));
+  return operand;
+}
+
+Tensor TestOperand::view() { return {type_, bytes_.data()}; }
+
+std::vector<double> TestOperand::values() const {
+  std::vector<double> values;
+  const std::int64_t size = size_of(type_.dtype);
+  for (std::int64_t r = 0; r < type_.shape.rows(); ++r)
+    for (std::int64_t c = 0; c < type_.shape.cols(); ++c)
+      values.push_back(element(bytes_.data() + (r * type_.row_stride + c) * size, type_.dtype));
+  return values;
+}
+
+TestOperand TestOperand::restrided(std::int64_t gap) const {
+  if (type_.shape.ndim() < 2) return *this;
+  TestOperand other(TensorType(type_.dtype, type_.shape, type_.shape.cols() + gap));
+  const std::int64_t size = size_of(type_.dtype);
+  for (std::int64_t r = 0; r < type_.shape.rows(); ++r)
+    std::memcpy(other.bytes_.data() + r * other.type_.row_stride * size,
+                bytes_.data() + r * type_.row_stride * size,
+                static_cast<std::size_t>(type_.shape.cols() * size));
+  return other;
+}
+
+std::vector<std::byte> TestOperand::element_bytes() const {
+  const TestOperand packed = restrided(0);
+  return {packed.bytes_.begin(), packed.bytes_.end()};
+}
+
+bool TestOperand::gaps_intact() const {
+  const std::int64_t size = size_of(type_.dtype), row = type_.row_stride * size;
+  const std::int64_t used = type_.shape.cols() * size;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(bytes_.size()); ++i) {
+    const bool inside = type_.shape.ndim() < 2 ? i < type_.shape.elements() * size
+                                               : i / row < type_.shape.rows() && i % row < used;
+    if (!inside && bytes_[static_cast<std::size_t>(i)] != kPattern) return false;
+  }
+  return true;
+}
+
+std::vector<TestOperand> run(const OperationCase& test, int threads, std::int64_t gap) {
+  return run_once(test, threads, gap, false);
+}
+
+TargetScope::TargetScope(std::int64_t target) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TargetScope::~TargetScope() {
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+void verify(const OperationCase& test, const std::string& label) {
+  std::vector<TestOperand> wide;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const TargetScope scope(target);
+    std::vector<TestOperand> outputs = verify_target(test, label + ", " + hwy::TargetName(target));
+    if (target == HWY_AVX2 && !wide.empty())
+      expect_same_bits(wide, outputs, label + ", AVX2 and AVX-512");
+    if (target == HWY_AVX3) wide = std::move(outputs);
+  }
+}
+
+double relative_error(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+}  // namespace strata::kernels

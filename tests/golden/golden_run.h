@@ -1,0 +1,33 @@
+// Training on golden batches with the product's engine, and what is left in its storage.
+#pragma once
+
+#include "tests/golden/golden_values.h"
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+
+struct GoldenRun {
+  std::string model;  ///< directory
+  /// Of each step: `rows` x (T + 1) tokens, inputs and next targets.
+  std::vector<std::vector<std::int32_t>> batches;
+  int steps = 1;          ///< optimizer steps on the first batches
+  std::int64_t rows = 2;  ///< divided over ranks and micro-steps
+  int world = 1;          ///< more than one: ranks are threads
+  int stage = 0;
+  int accumulation = 1;
+  bool recompute = false;
+  std::string save;  ///< directory to write afterwards; empty: none
+};
+
+struct GoldenResult {
+  double evaluation = 0;  ///< of the first batch, before any update
+  std::vector<double> losses;
+  std::vector<double> gradient_norms;  ///< as the step reports them
+  Tensors gradients;   ///< of the last step, as the optimizer finds them
+  Tensors parameters;  ///< after the last step
+};
+
+/// fp32, with the optimizer of README.md. Every Program is verified first.
+GoldenResult run_golden(const GoldenRun& run);
+
+}  // namespace strata::tests

@@ -1,0 +1,245 @@
+// The product against transformers in float64: logits, loss, gradients, training, and model
+// directories, for every folder beside README.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/test_directory.h"
+#include "tests/golden/golden_run.h"
+#include "tests/golden/model_logits.h"
+#include "train/models/hf_config.h"
+
+namespace strata::tests {
+
+void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
+
+namespace {
+
+constexpr double kTolerance = 1e-5;         // logits, loss, gradients: |a - b| / |b|
+constexpr double kTrainedTolerance = 1e-4;  // after 30 updates
+constexpr double kSixteenBitTolerance = 2e-2;
+constexpr double kWorldTolerance = 1e-6;  // one rank against two
+constexpr int kSteps = 30;
+
+std::string names_of(const Tensors& tensors) {
+  std::string names;
+  for (const auto& [name, values] : tensors) names += "\n  " + name;
+  return names;
+}
+
+/// Fails with the tensor that differs most.
+testing::AssertionResult agree(const Tensors& ours, const Tensors& golden, double tolerance) {
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (golden.empty() || !std::ranges::equal(ours, golden, same_name))
+    return testing::AssertionFailure()
+           << "tensors are" << names_of(ours) << "\nexpected" << names_of(golden);
+  std::string worst_name;
+  double worst = -1;
+  for (const auto& [name, values] : golden) {
+    const double difference = relative_difference(ours.at(name), values);
+    if (difference <= worst) continue;  // NaN is worse than anything
+    worst = difference;
+    worst_name = name;
+    if (std::isnan(worst)) break;
+  }
+  if (worst <= tolerance) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "worst tensor " << worst_name << ": |a-b|/|b| = " << worst << ", allowed " << tolerance;
+}
+
+/// The key's bias of GPT-2, the middle third of c_attn.bias, has a true gradient of zero
+/// (README.md).
+Tensors without_key_bias(Tensors tensors) {
+  for (auto& [name, values] : tensors) {
+    if (!name.ends_with(".c_attn.bias")) continue;
+    const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
+    values.erase(values.begin() + third, values.begin() + 2 * third);
+  }
+  return tensors;
+}
+
+/// Global L2 norm.
+double norm_of(const Tensors& tensors) {
+  double squares = 0;
+  for (const auto& [name, values] : tensors)
+    for (double v : values) squares += v * v;
+  return std::sqrt(squares);
+}
+
+/// Ways to run the same step.
+struct Way {
+  const char* name;
+  int world, stage, accumulation;
+  bool recompute;
+};
+constexpr Way kOneRank{"one rank", 1, 0, 1, false};
+constexpr Way kTwoRanks{"two ranks, stage 3", 2, 3, 1, false};
+constexpr Way kWays[] = {kOneRank,
+                         {"accumulation of 2", 1, 0, 2, false},
+                         {"recomputed layers", 1, 0, 1, true},
+                         {"two ranks, stage 1", 2, 1, 1, false},
+                         kTwoRanks};
+
+class Golden : public testing::TestWithParam<GoldenCase> {
+ protected:
+  [[nodiscard]] std::vector<double> doubles(const std::string& name) const {
+    return read_doubles(values_, name);
+  }
+
+  /// [rows, T] inputs and targets as one batch of [rows, T + 1] tokens.
+  [[nodiscard]] std::vector<std::int32_t> one_batch() const {
+    const std::vector<std::int32_t> ids = read_ids(values_, "input_ids");
+    const std::vector<std::int32_t> targets = read_ids(values_, "targets");
+    const std::vector<std::int64_t>& shape = values_.at("input_ids").shape;
+    std::vector<std::int32_t> batch;
+    for (std::int64_t row = 0; row < shape.at(0); ++row) {
+      const auto begin = ids.begin() + row * shape.at(1);
+      batch.insert(batch.end(), begin, begin + shape.at(1));
+      batch.push_back(targets.at(static_cast<std::size_t>((row + 1) * shape.at(1) - 1)));
+    }
+    return batch;
+  }
+
+  [[nodiscard]] std::vector<std::vector<std::int32_t>> adamw_batches() const {
+    const std::vector<std::int32_t> ids = read_ids(values_, "adamw.batches");
+    const auto size = static_cast<std::ptrdiff_t>(ids.size()) / kSteps;
+    std::vector<std::vector<std::int32_t>> batches;
+    for (std::ptrdiff_t step = 0; step < kSteps; ++step)
+      batches.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
+    return batches;
+  }
+
+  [[nodiscard]] GoldenRun golden_run(std::vector<std::vector<std::int32_t>> batches, int steps,
+                                     const Way& way = kOneRank) const {
+    GoldenRun run;
+    run.model = GetParam().directory;
+    run.batches = std::move(batches);
+    run.steps = steps;
+    run.world = way.world;
+    run.stage = way.stage;
+    run.accumulation = way.accumulation;
+    run.recompute = way.recompute;
+    return run;
+  }
+
+  [[nodiscard]] std::vector<double> logits(DType dtype) const {
+    return model_logits(GetParam().directory, dtype, read_ids(values_, "input_ids"),
+                        values_.at("input_ids").shape.at(1));
+  }
+
+  const train::ModelFiles values_{GetParam().values};
+};
+
+TEST_P(Golden, LogitsOfAllPositions) {
+  EXPECT_LE(relative_difference(logits(DType::f32), doubles("logits")), kTolerance);
+}
+
+TEST_P(Golden, LogitsInSixteenBitTypes) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    const double difference = relative_difference(logits(dtype), doubles("logits"));
+    EXPECT_LE(difference, kSixteenBitTolerance) << name_of(dtype);
+    EXPECT_GT(difference, kTolerance) << name_of(dtype) << " was not used";
+  }
+}
+
+TEST_P(Golden, LossAndGradients) {
+  const Tensors golden = without_key_bias(read_tensors(values_, "grad."));
+  const double loss = doubles("loss").at(0), norm = norm_of(golden);
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.name);
+    const GoldenResult result = run_golden(golden_run({one_batch()}, 1, way));
+    EXPECT_NEAR(result.losses.at(0), loss, loss * kTolerance);
+    EXPECT_NEAR(result.evaluation, loss, loss * kTolerance);
+    EXPECT_NEAR(result.gradient_norms.at(0), norm, norm * kTolerance);
+    EXPECT_TRUE(agree(without_key_bias(result.gradients), golden, kTolerance));
+  }
+}
+
+TEST_P(Golden, ThirtyStepsOfAdamW) {
+  const std::vector<double> losses = doubles("adamw.losses");
+  const Tensors golden = without_key_bias(read_tensors(values_, "final."));
+  ASSERT_EQ(losses.size(), kSteps);
+  for (const Way& way : {kOneRank, kTwoRanks}) {
+    SCOPED_TRACE(way.name);
+    const GoldenResult result = run_golden(golden_run(adamw_batches(), kSteps, way));
+    ASSERT_EQ(result.losses.size(), losses.size());
+    for (std::size_t step = 0; step < losses.size(); ++step)
+      EXPECT_NEAR(result.losses[step], losses[step], losses[step] * kTrainedTolerance)
+          << "step " << step;
+    EXPECT_TRUE(agree(without_key_bias(result.parameters), golden, kTrainedTolerance));
+  }
+}
+
+TEST_P(Golden, TwoRanksAtStage3LoseWhatOneRankLoses) {
+  const GoldenResult one = run_golden(golden_run(adamw_batches(), kSteps));
+  const GoldenResult two = run_golden(golden_run(adamw_batches(), kSteps, kTwoRanks));
+  ASSERT_EQ(one.losses.size(), two.losses.size());
+  for (std::size_t step = 0; step < one.losses.size(); ++step)
+    EXPECT_NEAR(two.losses[step], one.losses[step], one.losses[step] * kWorldTolerance)
+        << "step " << step;
+  EXPECT_NEAR(two.evaluation, one.evaluation, one.evaluation * kWorldTolerance);
+}
+
+/// Of what the directory holds: names as Strata writes them, without GPT-2's causal masks.
+Tensors stored_weights(const std::string& directory, const std::string& prefix) {
+  Tensors weights;
+  for (auto& [name, values] : read_tensors(train::ModelFiles(directory), "")) {
+    if (name.ends_with(".attn.bias")) continue;
+    const bool whole = name.starts_with(prefix) || name.starts_with("lm_head.");
+    weights[whole ? name : prefix + name] = std::move(values);
+  }
+  return weights;
+}
+
+testing::AssertionResult same_bytes(const Tensors& a, const Tensors& b) {
+  const auto same_name = [](const auto& x, const auto& y) { return x.first == y.first; };
+  if (a.empty() || !std::ranges::equal(a, b, same_name))
+    return testing::AssertionFailure() << "tensors are" << names_of(a) << "\nand" << names_of(b);
+  for (const auto& [name, values] : a) {
+    const std::vector<double>& other = b.at(name);
+    if (values.size() != other.size() ||
+        std::memcmp(values.data(), other.data(), values.size() * sizeof(double)) != 0)
+      return testing::AssertionFailure()
+             << name << ": |a-b|/|b| = " << relative_difference(values, other);
+  }
+  return testing::AssertionSuccess();
+}
+
+TEST_P(Golden, WrittenDirectoryHoldsWhatWasRead) {
+  const TestDirectory folder;
+  const std::string prefix = train::read_model_config(GetParam().directory).name_prefix;
+  GoldenRun run = golden_run({one_batch()}, 0);
+  run.save = folder / "written";
+  const GoldenResult result = run_golden(run);
+  EXPECT_TRUE(same_bytes(stored_weights(run.save, prefix), result.parameters));
+  EXPECT_TRUE(same_bytes(stored_weights(GetParam().directory, prefix), result.parameters));
+}
+
+TEST_P(Golden, TrainedDirectoryIsReadBackTheSame) {
+  for (const Way& way : {kOneRank, kTwoRanks}) {
+    SCOPED_TRACE(way.name);
+    const TestDirectory folder;
+    GoldenRun run = golden_run(adamw_batches(), 2, way);
+    run.save = folder / "written";
+    const GoldenResult trained = run_golden(run);
+    GoldenRun again = golden_run(adamw_batches(), 0);
+    again.model = run.save;
+    const GoldenResult read = run_golden(again);
+    EXPECT_TRUE(same_bytes(read.parameters, trained.parameters));
+    EXPECT_FALSE(
+        same_bytes(read.parameters, run_golden(golden_run(adamw_batches(), 0)).parameters));
+    EXPECT_EQ(train::to_hf_config_json(train::read_model_config(run.save), ""),
+              train::to_hf_config_json(train::read_model_config(run.model), ""));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(golden_cases()), [](const auto& given) {
+  std::string name = given.param.name;
+  std::erase(name, '-');
+  return name;
+});
+
+}  // namespace
+}  // namespace strata::tests

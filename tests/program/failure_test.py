@@ -1,0 +1,107 @@
+"""Ranks that die, stop or are told to end: nothing is left, and the last lines say where it was."""
+import os
+import re
+import signal
+import time
+import unittest
+
+from programs import HAS_MPI, ProgramTest, children, living, mlaunch
+
+ENDLESS = ["--zero", "3", "--steps", "1000000", "--threads", "1", "--sequence-length", "32",
+           "--micro-batch", "1", "--metrics", "metrics"]
+WORLD = 4
+PLACE = (r"step (\d+), (forward|backward|update|planning|loading), "
+         r"(instruction \d+ '[^']+'|in collective \d+ '[^']+')")
+
+
+class Failure(ProgramTest):
+    def steps_done(self):
+        try:
+            return len(self.read("metrics").splitlines())
+        except FileNotFoundError:
+            return 0
+
+    def start_training(self):
+        """A run some steps on its way: the process and its ranks' pids, rank 0 first."""
+        process = self.start(mlaunch(WORLD, *ENDLESS))
+        self.wait_until(lambda: self.steps_done() >= 5, "five steps")
+        ranks = children(process.pid)
+        self.assertEqual(len(ranks), WORLD)
+        return process, ranks
+
+    def ended(self, process, ranks):
+        """Standard error's lines, after checking that all ended in time."""
+        begin = time.monotonic()
+        _, error = process.communicate(timeout=10)
+        self.wait_until(lambda: not living(ranks), "all ranks end", 5)
+        self.assertLess(time.monotonic() - begin, 10)
+        return error.splitlines()
+
+    def test_a_killed_rank_ends_the_run_and_is_described(self):
+        process, ranks = self.start_training()
+        os.kill(ranks[2], signal.SIGKILL)
+        lines = self.ended(process, ranks)
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL)
+        start = next(i for i, line in enumerate(lines) if line.startswith("mlaunch: "))
+        report = lines[start:]
+        self.assertRegex(report[0], r"rank 2 of 4 failed: .*train was killed by signal 9 \(SIGKILL\)")
+        self.assertRegex(report[1], "^  where   " + PLACE)
+        self.assertRegex(report[2], r"^  others  rank 0.*step \d+")
+        self.assertRegex(report[-1], "^  advice  .*out-of-memory killer")
+        self.assertEqual(start, 0, lines)  # that another rank went away is no news
+
+    def test_a_crashed_rank(self):
+        process, ranks = self.start_training()
+        os.kill(ranks[1], signal.SIGSEGV)
+        lines = self.ended(process, ranks)
+        self.assertEqual(process.returncode, 128 + signal.SIGSEGV)
+        self.assertRegex("\n".join(lines), r"rank 1 of 4 failed: .*signal 11 \(SIGSEGV\)")
+
+    def test_ctrl_c(self):
+        process, ranks = self.start_training()
+        os.killpg(process.pid, signal.SIGINT)  # a terminal tells the whole group
+        lines = self.ended(process, ranks)
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(lines[-1], "mlaunch: ended by Ctrl-C; rank 0 was at " + PLACE)
+
+    def test_the_scheduler_s_sigterm(self):
+        process, ranks = self.start_training()
+        process.send_signal(signal.SIGTERM)
+        lines = self.ended(process, ranks)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertRegex(lines[-1], "ended by SIGTERM; rank 0 was at " + PLACE)
+
+    def test_a_stopped_rank_is_waited_for(self):
+        process, ranks = self.start_training()
+        os.kill(ranks[1], signal.SIGSTOP)
+        time.sleep(0.3)  # what was under way ends
+        steps = self.steps_done()
+        time.sleep(1)
+        self.assertIsNone(process.poll())
+        self.assertEqual(self.steps_done(), steps)
+        os.kill(ranks[1], signal.SIGCONT)
+        self.wait_until(lambda: self.steps_done() > steps + 3, "steps after SIGCONT")
+        os.kill(ranks[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        self.ended(process, ranks)
+        self.assertEqual(process.returncode, 130)
+
+    def test_mlaunch_itself_killed(self):
+        process, ranks = self.start_training()
+        process.kill()
+        self.wait_until(lambda: not living(ranks), "ranks end with their launcher", 10)
+
+    @unittest.skipUnless(HAS_MPI, "no mpirun here")
+    def test_a_killed_rank_under_mpirun(self):
+        process = self.start(mlaunch(2, *ENDLESS, options=["--launcher", "mpi"]))
+        self.wait_until(lambda: self.steps_done() >= 5, "five steps")
+        ranks = children(process.pid)
+        self.assertGreaterEqual(len(ranks), 2)
+        os.kill(ranks[-1], signal.SIGKILL)
+        lines = self.ended(process, ranks)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertTrue(re.search("signal 9", "\n".join(lines)), lines)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,121 @@
+"""Starts train, mlaunch and generate of a build as a user would, with limits, and looks at what they leave."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["STRATA_BIN"])
+LIMIT_S = 60
+# Two steps of a tiny model: for runs whose result does not matter.
+QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]
+HAS_MPI = shutil.which("mpirun") is not None
+
+
+def train(*arguments):
+    return [str(BIN / "train"), *map(str, arguments)]
+
+
+def mlaunch(ranks, *arguments, options=()):
+    return [str(BIN / "mlaunch"), "-np", str(ranks), *options, *train(*arguments)]
+
+
+def mpirun(ranks, *arguments):
+    return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none",
+            *train(*arguments)]
+
+
+def clean_environment():
+    """Without what an outer launcher left; mpirun refuses root unless told twice."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA_R", "OMPI_", "SLURM_"))}
+    return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def parent(pid):
+    """None when the process has ended, though nobody may have asked for its exit code yet."""
+    try:
+        stat = pathlib.Path("/proc", str(pid), "stat").read_text()
+    except OSError:
+        return None
+    state, parent_pid = stat.rsplit(")", 1)[1].split()[:2]
+    return None if state in "ZX" else int(parent_pid)
+
+
+def children(pid):
+    """Child processes, in the order they were started."""
+    return sorted(int(entry) for entry in os.listdir("/proc")
+                  if entry.isdigit() and parent(entry) == pid)
+
+
+def living(pids):
+    return [pid for pid in pids if parent(pid) is not None]
+
+
+class ProgramTest(unittest.TestCase):
+    """Each test has a directory of its own, `self.home`, in which programs run."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="strata-program-")
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name)
+
+    def run_program(self, command, expect=0, limit_s=LIMIT_S):
+        done = subprocess.run(command, cwd=self.home, env=clean_environment(), timeout=limit_s,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        # Not text=True: that would turn a terminal's carriage returns into newlines.
+        done.stdout, done.stderr = (out.decode(errors="replace")
+                                    for out in (done.stdout, done.stderr))
+        self.assertEqual(done.returncode, expect, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start(self, command):
+        process = subprocess.Popen(command, cwd=self.home, env=clean_environment(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(self._end, process)
+        return process
+
+    @staticmethod
+    def _end(process):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+    def wait_until(self, condition, what, limit_s=20):
+        end = time.monotonic() + limit_s
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"waited in vain: {what}")
+            time.sleep(0.02)
+
+    def write(self, name, content):
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def read(self, name):
+        return (self.home / name).read_text()
+
+    def metrics(self, name):
+        return [json.loads(line) for line in self.read(name).splitlines()]
+
+
+class SafetensorsFile:
+    """A safetensors file in parts, so that tests can make it lie."""
+
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        self.header = json.loads(data[8:8 + length])
+        self.data = data[8 + length:]
+
+    def bytes(self):
+        text = json.dumps(self.header).encode()
+        return struct.pack("<Q", len(text)) + text + self.data

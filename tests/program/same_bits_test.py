@@ -1,0 +1,73 @@
+"""The way ranks are started and talk, thread counts and recomputation leave every bit as it is."""
+import itertools
+import unittest
+
+from programs import HAS_MPI, ProgramTest, mlaunch, mpirun, train
+
+JOB = ["--steps", "3", "--sequence-length", "32", "--micro-batch", "2"]
+
+
+def via_mlaunch_mpi(ranks, *arguments):
+    return mlaunch(ranks, *arguments, options=["--launcher", "mpi"])
+
+
+class SameBits(ProgramTest):
+    def result(self, start, ranks, *arguments):
+        """Digests of the state, losses and norms of a run."""
+        arguments = [*JOB, *arguments, "--dump-state", "state", "--metrics", "metrics"]
+        self.run_program(start(ranks, *arguments))
+        state = self.read("state")
+        self.assertIn("moment2", state)
+        (self.home / "state").unlink()
+        return state, [(m["loss"], m["grad_norm"]) for m in self.metrics("metrics")]
+
+    def compare(self, model, ranks, variants):
+        """variants: (how to start, arguments); the first is what the others must equal."""
+        results = [(arguments, self.result(start, ranks, "--model", model, *arguments))
+                   for start, arguments in variants]
+        first = results[0][1]
+        self.assertEqual(len(first[1]), 3)
+        self.assertNotEqual(first[1][0], first[1][2], "nothing was learned")
+        for arguments, result in results[1:]:
+            self.assertEqual(result[1], first[1], arguments)
+            self.assertEqual(result[0], first[0], arguments)
+
+    @unittest.skipUnless(HAS_MPI, "no mpirun here")
+    def test_backends_agree(self):
+        for model, ranks in [("gpt2-tiny", 2), ("llama-tiny", 4)]:
+            with self.subTest(model=model, ranks=ranks):
+                self.compare(model, ranks,
+                             [(start, ["--zero", zero, "--threads", "1"]) for zero, start in
+                              itertools.product("03", [mlaunch, via_mlaunch_mpi, mpirun])])
+
+    @unittest.skipUnless(HAS_MPI, "no mpirun here")
+    def test_eight_ranks_agree(self):
+        self.compare("gpt2-tiny", 8, [(mlaunch, ["--zero", "0"]), (mlaunch, ["--zero", "3"]),
+                                      (mpirun, ["--zero", "3"])])
+
+    def test_one_rank_however_started(self):
+        starts = [lambda _, *a: train(*a), mlaunch] + ([mpirun, via_mlaunch_mpi] if HAS_MPI else [])
+        for model in ["gpt2-tiny", "llama-tiny"]:
+            with self.subTest(model=model):
+                self.compare(model, 1, [(s, ["--zero", z]) for z, s in itertools.product("03", starts)])
+
+    def test_threads_recomputation_and_stage(self):
+        for model, ranks in [("gpt2-tiny", 1), ("llama-tiny", 2), ("gpt2-tiny", 4)]:
+            with self.subTest(model=model, ranks=ranks):
+                self.compare(model, ranks, [
+                    (mlaunch, ["--zero", zero, "--threads", threads,
+                               "--activation-checkpointing", again])
+                    for zero, threads, again in [("0", "1", "false"), ("0", "2", "true"),
+                                                 ("1", "1", "true"), ("2", "2", "false"),
+                                                 ("3", "2", "true"), ("3", "1", "false")]])
+
+    def test_seed_matters(self):
+        """The comparison above is able to fail."""
+        one = self.result(mlaunch, 2, "--seed", "1")
+        other = self.result(mlaunch, 2, "--seed", "2")
+        self.assertNotEqual(one[0], other[0])
+        self.assertNotEqual(one[1], other[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
