@@ -43,15 +43,17 @@ struct Partition {
 };
 
 /// One collective call. Meaning of `input` and `output` (n = partition total, mine = own piece):
-///   all_gather      input: own piece [mine], output: whole [n]; input may lie at its place in
-///   output reduce_scatter  input: whole contribution [n] of input_type, output: own piece [mine]
-///   fp32 all_reduce      input = output: int64 [n] broadcast       input = output: [n], rank 0's
-///   content all_to_all      input: [n], piece r goes to rank r; output: [ranks * mine], piece of
-///   rank s at
-///                   s * mine
+///   all_gather      input: own piece [mine], output: whole [n];
+///                   input may lie at its place in output
+///   reduce_scatter  input: whole contribution [n] of input_type, output: own piece [mine] fp32;
+///                   of fp32 contributions, output may lie at its place in input
+///   all_reduce      input = output: int64 [n]
+///   broadcast       input = output: [n], rank 0's content
+///   all_to_all      input: [n], piece r goes to rank r;
+///                   output: [ranks * mine], piece of rank s at s * mine
 ///   send, receive   input or output: [n], to or from rank `peer`; the two ranks meet (no
-///   buffering),
-///                   nobody else takes part. `barrier` has neither input nor output.
+///                   buffering), nobody else takes part
+/// `barrier` has neither input nor output.
 /// Elements travel as `input_type`; `wire_type` and `scale` matter to reduce_scatter alone. Input
 /// and output overlap only where this table says so. Pieces may be empty, their pointers then null.
 /// Sums (design.md section 5): each contribution, the owner's too, is rounded once to nearest even

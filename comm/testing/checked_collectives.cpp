@@ -57,10 +57,10 @@ class Check {
       expect_pattern(output + begin(peer), count(peer), peer, 0, seed_, what_);
   }
 
-  void reduce_scatter() {
+  void reduce_scatter(bool in_place) {
     const Partition& partition = collective_.partition;
     std::byte* input = arena_.take(bytes_.input);
-    std::byte* output = take_output();
+    std::byte* output = in_place ? input + begin(rank_) : take_output();
     for (std::int64_t i = 0; i < partition.total(); ++i)
       store(input, collective_.input_type, i, value(rank_, i));
     run(input, output);
@@ -144,7 +144,8 @@ class Check {
     communicator_.run(stream, collective_, input, output,
                       {arena_.take(bytes), static_cast<std::size_t>(bytes)});
     // The input may be overwritten now; a peer that still reads it would see this.
-    if (input != nullptr && input != output && collective_.kind != CollectiveKind::all_gather)
+    const bool in_place = output >= input && output < input + bytes_.input;
+    if (input != nullptr && !in_place && collective_.kind != CollectiveKind::all_gather)
       std::memset(const_cast<std::byte*>(input), 0xdd, static_cast<std::size_t>(bytes_.input));
   }
 
@@ -169,7 +170,7 @@ void run_checked(Communicator& communicator, TestArena& arena, const Collective&
     case CollectiveKind::all_gather:
       return check.all_gather(in_place);
     case CollectiveKind::reduce_scatter:
-      return check.reduce_scatter();
+      return check.reduce_scatter(in_place);
     case CollectiveKind::all_reduce:
       return check.all_reduce();
     case CollectiveKind::broadcast:

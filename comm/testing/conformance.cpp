@@ -56,6 +56,23 @@ TEST_P(CommConformance, SumsToTheBitAsTheScalarTreeDoes) {
   });
 }
 
+TEST_P(CommConformance, SumsOverItsOwnPieceInPlace) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, kArenaBytes);
+    std::uint64_t seed = 0;
+    for (const DType wire : kFloats)
+      for (const Partition& partition : interesting_partitions(communicator.size()))
+        run_checked(communicator, arena,
+                    {.kind = CollectiveKind::reduce_scatter,
+                     .input_type = DType::f32,
+                     .wire_type = wire,
+                     .partition = partition,
+                     .scale = 0.5f},
+                    ++seed, true);
+    arena.close();
+  });
+}
+
 TEST_P(CommConformance, AddsIntegersWithWrapping) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, kArenaBytes);
