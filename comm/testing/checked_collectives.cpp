@@ -172,7 +172,7 @@ void run_checked(Communicator& communicator, TestArena& arena, const Collective&
     case CollectiveKind::all_gather:
       return check.all_gather(in_place);
     case CollectiveKind::reduce_scatter:
-      return check.reduce_scatter(in_place);
+      return check.reduce_scatter(in_place && collective.input_type == DType::f32);
     case CollectiveKind::all_reduce:
       return check.all_reduce();
     case CollectiveKind::broadcast:
