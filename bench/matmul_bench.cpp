@@ -1,5 +1,6 @@
 // The matrix products of one GPT-2 124M step (1,024 rows), each as its operation runs it, in
-// FLOP/s; the ceiling beside them is a square product. STRATA_BENCH_THREADS: threads (default: all).
+// FLOP/s; the ceiling beside them is a square product. STRATA_BENCH_THREADS: threads (default:
+// all).
 // --benchmark_filter=/1024 leaves out the shapes that are only there to be tested.
 #include <benchmark/benchmark.h>
 

@@ -19,8 +19,8 @@ template <typename... Values>
 }  // namespace strata::detail
 
 /// Always on. Further arguments are printed when it fails.
-#define STRATA_CHECK(condition, ...)                                                      \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
+#define STRATA_CHECK(condition, ...)                                                             \
+  do {                                                                                           \
+    if (!(condition)) [[unlikely]]                                                               \
       ::strata::detail::check_failed(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

@@ -1,4 +1,5 @@
-// Exceptions of Strata: one base, each class says whose fault it is and which exit code a program ends with.
+// Exceptions of Strata: one base, each class says whose fault it is and which exit code a program
+// ends with.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ enum class ExitCode : int {
   signal_base = 128,
 };
 
-/// Base of all errors. `what()` is one message that names the thing at fault and says what to change.
+/// Base of all errors. `what()` is one message that names the thing at fault and says what to
+/// change.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -75,7 +77,8 @@ class PeerError : public Error {
   explicit PeerError(const std::string& message) : Error(ExitCode::try_again, message) {}
 };
 
-/// A bug of Strata that a caller can still report (broken invariants end the process instead: check.h).
+/// A bug of Strata that a caller can still report (broken invariants end the process instead:
+/// check.h).
 class InternalError : public Error {
  public:
   explicit InternalError(const std::string& message) : Error(ExitCode::internal, message) {}

@@ -1,6 +1,7 @@
-// What the rest of the system knows of an operation: types, cost, workspace, aliases, gradient rule.
-// One header per operation (kernels/linear.h, kernels/attention.h, ...) declares its Operation; the
-// code that runs it is found per backend in a KernelTable, so planning needs no device.
+// What the rest of the system knows of an operation: types, cost, workspace, aliases, gradient
+// rule. One header per operation (kernels/linear.h, kernels/attention.h, ...) declares its
+// Operation; the code that runs it is found per backend in a KernelTable, so planning needs no
+// device.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ struct Cost {
   double bytes = 0;
 };
 
-/// What planning must know of a device; read from a file or from the machine, never asked during a step.
+/// What planning must know of a device; read from a file or from the machine, never asked during a
+/// step.
 struct DeviceCapabilities {
-  int workers = 1;                 ///< threads of the CPU pool (scratch per worker); never changes bits
+  int workers = 1;  ///< threads of the CPU pool (scratch per worker); never changes bits
   std::int64_t l2_bytes = 1 << 20;  ///< per core
 };
 
@@ -41,20 +43,21 @@ struct Operand {
   int index;
 };
 
-/// One operation of the backward pass. It inherits the forward node's attributes; `extra` overrides.
+/// One operation of the backward pass. It inherits the forward node's attributes; `extra`
+/// overrides.
 struct BackwardStep {
   std::string_view operation;
   std::vector<Operand> operands;
   Attributes extra = {};
-  /// When the input whose gradient is the step's first result has one already, that is passed as one
-  /// more last operand and the step returns the sum (in place where it can): a tied weight, or a
-  /// value with two readers, costs no second buffer and no extra pass.
+  /// When the input whose gradient is the step's first result has one already, that is passed as
+  /// one more last operand and the step returns the sum (in place where it can): a tied weight, or
+  /// a value with two readers, costs no second buffer and no extra pass.
   bool accumulates = false;
   int outputs = 1;  ///< how many results the step has
 };
 
-/// The gradient of an operation as data: steps in order, then which operand is the gradient of which
-/// forward input. Inputs that do not appear get no gradient.
+/// The gradient of an operation as data: steps in order, then which operand is the gradient of
+/// which forward input. Inputs that do not appear get no gradient.
 struct GradientRule {
   std::vector<BackwardStep> steps;
   std::vector<std::pair<int, Operand>> input_gradients;
@@ -63,7 +66,8 @@ struct GradientRule {
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
 
-/// How an operation is executed: by a kernel of the backend, by a communicator, or by a copy engine.
+/// How an operation is executed: by a kernel of the backend, by a communicator, or by a copy
+/// engine.
 enum class Executor : std::uint8_t { kernel, collective, copy };
 
 /// All functions are pure. `infer` throws InvalidArgument naming operand, found and expected type.
@@ -75,7 +79,8 @@ struct Operation {
   std::int64_t (*workspace)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
                             const DeviceCapabilities& device) = nullptr;
   /// nullptr: not differentiable.
-  GradientRule (*gradient)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) = nullptr;
+  GradientRule (*gradient)(TypeSpan inputs, TypeSpan outputs,
+                           const Attributes& attributes) = nullptr;
   std::vector<Alias> aliases = {};
   Executor executor = Executor::kernel;
 };

@@ -10,8 +10,8 @@
 
 namespace strata::kernels {
 
-/// Work enqueued on one stream runs in order. A CPU stream runs it inline, on the calling thread and
-/// the device's pool; a CUDA stream returns at once. Not thread-safe: one queue, one stream.
+/// Work enqueued on one stream runs in order. A CPU stream runs it inline, on the calling thread
+/// and the device's pool; a CUDA stream returns at once. Not thread-safe: one queue, one stream.
 class Stream {
  public:
   virtual ~Stream() = default;

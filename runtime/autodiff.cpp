@@ -86,9 +86,9 @@ class Differentiator {
     const ValueId root = gradient_root(graph_.root_of(id));
     const std::int64_t element = size_of(value.type.dtype);
     const DType dtype = graph_.type(root).dtype;
-    return graph_.add_view(
-        root, value.offset_bytes / element * size_of(dtype),
-        kernels::TensorType(dtype, value.type.shape, value.type.row_stride), "d " + value.name);
+    return graph_.add_view(root, value.offset_bytes / element * size_of(dtype),
+                           kernels::TensorType(dtype, value.type.shape, value.type.row_stride),
+                           "d " + value.name);
   }
 
   /// The accumulated gradient of `id`, or kNoValue. A root whose views all got one is covered by
@@ -136,8 +136,9 @@ class Differentiator {
   /// same bytes, or a view and the whole, would overwrite or hide one another's gradients.
   void check_place(ValueId target) const {
     for (const auto& [value, gradient] : gradients_)
-      STRATA_CHECK(value == target || !overlap(value, target), "two gradients in one place:",
-                   graph_.values[value].name, "and", graph_.values[target].name);
+      STRATA_CHECK(value == target || !overlap(value, target),
+                   "two gradients in one place:", graph_.values[value].name, "and",
+                   graph_.values[target].name);
   }
 
   /// No operation, forward or backward, may read a value after another took its bytes.
@@ -163,7 +164,8 @@ class Differentiator {
       covered_[value.root] -= value.type.shape.elements();
   }
 
-  /// Whether the backward pass of node i exists: every output gradient that its rule reads is there.
+  /// Whether the backward pass of node i exists: every output gradient that its rule reads is
+  /// there.
   bool active(const GradientRule& rule, const std::vector<ValueId>& output_gradients,
               const std::string& label) {
     int found = 0, missing = 0;
@@ -194,15 +196,20 @@ class Differentiator {
     std::vector<ValueId> results;
     const auto resolve = [&](const kernels::Operand& operand) {
       switch (operand.source) {
-        case Source::input: return forward.inputs[operand.index];
-        case Source::output: return graph_.nodes[index].outputs[operand.index];
-        case Source::output_gradient: return output_gradients[operand.index];
-        case Source::result: return results[operand.index];
+        case Source::input:
+          return forward.inputs[operand.index];
+        case Source::output:
+          return graph_.nodes[index].outputs[operand.index];
+        case Source::output_gradient:
+          return output_gradients[operand.index];
+        case Source::result:
+          return results[operand.index];
       }
       return kNoValue;
     };
     const auto wanted = wanted_results(rule, forward);
-    for (const BackwardStep& step : rule.steps) run_step(rule, step, forward, resolve, wanted, results);
+    for (const BackwardStep& step : rule.steps)
+      run_step(rule, step, forward, resolve, wanted, results);
 
     for (const auto& [input, operand] : rule.input_gradients) {
       const ValueId target = forward.inputs[input];
@@ -212,11 +219,13 @@ class Differentiator {
         contribute(target, results[operand.index], forward);
       } else if (operand.source == Source::output && is_parameter(target) &&
                  gradient_of(target) == kNoValue) {
-        // The forward operation itself writes the gradient (head and loss): straight into its place.
+        // The forward operation itself writes the gradient (head and loss): straight into its
+        // place.
         check_place(target);
         const ValueId place = make_gradient(target);
         graph_.nodes[index].outputs[operand.index] = place;
-        graph_.nodes[index].attributes.set("gradient_dtype", static_cast<double>(options_.produced));
+        graph_.nodes[index].attributes.set("gradient_dtype",
+                                           static_cast<double>(options_.produced));
         remember(target, place);
       } else {
         contribute(target, resolve(operand), forward);
@@ -287,14 +296,14 @@ class Differentiator {
     const kernels::Operation& op = kernels::find_operation(step.operation);
     const kernels::Types inferred = op.infer(graph_.types(inputs), attributes);
     STRATA_CHECK(static_cast<int>(inferred.size()) == count, "rule and infer disagree:", op.name);
-    const std::string label = "d " + forward.label + (count > 1 || rule.steps.size() > 1
-                                                          ? "." + std::string(step.operation)
-                                                          : "");
+    const std::string label =
+        "d " + forward.label +
+        (count > 1 || rule.steps.size() > 1 ? "." + std::string(step.operation) : "");
     std::vector<ValueId> outputs;
     for (int k = 0; k < count; ++k) {
       const ValueId target = targets[k];
-      const bool in_place = target != kNoValue && ((accumulated && k == 0) ||
-                                                   gradient_of(target) == kNoValue);
+      const bool in_place =
+          target != kNoValue && ((accumulated && k == 0) || gradient_of(target) == kNoValue);
       if (in_place) {
         check_place(target);
         outputs.push_back(make_gradient(target));
@@ -333,8 +342,9 @@ class Differentiator {
     NodeInserter inserter;
     for (std::size_t u = 0; u < graph_.units.size(); ++u) {
       if (!graph_.units[u].trainable) continue;
-      const ValueId root = graph_.unit_gradients[u] != kNoValue ? graph_.unit_gradients[u]
-                                                                : gradient_root(graph_.unit_values[u]);
+      const ValueId root = graph_.unit_gradients[u] != kNoValue
+                               ? graph_.unit_gradients[u]
+                               : gradient_root(graph_.unit_values[u]);
       std::vector<ByteRange> written;
       int first_writer = static_cast<int>(graph_.nodes.size()) - 1;
       for (int i = static_cast<int>(graph_.nodes.size()) - 1; i >= 0; --i)
@@ -366,19 +376,19 @@ class Differentiator {
     node.label = "d " + graph_.units[unit].name + ".gap";
     node.block = graph_.units[unit].block;
     node.pass = Pass::backward;
-    node.outputs = {graph_.add_view(root, range.begin,
-                                    kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
+    node.outputs = {graph_.add_view(
+        root, range.begin, kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
     return node;
   }
 
   Graph& graph_;
   const DifferentiateOptions& options_;
-  std::vector<bool> needed_;                    // by root
-  std::map<ValueId, ValueId> gradients_;        // value -> its gradient so far
-  std::map<ValueId, ValueId> gradient_roots_;   // root -> root of its gradient, when views have one
-  std::map<ValueId, std::int64_t> covered_;     // root -> elements whose gradient was written
+  std::vector<bool> needed_;                   // by root
+  std::map<ValueId, ValueId> gradients_;       // value -> its gradient so far
+  std::map<ValueId, ValueId> gradient_roots_;  // root -> root of its gradient, when views have one
+  std::map<ValueId, std::int64_t> covered_;    // root -> elements whose gradient was written
   std::map<std::pair<ValueId, std::int64_t>, int> counted_;
-  std::vector<ValueId> done_;                   // per result of the current rule: target in place
+  std::vector<ValueId> done_;  // per result of the current rule: target in place
 };
 
 }  // namespace

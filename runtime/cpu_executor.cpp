@@ -248,7 +248,8 @@ class CpuExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts, const kernels::KernelTable& kernels,
+std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts,
+                                            const kernels::KernelTable& kernels,
                                             kernels::Stream& compute_stream,
                                             kernels::Stream& communication_stream) {
   return std::make_unique<CpuExecutor>(std::move(parts), kernels, compute_stream,

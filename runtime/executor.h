@@ -1,5 +1,5 @@
-// Runs Programs. Loading binds operands to addresses and kernels once; running allocates nothing and
-// decides nothing.
+// Runs Programs. Loading binds operands to addresses and kernels once; running allocates nothing
+// and decides nothing.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace strata::runtime {
 
-/// Programs started one after another run in that order; a later one may begin on a queue before the
-/// earlier one has ended on another, as far as its border waits allow. One caller thread.
+/// Programs started one after another run in that order; a later one may begin on a queue before
+/// the earlier one has ended on another, as far as its border waits allow. One caller thread.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -37,7 +37,8 @@ struct ExecutorParts {
 
 /// One thread per queue; the compute queue's thread uses `stream` and its pool, only the
 /// communication queue's thread calls the communicator. Waits sleep.
-std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts, const kernels::KernelTable& kernels,
+std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts,
+                                            const kernels::KernelTable& kernels,
                                             kernels::Stream& compute_stream,
                                             kernels::Stream& communication_stream);
 

@@ -32,8 +32,7 @@ ValueId Graph::add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorTy
   view.offset_bytes += offset_bytes;
   view.type = type;
   view.name = std::move(name);
-  STRATA_CHECK(view.offset_bytes >= 0 &&
-                   view.offset_bytes + type.span_bytes() <= bytes(view.root),
+  STRATA_CHECK(view.offset_bytes >= 0 && view.offset_bytes + type.span_bytes() <= bytes(view.root),
                "view", view.name, "leaves", values[view.root].name);
   return add_value(std::move(view));
 }
@@ -64,9 +63,9 @@ void Graph::apply_into(std::string_view operation, std::vector<ValueId> inputs,
   STRATA_CHECK(inferred.size() == outputs.size(), label, "outputs", outputs.size());
   for (std::size_t k = 0; k < inferred.size(); ++k) {
     const kernels::TensorType& found = type(outputs[k]);
-    STRATA_CHECK(found.dtype == inferred[k].dtype &&
-                     found.shape.elements() == inferred[k].shape.elements(),
-                 label, "output", k, found.to_string(), "expected", inferred[k].to_string());
+    STRATA_CHECK(
+        found.dtype == inferred[k].dtype && found.shape.elements() == inferred[k].shape.elements(),
+        label, "output", k, found.to_string(), "expected", inferred[k].to_string());
   }
   nodes.push_back({&op, std::move(attributes), std::move(inputs), std::move(outputs), block, pass,
                    kNoValue, std::nullopt, std::move(label)});

@@ -1,6 +1,6 @@
-// The step as data, before placement: typed values and pure operations in one total order, grouped in
-// blocks. Model code builds the forward pass (graph_builder.h); differentiate (autodiff.h) appends
-// the backward pass; later passes only move, gather, repeat or free values.
+// The step as data, before placement: typed values and pure operations in one total order, grouped
+// in blocks. Model code builds the forward pass (graph_builder.h); differentiate (autodiff.h)
+// appends the backward pass; later passes only move, gather, repeat or free values.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,9 @@ enum class Storage : std::uint8_t { transient, persistent };
 enum class Role : std::uint8_t { activation, parameter, gradient, optimizer, input, control };
 std::string_view name_of(Role role);
 
-/// A typed piece of memory. A root owns storage; a view is (root, byte offset, type with row stride).
-/// Two views of the same bytes are versions of one another: the order of the nodes tells which.
+/// A typed piece of memory. A root owns storage; a view is (root, byte offset, type with row
+/// stride). Two views of the same bytes are versions of one another: the order of the nodes tells
+/// which.
 struct Value {
   std::string name;
   kernels::TensorType type;
@@ -68,10 +69,10 @@ class Graph {
  public:
   std::vector<Value> values;
   std::vector<Node> nodes;
-  std::vector<std::string> blocks;   ///< names; Node::block indexes them
-  std::vector<ParameterUnit> units;  ///< in execution order of first use
-  std::vector<ValueId> unit_values;      ///< root of each unit's parameters, [elements] flat
-  std::vector<ValueId> unit_gradients;   ///< root of each unit's gradient, kNoValue before autodiff
+  std::vector<std::string> blocks;      ///< names; Node::block indexes them
+  std::vector<ParameterUnit> units;     ///< in execution order of first use
+  std::vector<ValueId> unit_values;     ///< root of each unit's parameters, [elements] flat
+  std::vector<ValueId> unit_gradients;  ///< root of each unit's gradient, kNoValue before autodiff
 
   ValueId add_value(Value value);
   /// A view of `of` (a root or a view) at `offset_bytes` from its start. Ends the process when it
@@ -86,8 +87,8 @@ class Graph {
   /// Appends a node whose outputs exist already (views of planned storage); types must agree with
   /// what the operation infers.
   void apply_into(std::string_view operation, std::vector<ValueId> inputs,
-                  std::vector<ValueId> outputs, kernels::Attributes attributes, int block, Pass pass,
-                  std::string label);
+                  std::vector<ValueId> outputs, kernels::Attributes attributes, int block,
+                  Pass pass, std::string label);
 
   [[nodiscard]] ValueId root_of(ValueId id) const {
     return values[id].root == kNoValue ? id : values[id].root;

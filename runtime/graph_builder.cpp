@@ -92,10 +92,10 @@ ValueId GraphBuilder::vector(std::vector<WeightPart> parts, Initializer initiali
 std::vector<ValueId> GraphBuilder::apply(std::string_view operation, std::vector<ValueId> inputs,
                                          Attributes attributes) {
   STRATA_CHECK(!graph_.blocks.empty(), "operation before the first block");
-  return graph_.apply(operation, std::move(inputs), std::move(attributes),
-                      static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
-                      graph_.blocks.back() + "." + std::to_string(next_label_++) + "." +
-                          std::string(operation));
+  return graph_.apply(
+      operation, std::move(inputs), std::move(attributes),
+      static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
+      graph_.blocks.back() + "." + std::to_string(next_label_++) + "." + std::string(operation));
 }
 
 ValueId GraphBuilder::apply_one(std::string_view operation, std::vector<ValueId> inputs,
@@ -114,9 +114,9 @@ void GraphBuilder::add_dropout(double p, std::vector<ValueId>& inputs, Attribute
 ValueId GraphBuilder::embedding(ValueId table, ValueId positions) {
   std::vector<ValueId> inputs{inputs_.tokens, table};
   if (positions != kNoValue) inputs.push_back(positions);
-  return apply_one("embedding", std::move(inputs),
-                   {{"sequence", static_cast<double>(sequence_)},
-                    {"dtype", static_cast<double>(dtype_)}});
+  return apply_one(
+      "embedding", std::move(inputs),
+      {{"sequence", static_cast<double>(sequence_)}, {"dtype", static_cast<double>(dtype_)}});
 }
 
 ValueId GraphBuilder::dropout(ValueId x, double p) {
@@ -168,7 +168,8 @@ Heads GraphBuilder::split_heads(ValueId qkv, std::int64_t heads, std::int64_t kv
         TensorType(packed.dtype, Shape{rows, count, head_size}, packed.row_stride),
         graph_.values[qkv].name + suffix);
   };
-  return {view(0, heads, ".q"), view(heads, kv_heads, ".k"), view(heads + kv_heads, kv_heads, ".v")};
+  return {view(0, heads, ".q"), view(heads, kv_heads, ".k"),
+          view(heads + kv_heads, kv_heads, ".v")};
 }
 
 ValueId GraphBuilder::rope_table(Attributes attributes) {

@@ -61,7 +61,8 @@ class GraphBuilder {
     ValueId sum, normed;
   };
   /// sum = x + dropout(delta); normed = norm(sum).
-  Residual residual_norm(ValueId x, ValueId delta, Affine affine, double epsilon, bool rms, double p);
+  Residual residual_norm(ValueId x, ValueId delta, Affine affine, double epsilon, bool rms,
+                         double p);
   ValueId residual_add(ValueId x, ValueId delta, double p);
   /// `transposed`: the weight is stored [in, out] (GPT-2).
   ValueId linear(ValueId x, Affine affine, bool transposed = false);

@@ -129,11 +129,15 @@ class Lowering {
     const int rank = options_.communicator->rank(), peers = options_.communicator->size() - 1;
     const std::int64_t total = c.partition.total(), mine = c.partition.count(rank);
     switch (c.kind) {
-      case comm::CollectiveKind::all_gather: return mine * peers * size_of(c.input_type);
-      case comm::CollectiveKind::reduce_scatter: return (total - mine) * size_of(c.wire_type);
+      case comm::CollectiveKind::all_gather:
+        return mine * peers * size_of(c.input_type);
+      case comm::CollectiveKind::reduce_scatter:
+        return (total - mine) * size_of(c.wire_type);
       case comm::CollectiveKind::all_reduce:
-      case comm::CollectiveKind::broadcast: return total * peers * size_of(c.input_type);
-      default: return total * size_of(c.input_type);
+      case comm::CollectiveKind::broadcast:
+        return total * peers * size_of(c.input_type);
+      default:
+        return total * size_of(c.input_type);
     }
   }
 
@@ -141,10 +145,10 @@ class Lowering {
   const PersistentLayout& persistent_;
   const LowerOptions& options_;
   Program program_;
-  std::vector<ValueId> workspaces_;               // per node
-  std::vector<Interval> intervals_;               // per transient root
-  std::vector<ValueId> roots_;                    // root of each interval
-  std::map<ValueId, std::size_t> interval_of_;    // root -> interval
+  std::vector<ValueId> workspaces_;             // per node
+  std::vector<Interval> intervals_;             // per transient root
+  std::vector<ValueId> roots_;                  // root of each interval
+  std::map<ValueId, std::size_t> interval_of_;  // root -> interval
 };
 
 }  // namespace

@@ -10,9 +10,10 @@
 namespace strata::runtime {
 
 struct LowerOptions {
-  std::string name;                      ///< of the Program
-  kernels::DeviceCapabilities device;    ///< for workspaces
-  const comm::Communicator* communicator = nullptr;  ///< for workspaces; may be null without collectives
+  std::string name;                    ///< of the Program
+  kernels::DeviceCapabilities device;  ///< for workspaces
+  const comm::Communicator* communicator =
+      nullptr;  ///< for workspaces; may be null without collectives
 };
 
 /// Lowers `graph` (its node order is final) over `persistent`, which must already hold all of its

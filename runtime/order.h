@@ -7,10 +7,10 @@
 
 namespace strata::runtime {
 
-/// Moves every gather as early as the Plan's limits allow and no later than needed: before the first
-/// reader of earlier blocks' values, while the elements gathered ahead stay within
-/// `prefetch_elements` and those gathered at one time within `max_live_elements`. Gathers keep their
-/// order among collectives of the forward and backward passes, so all ranks agree.
+/// Moves every gather as early as the Plan's limits allow and no later than needed: before the
+/// first reader of earlier blocks' values, while the elements gathered ahead stay within
+/// `prefetch_elements` and those gathered at one time within `max_live_elements`. Gathers keep
+/// their order among collectives of the forward and backward passes, so all ranks agree.
 void hoist_gathers(Graph& graph, const TransferLimits& limits);
 
 }  // namespace strata::runtime

@@ -1,5 +1,5 @@
-// Parameter units (design 2.11): one block's parameters of one kind in one gapless flat space. Shards,
-// gathers, reductions, optimizer records and files all speak in elements of this space.
+// Parameter units (design 2.11): one block's parameters of one kind in one gapless flat space.
+// Shards, gathers, reductions, optimizer records and files all speak in elements of this space.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct Initializer {
 /// One tensor of the model under its Hugging Face name.
 struct Segment {
   std::string name;
-  kernels::Shape shape;             ///< as in the files
-  std::int64_t offset_elements = 0; ///< in the unit's flat space
-  std::int64_t elements = 0;        ///< shape.elements()
-  std::int64_t padded_elements = 0; ///< more than elements where memory pads (vocabulary): zeros
-  double weight_decay = 0;          ///< of this segment; the optimizer's per-segment setting
+  kernels::Shape shape;              ///< as in the files
+  std::int64_t offset_elements = 0;  ///< in the unit's flat space
+  std::int64_t elements = 0;         ///< shape.elements()
+  std::int64_t padded_elements = 0;  ///< more than elements where memory pads (vocabulary): zeros
+  double weight_decay = 0;           ///< of this segment; the optimizer's per-segment setting
   Initializer initializer;
 };
 

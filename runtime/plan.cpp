@@ -19,11 +19,12 @@ std::string unit_json(const UnitPlan& unit) {
 }  // namespace
 
 std::string Plan::to_json() const {
-  std::string text = "{\n  \"world\": " + std::to_string(world) +
-                     ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
-                     ",\n  \"gradient\": {\"produced\": " + quoted(strata::name_of(gradient.produced)) +
-                     ", \"reduced\": " + quoted(strata::name_of(gradient.reduced)) +
-                     ", \"accumulated\": " + quoted(strata::name_of(gradient.accumulated)) + "},\n";
+  std::string text =
+      "{\n  \"world\": " + std::to_string(world) +
+      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
+      ",\n  \"gradient\": {\"produced\": " + quoted(strata::name_of(gradient.produced)) +
+      ", \"reduced\": " + quoted(strata::name_of(gradient.reduced)) +
+      ", \"accumulated\": " + quoted(strata::name_of(gradient.accumulated)) + "},\n";
   text += "  \"limits\": {\"prefetch_elements\": " + std::to_string(limits.prefetch_elements) +
           ", \"max_live_elements\": " + std::to_string(limits.max_live_elements) +
           ", \"max_reuse_distance\": " + std::to_string(limits.max_reuse_distance) +

@@ -1,5 +1,5 @@
-// Every policy decision of the system, as plain data (design section 1). Passes read it; nothing else
-// decides. Printable and serializable, the same on all ranks.
+// Every policy decision of the system, as plain data (design section 1). Passes read it; nothing
+// else decides. Printable and serializable, the same on all ranks.
 #pragma once
 
 #include <array>

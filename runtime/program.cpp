@@ -60,8 +60,9 @@ std::vector<std::string> Program::collective_sequence() const {
     if (!in.collective) continue;
     const comm::Collective& c = *in.collective;
     std::string line = name + ": " + in.label + " " + std::string(name_of(c.kind)) + " over " +
-                       std::string(name_of(c.axis)) + " " + std::string(strata::name_of(c.input_type)) +
-                       "/" + std::string(strata::name_of(c.wire_type)) + " [";
+                       std::string(name_of(c.axis)) + " " +
+                       std::string(strata::name_of(c.input_type)) + "/" +
+                       std::string(strata::name_of(c.wire_type)) + " [";
     for (std::int64_t bound : c.partition.bounds) line += " " + std::to_string(bound);
     lines.push_back(line + " ]");
   }
@@ -82,8 +83,9 @@ std::string Program::to_string() const {
             std::string(in.operation->name) + " {" + in.attributes.to_string() + "}";
     for (const Operand& o : in.inputs) text += " in " + operand(o);
     for (const Operand& o : in.outputs) text += " out " + operand(o);
-    if (in.workspace) text += " workspace @" + std::to_string(in.workspace->offset_bytes) + "+" +
-                              std::to_string(in.workspace->bytes);
+    if (in.workspace)
+      text += " workspace @" + std::to_string(in.workspace->offset_bytes) + "+" +
+              std::to_string(in.workspace->bytes);
     if (!in.waits.empty() || in.border_waits != 0) {
       text += " waits";
       for (std::int32_t w : in.waits) text += " " + std::to_string(w);

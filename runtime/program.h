@@ -22,7 +22,7 @@ struct Operand {
   kernels::TensorType type;
   Tier tier = Tier::device;
   std::int64_t offset_bytes = 0;
-  std::int64_t bytes = 0;  ///< from first to last element
+  std::int64_t bytes = 0;    ///< from first to last element
   ValueId value = kNoValue;  ///< index into Program::values, for names
 };
 

@@ -65,9 +65,8 @@ class SegmentRecomputer {
   }
 
   [[nodiscard]] bool makes_wanted(const Node& node) const {
-    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
-      return wanted_.count(graph_.root_of(out)) != 0;
-    });
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId out) { return wanted_.count(graph_.root_of(out)) != 0; });
   }
 
   std::vector<Node> clone_forward() {
@@ -85,9 +84,7 @@ class SegmentRecomputer {
   }
 
   /// The value to read instead of `id` in the backward pass.
-  ValueId mapped(ValueId id) {
-    return wanted_.count(graph_.root_of(id)) != 0 ? copy_of(id) : id;
-  }
+  ValueId mapped(ValueId id) { return wanted_.count(graph_.root_of(id)) != 0 ? copy_of(id) : id; }
 
   ValueId copy_of(ValueId id) {
     if (auto at = copies_.find(id); at != copies_.end()) return at->second;

@@ -7,7 +7,9 @@ namespace strata::runtime {
 
 /// Parameters in compute type: whole unit, or this rank's shard under parameter_shard_name.
 inline std::string parameter_name(const std::string& unit) { return "parameter/" + unit; }
-inline std::string parameter_shard_name(const std::string& unit) { return "parameter_shard/" + unit; }
+inline std::string parameter_shard_name(const std::string& unit) {
+  return "parameter_shard/" + unit;
+}
 /// fp32 master copy (absent when the compute type is fp32).
 inline std::string master_name(const std::string& unit) { return "master/" + unit; }
 inline std::string moment1_name(const std::string& unit) { return "moment1/" + unit; }

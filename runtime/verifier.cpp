@@ -63,8 +63,7 @@ class Verifier {
       const Instruction& in = p_.instructions[i];
       const auto add = [&](const Operand& operand, bool write) {
         const int tier = static_cast<int>(operand.tier);
-        if (operand.offset_bytes < 0 ||
-            operand.offset_bytes + operand.bytes > p_.arena_bytes[tier])
+        if (operand.offset_bytes < 0 || operand.offset_bytes + operand.bytes > p_.arena_bytes[tier])
           report(name(i) + " leaves the " + std::string(name_of(operand.tier)) + " arena");
         if (operand.bytes > 0) accesses_[tier].push_back({i, &operand, write});
       };
@@ -109,8 +108,8 @@ class Verifier {
     return p_.values[root(operand)].storage == Storage::persistent;
   }
 
-  /// Operands are as large as their types say; a root has one address wherever it occurs; persistent
-  /// roots (one per name) lie side by side inside persistent storage.
+  /// Operands are as large as their types say; a root has one address wherever it occurs;
+  /// persistent roots (one per name) lie side by side inside persistent storage.
   void check_addresses() {
     struct Place {
       std::int64_t begin, end;
@@ -123,14 +122,15 @@ class Verifier {
       const int tier = static_cast<int>(o.tier);
       if (o.bytes != o.type.span_bytes())
         report(name(i) + ": '" + value.name + "' has " + std::to_string(o.bytes) +
-               " bytes, its type " + o.type.to_string() + " " + std::to_string(o.type.span_bytes()));
+               " bytes, its type " + o.type.to_string() + " " +
+               std::to_string(o.type.span_bytes()));
       const std::int64_t begin = o.offset_bytes - value.offset_bytes;
       const std::int64_t end = begin + whole.type.span_bytes();
       if (value.offset_bytes < 0 || o.offset_bytes + o.bytes > end)
         report(name(i) + ": '" + value.name + "' leaves '" + whole.name + "'");
       if (const std::int64_t known = base.try_emplace(root(o), begin).first->second; known != begin)
-        report(name(i) + ": '" + whole.name + "' lies at " + std::string(name_of(o.tier)) + " byte " +
-               std::to_string(begin) + ", elsewhere at " + std::to_string(known));
+        report(name(i) + ": '" + whole.name + "' lies at " + std::string(name_of(o.tier)) +
+               " byte " + std::to_string(begin) + ", elsewhere at " + std::to_string(known));
       if (whole.storage != Storage::persistent) return;
       if (end > p_.persistent_bytes[tier])
         report(name(i) + ": persistent value '" + whole.name + "' leaves persistent storage");

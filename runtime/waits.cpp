@@ -16,7 +16,8 @@ struct Touch {
   Touch() { readers.fill(kNone); }
 };
 
-/// Disjoint stretches of one arena, keyed by begin; the next key (or a Touch-less stretch) ends one.
+/// Disjoint stretches of one arena, keyed by begin; the next key (or a Touch-less stretch) ends
+/// one.
 class TouchMap {
  public:
   TouchMap() { stretches_[0] = Touch{}; }

@@ -35,9 +35,7 @@ class GatherPass {
   }
 
  private:
-  [[nodiscard]] bool sharded(int unit) const {
-    return settings_.plan.units[unit].shard_parameter;
-  }
+  [[nodiscard]] bool sharded(int unit) const { return settings_.plan.units[unit].shard_parameter; }
   [[nodiscard]] std::int64_t elements(int unit) const { return graph_.units[unit].elements; }
 
   /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
@@ -49,7 +47,8 @@ class GatherPass {
     std::map<int, std::size_t> open;  // of the stretch under way, by unit
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[i];
-      if (i > 0 && (node.block != graph_.nodes[i - 1].block || node.pass != graph_.nodes[i - 1].pass))
+      if (i > 0 &&
+          (node.block != graph_.nodes[i - 1].block || node.pass != graph_.nodes[i - 1].pass))
         open.clear();
       for (ValueId in : node.inputs) {
         const auto unit = unit_of.find(graph_.root_of(in));
@@ -116,12 +115,12 @@ class GatherPass {
   void serve(const Region& region) {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const ValueId parameters = graph_.unit_values[region.unit];
-    const OwnedUnit owned = owned_unit(unit, settings_.plan.units[region.unit],
-                                       settings_.plan.world, settings_.rank);
-    const ValueId shard = persistent_value(
-        graph_, runtime::parameter_shard_name(unit.name),
-        {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},
-        runtime::Role::parameter);
+    const OwnedUnit owned =
+        owned_unit(unit, settings_.plan.units[region.unit], settings_.plan.world, settings_.rank);
+    const ValueId shard =
+        persistent_value(graph_, runtime::parameter_shard_name(unit.name),
+                         {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},
+                         runtime::Role::parameter);
     runtime::Value whole = graph_.values[parameters];
     whole.name = "gathered/" + unit.name;
     whole.storage = runtime::Storage::transient;

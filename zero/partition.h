@@ -8,8 +8,8 @@
 namespace strata::zero {
 
 /// Cuts `elements` (whole cells of runtime::kCellElements) over `world` ranks: rank r owns cells
-/// [r * cells / world, (r + 1) * cells / world). Borders depend on nothing else; shards differ by at
-/// most one cell and may be empty.
+/// [r * cells / world, (r + 1) * cells / world). Borders depend on nothing else; shards differ by
+/// at most one cell and may be empty.
 comm::Partition partition_unit(std::int64_t elements, int world);
 
 /// The part of `partition` inside [begin, end), relative to begin.

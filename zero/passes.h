@@ -1,4 +1,5 @@
-// The three passes behind zero/step.h. Each takes the whole Graph and handles every unit by its plan.
+// The three passes behind zero/step.h. Each takes the whole Graph and handles every unit by its
+// plan.
 #pragma once
 
 #include "zero/step.h"

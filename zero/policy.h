@@ -11,7 +11,8 @@ namespace strata::zero {
 
 struct StagePolicy {
   int stage = 0;
-  /// Stage 3: units up to this many elements stay gathered (their states are sharded all the same) ...
+  /// Stage 3: units up to this many elements stay gathered (their states are sharded all the same)
+  /// ...
   std::int64_t persistence_threshold_elements = 100'000;
   /// ... as long as all of them together stay within this.
   std::int64_t model_persistence_threshold_elements = INT64_MAX;

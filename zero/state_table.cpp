@@ -46,8 +46,8 @@ std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& un
                                ? kept.held
                                : intersect(kept.held, {owned.owned_begin, owned.owned_end});
       for (const runtime::Segment& segment : units[u].segments) {
-        const Extent part = intersect(
-            {segment.offset_elements, segment.offset_elements + segment.elements}, range);
+        const Extent part =
+            intersect({segment.offset_elements, segment.offset_elements + segment.elements}, range);
         if (part.elements() == 0) continue;
         entries.push_back({segment.name, kept.kind, kept.storage, runtime::Tier::device, kept.dtype,
                            segment.shape, part.begin - segment.offset_elements, part.elements(),

@@ -84,7 +84,8 @@ ValueId persistent_value(Graph& graph, const std::string& name, const TensorType
   return graph.add_value(std::move(value));
 }
 
-ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end, std::string name) {
+ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end,
+                  std::string name) {
   const DType dtype = graph.type(of).dtype;
   return graph.add_view(of, begin * size_of(dtype), TensorType(dtype, Shape{end - begin}),
                         std::move(name));

@@ -31,8 +31,8 @@ struct StepSettings {
 
 /// What a rank keeps of one unit.
 struct OwnedUnit {
-  comm::Partition partition;  ///< of the unit's flat space over the data axis
-  std::int64_t owned_begin = 0, owned_end = 0;          ///< its shard
+  comm::Partition partition;                    ///< of the unit's flat space over the data axis
+  std::int64_t owned_begin = 0, owned_end = 0;  ///< its shard
   std::int64_t optimizer_begin = 0, optimizer_end = 0;  ///< master and moments held here
 };
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,

@@ -96,7 +96,8 @@ class UpdatePass {
     const OwnedUnit o = owned(unit);
     const auto [gradients, gradient_begin] = gradient(unit);
     for (const Extent& tile : cut(u.elements, settings_.plan.limits.tile_elements))
-      for (const auto& [extent, decay] : decay_runs(u, intersect(tile, {o.optimizer_begin, o.optimizer_end})))
+      for (const auto& [extent, decay] :
+           decay_runs(u, intersect(tile, {o.optimizer_begin, o.optimizer_end})))
         update_range(unit, o, extent, decay, gradients, gradient_begin);
     if (plan.shard_optimizer && !plan.shard_parameter) publish(unit, o);
   }
@@ -107,8 +108,8 @@ class UpdatePass {
     std::vector<std::pair<Extent, double>> runs;
     if (extent.elements() == 0) return runs;
     for (const runtime::Segment& segment : unit.segments) {
-      const std::int64_t end = &segment == &unit.segments.back() ? unit.elements
-                                                                 : (&segment + 1)->offset_elements;
+      const std::int64_t end =
+          &segment == &unit.segments.back() ? unit.elements : (&segment + 1)->offset_elements;
       const Extent part = intersect({segment.offset_elements, end}, extent);
       if (part.elements() == 0) continue;
       if (!runs.empty() && runs.back().second == segment.weight_decay)
@@ -123,7 +124,8 @@ class UpdatePass {
                     ValueId gradients, std::int64_t gradient_begin) {
     const std::string& name = graph_.units[unit].name;
     const std::int64_t held = o.optimizer_end - o.optimizer_begin;
-    const std::int64_t begin = extent.begin - o.optimizer_begin, end = extent.end - o.optimizer_begin;
+    const std::int64_t begin = extent.begin - o.optimizer_begin,
+                       end = extent.end - o.optimizer_begin;
     const auto [parameters, parameter_begin] = parameter_storage(unit, o);
     const ValueId parameter = flat_view(graph_, parameters, extent.begin - parameter_begin,
                                         extent.end - parameter_begin, name + ".parameter");
@@ -156,10 +158,10 @@ class UpdatePass {
   std::pair<ValueId, std::int64_t> parameter_storage(int unit, const OwnedUnit& o) {
     const runtime::ParameterUnit& u = graph_.units[unit];
     if (settings_.plan.units[unit].shard_parameter)
-      return {persistent_value(graph_, runtime::parameter_shard_name(u.name),
-                               {settings_.dtype, Shape{o.owned_end - o.owned_begin}},
-                               Role::parameter),
-              o.owned_begin};
+      return {
+          persistent_value(graph_, runtime::parameter_shard_name(u.name),
+                           {settings_.dtype, Shape{o.owned_end - o.owned_begin}}, Role::parameter),
+          o.owned_begin};
     return {graph_.unit_values[unit], 0};
   }
 

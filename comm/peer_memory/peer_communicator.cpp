@@ -24,7 +24,11 @@ void pause() {
 }  // namespace
 
 PeerCommunicator::PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int world)
-    : link_(std::move(link)), board_(link_->board_memory(), world), rank_(rank), world_(world), operands_(static_cast<std::size_t>(world)) {
+    : link_(std::move(link)),
+      board_(link_->board_memory(), world),
+      rank_(rank),
+      world_(world),
+      operands_(static_cast<std::size_t>(world)) {
   what_.reserve(sizeof(Publication::text));  // running a collective allocates nothing
   board_.slot(rank).process = ::getpid();
   board_.slot(rank).state.store(RankState::present, std::memory_order_release);

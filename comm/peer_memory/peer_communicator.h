@@ -73,7 +73,7 @@ class PeerCommunicator final : public Communicator {
   std::int64_t sequence_ = 0;       ///< number of collectives begun
   std::uint64_t exchanges_ = 0;
   std::vector<const std::byte*> operands_;  ///< of the last exchange, by rank
-  std::string what_;  ///< the one under way, for messages
+  std::string what_;                        ///< the one under way, for messages
   bool closed_ = false;
 };
 

@@ -9,8 +9,9 @@
 namespace strata::comm {
 
 /// Takes operands from `arena` (which it resets), fills them with patterns of (rank, seed), runs
-/// and checks with GoogleTest expectations. Gathers and sums of fp32 are done in place when `in_place`. Sends and
-/// receives carry one value per (sender, seed). `communicator` may be of any backend.
+/// and checks with GoogleTest expectations. Gathers and sums of fp32 are done in place when
+/// `in_place`. Sends and receives carry one value per (sender, seed). `communicator` may be of any
+/// backend.
 void run_checked(Communicator& communicator, TestArena& arena, const Collective& collective,
                  std::uint64_t seed, bool in_place = false);
 

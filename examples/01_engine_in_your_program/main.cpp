@@ -17,8 +17,8 @@ using namespace strata;
 void fill(std::int64_t step, int, const train::MicroBatch& batch) {
   const std::size_t sequence = batch.tokens.size() / batch.samples.size();
   for (std::size_t row = 0; row < batch.samples.size(); ++row) {
-    batch.samples[row] = step * static_cast<std::int64_t>(batch.samples.size()) +
-                         static_cast<std::int64_t>(row);
+    batch.samples[row] =
+        step * static_cast<std::int64_t>(batch.samples.size()) + static_cast<std::int64_t>(row);
     for (std::size_t t = 0; t < sequence; ++t) {
       const auto start = static_cast<std::size_t>(batch.samples[row] * 31 % 256);
       batch.tokens[row * sequence + t] = static_cast<std::int32_t>((start + t) % 256);

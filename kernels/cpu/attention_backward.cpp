@@ -8,10 +8,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/attention_tiles-inl.h"
+#include "kernels/cpu/simd_targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {

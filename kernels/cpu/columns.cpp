@@ -8,8 +8,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/columns.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
+#include "kernels/cpu/simd_targets.h"
 // After foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
 #include "kernels/cpu/float16_simd-inl.h"

@@ -9,9 +9,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/dropout.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd_targets.h"
 
 #include "kernels/cpu/philox-inl.h"
 

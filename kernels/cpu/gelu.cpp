@@ -8,9 +8,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gelu.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd_targets.h"
 
 #include "kernels/cpu/math-inl.h"
 

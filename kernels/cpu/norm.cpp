@@ -13,9 +13,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/simd_targets.h"
 
 #include "kernels/cpu/lanes-inl.h"
 

@@ -7,8 +7,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cpp"
-#include "kernels/cpu/simd_targets.h"
 #include "hwy/foreach_target.h"
+#include "kernels/cpu/simd_targets.h"
 // After foreach_target.h, which includes this file again for every target.
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"

@@ -11,8 +11,8 @@ namespace strata::kernels {
 /// write disjoint memory. Idle workers sleep on a futex. One parallel_for at a time per pool.
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the calling thread, so 1 starts no thread. Each thread that it starts has
-  /// called `prepare` when the constructor returns: what a library sets up per thread (and
+  /// `threads` >= 1 counts the calling thread, so 1 starts no thread. Each thread that it starts
+  /// has called `prepare` when the constructor returns: what a library sets up per thread (and
   /// allocates) must not happen whenever a worker comes to its first task.
   explicit ThreadPool(int threads, void (*prepare)() = nullptr);
   ~ThreadPool();

@@ -1,4 +1,5 @@
-// Runs a fuzz target over every file of a folder: what libFuzzer does with -runs=0, for any compiler.
+// Runs a fuzz target over every file of a folder: what libFuzzer does with -runs=0, for any
+// compiler.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -23,8 +23,8 @@ struct GoldenResult {
   double evaluation = 0;  ///< of the first batch, before any update
   std::vector<double> losses;
   std::vector<double> gradient_norms;  ///< as the step reports them
-  Tensors gradients;   ///< of the last step, as the optimizer finds them
-  Tensors parameters;  ///< after the last step
+  Tensors gradients;                   ///< of the last step, as the optimizer finds them
+  Tensors parameters;                  ///< after the last step
 };
 
 /// fp32, with the optimizer of README.md. Every Program is verified first.

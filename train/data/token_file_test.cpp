@@ -90,8 +90,7 @@ TEST(TokenFile, HeadersThatLieAreRefused) {
 
 TEST(TokenFile, MissingEmptyAndForeignFilesHaveOneClearMessageEach) {
   const TestDirectory directory;
-  EXPECT_CONTAINS(open_error(directory / "none.txt"),
-                  "none.txt: cannot open: No such file");
+  EXPECT_CONTAINS(open_error(directory / "none.txt"), "none.txt: cannot open: No such file");
   EXPECT_CONTAINS(open_error(directory.path()), "Is a directory");
   EXPECT_CONTAINS(open_error(directory.file("a.txt", "")), "the data file is empty");
   EXPECT_CONTAINS(open_error(directory.file("a.jsonl", "{}")), ".jsonl files are not read");

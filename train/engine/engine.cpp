@@ -130,9 +130,9 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
 
 double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
-  // few thousand nats, so each batch is divided by its places, rounded up to a power of two: exactly.
-  const double places =
-      static_cast<double>(std::bit_ceil(typed<std::int32_t>("targets").size()));
+  // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
+  // exactly.
+  const double places = static_cast<double>(std::bit_ceil(typed<std::int32_t>("targets").size()));
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
@@ -162,7 +162,8 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
   const std::span<std::byte> from = storage(kLogits);
   const DType dtype = programs_.settings.dtype;
   std::vector<float> result(from.size() / static_cast<std::size_t>(size_of(dtype)));
-  kernels::convert_range(dtype, from.data(), DType::f32, reinterpret_cast<std::byte*>(result.data()),
+  kernels::convert_range(dtype, from.data(), DType::f32,
+                         reinterpret_cast<std::byte*>(result.data()),
                          static_cast<std::int64_t>(result.size()));
   return result;
 }
@@ -179,8 +180,7 @@ void Engine::sum_over_ranks(std::span<std::int64_t> values) {
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));
     const comm::Collective sum =
         comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator_->size());
-    std::vector<std::byte> workspace(
-        static_cast<std::size_t>(communicator_->workspace_bytes(sum)));
+    std::vector<std::byte> workspace(static_cast<std::size_t>(communicator_->workspace_bytes(sum)));
     std::memcpy(exchange_.base(), part.data(), part.size_bytes());
     communicator_->run(communication_stream_, sum, exchange_.base(), exchange_.base(), workspace);
     std::memcpy(part.data(), exchange_.base(), part.size_bytes());

@@ -41,8 +41,8 @@ class Engine {
   /// One optimizer step over all its micro-steps. Throws the first error of an instruction.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
-  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks; NaN when one of
-  /// their losses is not finite.
+  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks; NaN when one
+  /// of their losses is not finite.
   double evaluate(std::int64_t batches, const FillBatch& fill);
 
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.

@@ -9,13 +9,22 @@ MemoryBytes count_memory(const ProgramSet& programs) {
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
     const std::int64_t bytes = value.type.span_bytes();
     switch (value.role) {
-      case runtime::Role::parameter: memory.parameters += bytes; break;
-      case runtime::Role::gradient: memory.gradients += bytes; break;
-      case runtime::Role::optimizer: memory.optimizer += bytes; break;
-      default: memory.inputs += bytes; break;
+      case runtime::Role::parameter:
+        memory.parameters += bytes;
+        break;
+      case runtime::Role::gradient:
+        memory.gradients += bytes;
+        break;
+      case runtime::Role::optimizer:
+        memory.optimizer += bytes;
+        break;
+      default:
+        memory.inputs += bytes;
+        break;
     }
   }
-  memory.transient = programs.arena_bytes(runtime::Tier::device) - memory.persistent() - memory.inputs;
+  memory.transient =
+      programs.arena_bytes(runtime::Tier::device) - memory.persistent() - memory.inputs;
   return memory;
 }
 

@@ -85,7 +85,8 @@ ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
   runtime::Graph graph =
       zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
   set.persistent.add_all(graph);
-  set.generate = runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});
+  set.generate =
+      runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});
   return set;
 }
 

@@ -7,8 +7,8 @@
 
 namespace strata::train {
 
-/// Text of `--dump-state`: one line "NAME KIND DTYPE DIGEST" per tensor and kind in unit order, then
-/// the step's scalars. Collective; the same text on every rank.
+/// Text of `--dump-state`: one line "NAME KIND DTYPE DIGEST" per tensor and kind in unit order,
+/// then the step's scalars. Collective; the same text on every rank.
 std::string describe_state(Engine& engine);
 
 }  // namespace strata::train

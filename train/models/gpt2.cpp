@@ -21,7 +21,8 @@ class Gpt2 {
         embedding_dropout_(training ? config.embedding_dropout : 0),
         normal_{config.initializer_range, 0},
         // Residual branches start smaller, so that the stream's variance does not grow with depth.
-        residual_{config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers)), 0} {}
+        residual_{config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers)),
+                  0} {}
 
   Body build() {
     b_.begin_block("embedding");

@@ -44,8 +44,8 @@ class Llama {
     const bool head_norms = c_.family == ModelFamily::qwen3;
     const Affine q_norm = head_norms ? norm(prefix + ".self_attn.q_norm", c_.head_size) : Affine{};
     const Affine k_norm = head_norms ? norm(prefix + ".self_attn.k_norm", c_.head_size) : Affine{};
-    const Affine o = output_product(prefix + ".self_attn.o_proj", c_.heads * c_.head_size, c_.hidden,
-                                    c_.attention_output_bias);
+    const Affine o = output_product(prefix + ".self_attn.o_proj", c_.heads * c_.head_size,
+                                    c_.hidden, c_.attention_output_bias);
     const Affine post_norm = norm(prefix + ".post_attention_layernorm", c_.hidden);
     const Affine gate_up = gate_up_product(prefix + ".mlp");
     const Affine down =
@@ -77,10 +77,9 @@ class Llama {
                                {name + ".v_proj.weight", kv}},
                               c_.hidden, normal_);
     if (c_.attention_bias)
-      affine.bias = b_.vector({{name + ".q_proj.bias", q},
-                               {name + ".k_proj.bias", kv},
-                               {name + ".v_proj.bias", kv}},
-                              {0, 0});
+      affine.bias = b_.vector(
+          {{name + ".q_proj.bias", q}, {name + ".k_proj.bias", kv}, {name + ".v_proj.bias", kv}},
+          {0, 0});
     return affine;
   }
 
@@ -90,9 +89,9 @@ class Llama {
                                {name + ".up_proj.weight", c_.intermediate}},
                               c_.hidden, normal_);
     if (c_.mlp_bias)
-      affine.bias = b_.vector({{name + ".gate_proj.bias", c_.intermediate},
-                               {name + ".up_proj.bias", c_.intermediate}},
-                              {0, 0});
+      affine.bias = b_.vector(
+          {{name + ".gate_proj.bias", c_.intermediate}, {name + ".up_proj.bias", c_.intermediate}},
+          {0, 0});
     return affine;
   }
 

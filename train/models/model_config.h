@@ -31,9 +31,9 @@ struct ModelConfig {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_size = 0;
-  std::int64_t intermediate = 0;   ///< width of the MLP
-  std::int64_t context = 0;        ///< longest sequence the model was made for
-  std::int64_t sliding_window = 0; ///< 0: none. Longer sequences are refused
+  std::int64_t intermediate = 0;    ///< width of the MLP
+  std::int64_t context = 0;         ///< longest sequence the model was made for
+  std::int64_t sliding_window = 0;  ///< 0: none. Longer sequences are refused
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;
   RopeScaling rope_scaling;
@@ -42,9 +42,9 @@ struct ModelConfig {
   bool attention_bias = false;         ///< biases of q, k, v
   bool attention_output_bias = false;  ///< bias of o
   bool mlp_bias = false;
-  bool gelu_tanh = true;               ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
+  bool gelu_tanh = true;  ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
   double embedding_dropout = 0, residual_dropout = 0, attention_dropout = 0;
-  std::string name_prefix;             ///< "transformer." or "" (GPT-2); "model." (Llama)
+  std::string name_prefix;  ///< "transformer." or "" (GPT-2); "model." (Llama)
 
   [[nodiscard]] std::int64_t padded_vocabulary() const { return (vocabulary + 127) / 128 * 128; }
 };

@@ -29,8 +29,7 @@ BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, Model
                                                        : build_llama(builder, config, training);
   BuiltModel model;
   if (use == ModelUse::generate) {
-    const runtime::ValueId rows =
-        builder.input("rows", {DType::i32, kernels::Shape{shape.batch}});
+    const runtime::ValueId rows = builder.input("rows", {DType::i32, kernels::Shape{shape.batch}});
     model.logits = builder.linear(builder.select_rows(body.hidden, rows), {body.head});
   } else if (use == ModelUse::evaluate) {
     model.loss = builder.head_loss_eval(body.hidden, body.head, config.vocabulary);

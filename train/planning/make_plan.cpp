@@ -20,7 +20,8 @@ std::vector<runtime::RecomputeSegment> layer_segments(const std::vector<std::str
   std::vector<runtime::RecomputeSegment> result;
   for (std::int64_t s = 0; s < segments; ++s) {
     const std::int64_t begin = s * total / segments, end = (s + 1) * total / segments;
-    result.push_back({layers[static_cast<std::size_t>(begin)], layers[static_cast<std::size_t>(end) - 1]});
+    result.push_back(
+        {layers[static_cast<std::size_t>(begin)], layers[static_cast<std::size_t>(end) - 1]});
   }
   return result;
 }
@@ -79,7 +80,8 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
                                  : options.optimizer.weight_decay;
 }
 
-runtime::Plan make_plan(const TrainOptions& options, const std::vector<runtime::ParameterUnit>& units,
+runtime::Plan make_plan(const TrainOptions& options,
+                        const std::vector<runtime::ParameterUnit>& units,
                         const std::vector<std::string>& blocks, int world) {
   runtime::Plan plan;
   plan.world = world;
@@ -110,9 +112,8 @@ zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
   if (o.type == OptimizerType::sgd) {
     settings.operation = "sgd";
     settings.moments = o.momentum > 0 ? 1 : 0;
-    settings.attributes = {{"momentum", o.momentum},
-                           {"dampening", o.dampening},
-                           {"nesterov", o.nesterov ? 1.0 : 0.0}};
+    settings.attributes = {
+        {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov ? 1.0 : 0.0}};
   } else {
     settings.operation = "adamw";
     settings.moments = 2;
@@ -134,8 +135,8 @@ kernels::Attributes control_attributes(const TrainOptions& options) {
   rules.hysteresis = options.loss_scale.hysteresis;
   rules.consecutive_hysteresis = options.loss_scale.consecutive_hysteresis;
   rules.min_loss_scale = options.loss_scale.minimum;
-  rules.skip_nonfinite = options.dtype == DType::f16 ||
-                         (options.dtype == DType::bf16 && options.bf16_check_overflow);
+  rules.skip_nonfinite =
+      options.dtype == DType::f16 || (options.dtype == DType::bf16 && options.bf16_check_overflow);
   rules.beta1 = options.optimizer.beta1;
   rules.beta2 = options.optimizer.beta2;
   rules.bias_correction = options.optimizer.bias_correction;

@@ -11,7 +11,8 @@ namespace strata::train {
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options);
 
 /// Units, recompute segments, gradient types and limits. `blocks` are the Graph's.
-runtime::Plan make_plan(const TrainOptions& options, const std::vector<runtime::ParameterUnit>& units,
+runtime::Plan make_plan(const TrainOptions& options,
+                        const std::vector<runtime::ParameterUnit>& units,
                         const std::vector<std::string>& blocks, int world);
 
 /// The optimizer and the step's rules as attributes of their operations.
