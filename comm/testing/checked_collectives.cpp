@@ -60,9 +60,7 @@ class Check {
   void reduce_scatter(bool in_place) {
     const Partition& partition = collective_.partition;
     std::byte* input = arena_.take(bytes_.input);
-    // Only fp32 contributions are as wide as their sum.
-    const bool over_input = in_place && collective_.input_type == DType::f32;
-    std::byte* output = over_input ? input + begin(rank_) : take_output();
+    std::byte* output = in_place ? input + begin(rank_) : take_output();
     for (std::int64_t i = 0; i < partition.total(); ++i)
       store(input, collective_.input_type, i, value(rank_, i));
     run(input, output);
@@ -172,6 +170,7 @@ void run_checked(Communicator& communicator, TestArena& arena, const Collective&
     case CollectiveKind::all_gather:
       return check.all_gather(in_place);
     case CollectiveKind::reduce_scatter:
+      // Only fp32 contributions are as wide as their sum.
       return check.reduce_scatter(in_place && collective.input_type == DType::f32);
     case CollectiveKind::all_reduce:
       return check.all_reduce();
