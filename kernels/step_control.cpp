@@ -81,7 +81,10 @@ void advance_step(const StepRules& rules, std::span<const std::int64_t, AgreedWo
       finite ? std::sqrt(wide_value(word.first<AgreedWord::kDigits>())) / used_scale : kNaN;
   const double rate = learning_rate(rules.schedule, state.updates);
 
+  const std::int64_t step = state.updates + state.skipped;
+
   control = StepControl{};
+  control.slot[step % 2] = 1;
   control.learning_rate = static_cast<float>(rate);
   if (skip)
     ++state.skipped;
@@ -90,6 +93,7 @@ void advance_step(const StepRules& rules, std::span<const std::int64_t, AgreedWo
   if (rules.scale_mode == ScaleMode::dynamic) update_scale(rules, skip, state);
 
   metrics = StepMetrics{};
+  metrics.step = step;
   metrics.loss = word[AgreedWord::kNonFiniteLoss] != 0
                      ? kNaN
                      : std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) /

@@ -28,12 +28,16 @@ struct StepControl {
   float bias_correction1 = 1;       ///< 1 - beta1^t (1 when bias correction is off)
   float bias_correction2_sqrt = 1;  ///< sqrt(1 - beta2^t)
   std::uint32_t first_update = 0;   ///< 1: no update was applied before (SGD copies the gradient)
-  std::uint32_t padding[2] = {};
+  /// Predicates of the copies that hand the metrics to the host: slot[i] is 1 in steps i, i + 2,
+  /// ...
+  std::uint32_t slot[2] = {};
 };
 static_assert(sizeof(StepControl) == 32);
 
-/// What the host reads one step late. Loss and norm are NaN when a part of them was not finite.
+/// What the host reads one step late, from the slot that step_control named. Loss and norm are NaN
+/// when a part of them was not finite.
 struct StepMetrics {
+  std::int64_t step = 0;     ///< steps before this one, skipped ones included
   double loss = 0;           ///< mean over the global batch, before the update
   double gradient_norm = 0;  ///< global L2 norm of the averaged, unscaled gradient, before clipping
   double learning_rate = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -37,6 +38,14 @@ class Progress {
   std::atomic<std::int32_t> value_{-1};
 };
 
+/// One list index per queue.
+using Clock = std::array<std::int32_t, kQueues>;
+Clock no_instruction() {
+  Clock clock;
+  clock.fill(-1);
+  return clock;
+}
+
 /// An instruction with addresses.
 struct Bound {
   kernels::Kernel kernel = nullptr;
@@ -50,12 +59,15 @@ struct Loaded {
   Program program;
   std::vector<Bound> bound;
   std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
+  Clock inputs_read =
+      no_instruction();  ///< per queue the last instruction that reads a staged input
 };
 
 /// One execution of a loaded Program. At most kInFlight run at a time; one slot more keeps the
 /// progress of the run before them readable, because a run waits on the one before.
 struct Run {
   const Loaded* loaded = nullptr;
+  std::int64_t step = 0;
   std::array<Progress, kQueues> progress;
   Run* previous = nullptr;
 };
@@ -91,8 +103,10 @@ class CpuExecutor final : public Executor {
     const Program& p = loaded->program;
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
       loaded->bound.push_back(bind(p.instructions[i]));
-      loaded->queues[static_cast<int>(p.instructions[i].queue)].push_back(
-          static_cast<std::int32_t>(i));
+      const int queue = static_cast<int>(p.instructions[i].queue);
+      loaded->queues[queue].push_back(static_cast<std::int32_t>(i));
+      if (reads_staged_input(p, p.instructions[i]))
+        loaded->inputs_read[queue] = static_cast<std::int32_t>(i);
     }
     loaded_.push_back(std::move(loaded));
     return static_cast<int>(loaded_.size()) - 1;
@@ -102,20 +116,42 @@ class CpuExecutor final : public Executor {
     return loaded_[static_cast<std::size_t>(handle)]->program;
   }
 
-  void start(int handle) override {
+  RunNumber start(int handle, std::int64_t step) override {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return started_ - finished() < kInFlight; });
     rethrow();
     Run& run = runs_[started_ % kRuns];
     run.loaded = loaded_[static_cast<std::size_t>(handle)].get();
+    run.step = step;
     for (Progress& progress : run.progress) progress.reset();
     run.previous = started_ == 0 ? nullptr : &runs_[(started_ - 1) % kRuns];
-    ++started_;
+    const RunNumber number = started_++;
     lock.unlock();
     wake_.notify_all();
+    return number;
   }
 
-  void wait() override {
+  void wait_inputs_read(RunNumber number) override {
+    std::unique_lock lock(mutex_);
+    STRATA_CHECK(number < started_, number, started_);
+    if (finished() <= number) {
+      // Its slot is taken again by this thread only, so it stays readable without the lock.
+      const Run& run = runs_[number % kRuns];
+      lock.unlock();
+      for (int q = 0; q < kQueues; ++q) run.progress[q].wait_for(run.loaded->inputs_read[q]);
+      lock.lock();
+    }
+    rethrow();
+  }
+
+  void wait(RunNumber number) override {
+    std::unique_lock lock(mutex_);
+    STRATA_CHECK(number < started_, number, started_);
+    done_.wait(lock, [&] { return finished() > number; });
+    rethrow();
+  }
+
+  void wait_all() override {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return finished() == started_; });
     rethrow();
@@ -136,10 +172,16 @@ class CpuExecutor final : public Executor {
   }
 
   kernels::Tensor tensor(const Operand& operand) const {
-    STRATA_CHECK(operand.tier == Tier::device &&
-                     operand.offset_bytes + operand.bytes <= parts_.device_arena->bytes(),
+    const Arena* arena = parts_.arenas[static_cast<int>(operand.tier)];
+    STRATA_CHECK(arena != nullptr && operand.offset_bytes + operand.bytes <= arena->bytes(),
                  "operand outside its arena at", operand.offset_bytes, operand.bytes);
-    return {operand.type, parts_.device_arena->base() + operand.offset_bytes};
+    return {operand.type, arena->base() + operand.offset_bytes};
+  }
+
+  static bool reads_staged_input(const Program& program, const Instruction& in) {
+    return std::ranges::any_of(in.inputs, [&](const Operand& o) {
+      return o.tier == Tier::pinned && program.values[o.value].role == Role::input;
+    });
   }
 
   Bound bind(const Instruction& in) const {
@@ -183,6 +225,8 @@ class CpuExecutor final : public Executor {
 
   void execute(Run& run, int queue) {
     const Loaded& loaded = *run.loaded;
+    if (queue == static_cast<int>(Queue::compute))
+      for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, run.step);
     for (std::int32_t index : loaded.queues[queue]) {
       const Instruction& in = loaded.program.instructions[index];
       for (std::int32_t other : in.waits)

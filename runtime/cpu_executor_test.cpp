@@ -76,7 +76,7 @@ class RelayRank {
     for (int i = 0; i < kLinks; ++i)
       fill("shard." + std::to_string(i), 1.0f / static_cast<float>(3 + i));
     ExecutorParts parts;
-    parts.device_arena = &arena_;
+    parts.arenas[static_cast<int>(Tier::device)] = &arena_;
     parts.communicator = &communicator;
     if (observer != nullptr) parts.observers.push_back(observer);
     executor_ =
@@ -90,7 +90,7 @@ class RelayRank {
   }
 
   Executor& executor() { return *executor_; }
-  void start() { executor_->start(handle_); }
+  void start() { executor_->start(handle_, 0); }
   [[nodiscard]] std::span<float> values(const std::string& name) const {
     const PersistentValue& value = layout_.find(name);
     return {reinterpret_cast<float*>(arena_.base() + value.offset_bytes),
@@ -122,7 +122,7 @@ std::vector<float> relay_result(int world, int runs, std::uint64_t seed) {
     RandomDelays delays(seed, communicator.rank());
     RelayRank rank(communicator, seed == 0 ? nullptr : &delays);
     for (int i = 0; i < runs; ++i) rank.start();
-    rank.executor().wait();
+    rank.executor().wait_all();
     auto& mine = of_rank[static_cast<std::size_t>(communicator.rank())];
     for (const char* name : {"start", "result"})
       for (float value : rank.values(name)) mine.push_back(value);
@@ -143,7 +143,7 @@ TEST(CpuExecutor, ComputesWhatTheListSays) {
         v = static_cast<float>(10 * i + communicator.rank());
     rank.start();
     rank.start();
-    rank.executor().wait();
+    rank.executor().wait_all();
     // start + twice the sum over links, in each half of the elements.
     const float low = 1 + 2 * (0 + 10 + 20 + 30), high = low + 2 * kLinks;
     const auto sum = rank.values("start");
@@ -172,7 +172,7 @@ std::vector<std::string> errors_with_fault(int world, int failing, const std::st
     RelayRank rank(communicator, &fault, &meet);
     rank.start();
     rank.start();  // whoever got through the first run misses the peer in the second
-    rank.executor().wait();
+    rank.executor().wait_all();
   });
 }
 
@@ -209,9 +209,9 @@ TEST(CpuExecutor, NothingRunsOnWhatAFailedInstructionDidNotMake) {
     EXPECT_ANY_THROW({
       rank.start();
       rank.start();
-      rank.executor().wait();
+      rank.executor().wait_all();
     });
-    EXPECT_ANY_THROW(rank.executor().wait());
+    EXPECT_ANY_THROW(rank.executor().wait_all());
     EXPECT_EQ(recorder.late, 0);
   });
 }
@@ -224,12 +224,12 @@ TEST(CpuExecutor, RefusesToGoOnAfterAnError) {
     rank.start();
     EXPECT_ANY_THROW({
       rank.start();
-      rank.executor().wait();
+      rank.executor().wait_all();
     });
     const int begun = fault.begun;
     for (int i = 0; i < 3; ++i) {
       EXPECT_THROW(rank.start(), Error);
-      EXPECT_THROW(rank.executor().wait(), Error);
+      EXPECT_THROW(rank.executor().wait_all(), Error);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(fault.begun, begun);  // nothing new began
@@ -247,7 +247,7 @@ TEST(CpuExecutor, KeepsTheFirstErrorAndItsExitCode) {
     RelayRank rank(communicator, &refusal);
     try {
       rank.start();
-      rank.executor().wait();
+      rank.executor().wait_all();
       ADD_FAILURE() << "no error";
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::data);
@@ -285,8 +285,8 @@ TEST(CpuExecutor, AFalsePredicateCompletesWithoutEffect) {
       const auto start = rank.values("start");
       std::memcpy(start.data(), &apply, sizeof apply);
       const std::vector<float> before(start.begin(), start.end());
-      rank.executor().start(handle);
-      rank.executor().wait();
+      rank.executor().start(handle, 0);
+      rank.executor().wait_all();
       EXPECT_EQ(std::vector<float>(start.begin(), start.end()) == before, apply == 0);
     }
   });

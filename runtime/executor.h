@@ -2,6 +2,7 @@
 // and decides nothing.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -13,24 +14,34 @@
 
 namespace strata::runtime {
 
+/// One execution of a Program, numbered from 0 in the order in which they were started.
+using RunNumber = std::int64_t;
+
 /// Programs started one after another run in that order; a later one may begin on a queue before
 /// the earlier one has ended on another, as far as its border waits allow. One caller thread.
+///
+/// After an error the executor is poisoned: nothing new starts, the communicator is aborted, and
+/// every call that waits throws the first error, with its instruction.
 class Executor {
  public:
   virtual ~Executor() = default;
   /// Binds a Program; returns its handle. Throws InternalError when a kernel is missing.
   virtual int load(Program program) = 0;
   [[nodiscard]] virtual const Program& program(int handle) const = 0;
-  /// Enqueues. Does not wait.
-  virtual void start(int handle) = 0;
-  /// Until everything started has completed. Throws the first error, with its instruction; after an
-  /// error the executor is poisoned: nothing new starts, the communicator is aborted.
-  virtual void wait() = 0;
+  /// Enqueues; waits only while two Programs are under way. `step` is for observers.
+  virtual RunNumber start(int handle, std::int64_t step) = 0;
+  /// Until `run` has read all that the host writes for it (staged inputs, runtime/staging.h): from
+  /// then on the host may write the inputs of the next.
+  virtual void wait_inputs_read(RunNumber run) = 0;
+  /// Until `run` has completed.
+  virtual void wait(RunNumber run) = 0;
+  /// Until everything started has completed.
+  virtual void wait_all() = 0;
 };
 
 /// What an executor borrows; all must outlive it.
 struct ExecutorParts {
-  Arena* device_arena = nullptr;
+  std::array<Arena*, kTiers> arenas{};         ///< null where no Program uses the tier
   comm::Communicator* communicator = nullptr;  ///< may be null without collectives
   std::vector<Observer*> observers;
 };

@@ -94,7 +94,7 @@ class ExecutorFailure : public testing::Test {
  protected:
   std::unique_ptr<Executor> make() {
     ExecutorParts parts;
-    parts.device_arena = &arena_;
+    parts.arenas[static_cast<int>(Tier::device)] = &arena_;
     parts.communicator = &communicator_;
     return make_cpu_executor(std::move(parts), kernels_, streams_[0], streams_[1]);
   }
@@ -117,29 +117,30 @@ TEST_F(ExecutorFailure, WakesTheOtherQueueAndNamesTheInstruction) {
                                 instruction(kFail, Queue::compute, "embed")};
   list.push_back(instruction(kBarrier, Queue::communication, "meet again"));
   list.back().waits = {1};
-  executor->start(executor->load(program(std::move(list))));
+  executor->start(executor->load(program(std::move(list))), 0);
   try {
-    executor->wait();
+    executor->wait_all();
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()), "instruction 'embed' failed: token 7 is too large");
     EXPECT_EQ(error.exit_code(), ExitCode::data);
   }
-  EXPECT_THROW(executor->start(0), Error);
+  EXPECT_THROW(executor->start(0, 0), Error);
 }
 
 // Under MPI abort ends the job: the launcher must hear whose fault it was, not "try again".
 TEST_F(ExecutorFailure, AbortsPeersWithItsOwnMessageAndExitCode) {
   auto executor = make();
-  executor->start(executor->load(program({instruction(kFail, Queue::compute, "embed")})));
-  EXPECT_THROW(executor->wait(), Error);
+  executor->start(executor->load(program({instruction(kFail, Queue::compute, "embed")})), 0);
+  EXPECT_THROW(executor->wait_all(), Error);
   EXPECT_EQ(communicator_.code(), ExitCode::data);
   EXPECT_NE(communicator_.reason().find("'embed'"), std::string::npos) << communicator_.reason();
 }
 
 TEST_F(ExecutorFailure, DestructionEndsARunningProgram) {
   auto executor = make();
-  executor->start(executor->load(program({instruction(kBarrier, Queue::communication, "meet")})));
+  executor->start(executor->load(program({instruction(kBarrier, Queue::communication, "meet")})),
+                  0);
   communicator_.wait_until_running();
   executor.reset();
   EXPECT_NE(communicator_.reason(), "");

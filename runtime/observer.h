@@ -10,6 +10,12 @@ namespace strata::runtime {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// The compute queue takes up a Program, before its first instruction there; `step` is what
+  /// Executor::start was given.
+  virtual void begin_program(const Program& program, std::int64_t step) {
+    (void)program;
+    (void)step;
+  }
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
 };

@@ -21,6 +21,9 @@ inline constexpr const char* kStepState = "step_state";      ///< kernels::StepS
 inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepControl
 inline constexpr const char* kStepMetrics = "step_metrics";  ///< kernels::StepMetrics
 inline constexpr const char* kAgreedWord = "agreed_word";    ///< int64 [AgreedWord::kWords]
-inline constexpr const char* kHostWord = "host_word";        ///< what the host adds to it (flags)
+
+// Pinned memory, the host's side of the border.
+inline constexpr const char* kHostWord = "host/word";  ///< what the host adds to the agreed word
+inline constexpr const char* kHostMetrics = "host/metrics";  ///< StepMetrics [2], by step modulo 2
 
 }  // namespace strata::runtime

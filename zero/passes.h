@@ -18,7 +18,8 @@ void update_pass(runtime::Graph& graph, const StepSettings& settings);
 
 /// A persistent root by name, added to the graph when it is not there yet.
 runtime::ValueId persistent_value(runtime::Graph& graph, const std::string& name,
-                                  const kernels::TensorType& type, runtime::Role role);
+                                  const kernels::TensorType& type, runtime::Role role,
+                                  runtime::Tier tier = runtime::Tier::device);
 
 /// View of elements [begin, end) of a flat value.
 runtime::ValueId flat_view(runtime::Graph& graph, runtime::ValueId of, std::int64_t begin,

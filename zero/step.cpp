@@ -19,6 +19,7 @@ using kernels::Shape;
 using kernels::TensorType;
 using runtime::Graph;
 using runtime::Role;
+using runtime::Tier;
 using runtime::ValueId;
 
 const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
@@ -36,7 +37,8 @@ void add_word(Graph& graph, ValueId loss, bool begins) {
     return node;
   };
   if (begins) {
-    const ValueId host = persistent_value(graph, runtime::kHostWord, kWordType, Role::input);
+    const ValueId host =
+        persistent_value(graph, runtime::kHostWord, kWordType, Role::input, Tier::pinned);
     inserter.before(0, make("copy", {host}));
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -67,7 +69,8 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
   return owned;
 }
 
-ValueId persistent_value(Graph& graph, const std::string& name, const TensorType& type, Role role) {
+ValueId persistent_value(Graph& graph, const std::string& name, const TensorType& type, Role role,
+                         Tier tier) {
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const runtime::Value& known = graph.values[i];
     if (known.root != runtime::kNoValue || known.name != name ||
@@ -81,6 +84,7 @@ ValueId persistent_value(Graph& graph, const std::string& name, const TensorType
   value.type = type;
   value.storage = runtime::Storage::persistent;
   value.role = role;
+  value.tier = tier;
   return graph.add_value(std::move(value));
 }
 

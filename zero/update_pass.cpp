@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 
 #include "kernels/step_state.h"
 #include "runtime/collective_node.h"
@@ -88,6 +89,23 @@ class UpdatePass {
     attributes.set("world", settings_.plan.world);
     add("step_control", {step, word_}, {version(step), version(control_), version(metrics)},
         std::move(attributes), "step_control");
+    publish_metrics(metrics);
+  }
+
+  /// Two slots, so that the host may read step t's metrics while step t + 1 ends.
+  void publish_metrics(ValueId metrics) {
+    const std::int64_t size = sizeof(kernels::StepMetrics);
+    const ValueId slots =
+        persistent_value(graph_, runtime::kHostMetrics, {DType::u8, Shape{2 * size}}, Role::control,
+                         runtime::Tier::pinned);
+    for (int slot = 0; slot < 2; ++slot) {
+      const std::int64_t flag =
+          offsetof(kernels::StepControl, slot) + slot * sizeof(kernels::StepControl::slot[0]);
+      add("copy", {metrics}, {graph_.add_view(slots, slot * size, graph_.type(metrics), "metrics")},
+          {}, "copy out metrics");
+      graph_.nodes.back().predicate =
+          graph_.add_view(control_, flag, {DType::u8, Shape{sizeof(std::uint32_t)}}, "slot");
+    }
   }
 
   void update_unit(int unit) {

@@ -20,7 +20,7 @@ LoneRank::LoneRank(Graph graph, ValueId loss, std::uint64_t seed) : units_(graph
   arena_ = Arena("device", arena_bytes, ArenaKind::private_memory);
   std::memset(arena_.base(), 0xff, static_cast<std::size_t>(arena_bytes));
   ExecutorParts parts;
-  parts.device_arena = &arena_;
+  parts.arenas[static_cast<int>(Tier::device)] = &arena_;
   executor_ = make_cpu_executor(std::move(parts), kernels::cpu_kernels(), stream_, stream_);
   executor_->load(std::move(lowered));
   fill_inputs(seed);
@@ -53,8 +53,8 @@ std::span<std::byte> LoneRank::bytes(const std::string& name) const {
 }
 
 double LoneRank::run() {
-  executor_->start(0);
-  executor_->wait();
+  executor_->start(0, 0);
+  executor_->wait_all();
   return storage<double>("loss")[0];
 }
 

@@ -54,7 +54,8 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
     fill_batch(training, communicator.rank(), step, micro_step, batch);
   };
   for (std::int64_t step = 0; step < training.options.steps; ++step)
-    result.metrics.push_back(engine.train_step(step, fill));
+    if (const auto before = engine.start_step(step, fill)) result.metrics.push_back(*before);
+  if (const auto last = engine.drain()) result.metrics.push_back(*last);
   result.evaluation = engine.evaluate(1, fill);
   result.state = train::describe_state(engine);
   return result;

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
+#include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "runtime/verifier.h"
 
@@ -35,6 +36,21 @@ runtime::ArenaKind arena_kind(const comm::Communicator& communicator) {
                                          : runtime::ArenaKind::private_memory;
 }
 
+/// One arena per tier that is used. Collectives work on the device's.
+std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& programs,
+                                                        const comm::Communicator& communicator) {
+  std::array<runtime::Arena, runtime::kTiers> arenas;
+  for (int t = 0; t < runtime::kTiers; ++t) {
+    const auto tier = static_cast<runtime::Tier>(t);
+    const std::int64_t bytes = programs.arena_bytes(tier);
+    if (bytes == 0) continue;
+    const auto kind = tier == runtime::Tier::device ? arena_kind(communicator)
+                                                    : runtime::ArenaKind::private_memory;
+    arenas[t] = runtime::Arena(std::string(name_of(tier)), bytes, kind);
+  }
+  return arenas;
+}
+
 }  // namespace
 
 Engine::Engine(EngineParts parts)
@@ -44,13 +60,14 @@ Engine::Engine(EngineParts parts)
       communication_device_(1),
       compute_stream_(device_),
       communication_stream_(communication_device_),
-      arena_("device", programs_.arena_bytes(runtime::Tier::device), arena_kind(*communicator_)),
+      arenas_(make_arenas(programs_, *communicator_)),
       exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind(*communicator_)),
       seed_(parts.seed) {
-  communicator_->register_arena({arena_.base(), arena_.bytes(), arena_.memfd()});
+  communicator_->register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator_->register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   runtime::ExecutorParts executor_parts;
-  executor_parts.device_arena = &arena_;
+  for (int t = 0; t < runtime::kTiers; ++t)
+    if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
   executor_parts.communicator = communicator_;
   executor_parts.observers = std::move(parts.observers);
   executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
@@ -79,7 +96,8 @@ Engine::~Engine() = default;
 
 std::span<std::byte> Engine::storage(const std::string& name) const {
   const runtime::PersistentValue& value = programs_.persistent.find(name);
-  return {arena_.base() + value.offset_bytes, static_cast<std::size_t>(value.type.span_bytes())};
+  return {arena(value.tier).base() + value.offset_bytes,
+          static_cast<std::size_t>(value.type.span_bytes())};
 }
 
 std::span<std::byte> Engine::storage(const zero::StateEntry& entry) const {
@@ -95,14 +113,20 @@ std::span<T> Engine::typed(const std::string& name) const {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+template <typename T>
+std::span<T> Engine::input(const std::string& name) const {
+  return typed<T>(runtime::host_name(name));
+}
+
 std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill) {
-  const std::span<std::int64_t> rng = typed<std::int64_t>("rng");
-  const std::span<std::int32_t> targets = typed<std::int32_t>("targets");
+  if (last_run_ >= 0) executor_->wait_inputs_read(last_run_);
+  const std::span<std::int64_t> rng = input<std::int64_t>("rng");
+  const std::span<std::int32_t> targets = input<std::int32_t>("targets");
   rng[0] = seed_;
   rng[1] = step;
-  fill(step, micro_step, {typed<std::int32_t>("tokens"), targets, rng.subspan(2)});
+  fill(step, micro_step, {input<std::int32_t>("tokens"), targets, rng.subspan(2)});
   const std::int64_t valid = std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
-  const std::span<double> batch = typed<double>("batch");
+  const std::span<double> batch = input<double>("batch");
   batch[0] = static_cast<double>(std::max<std::int64_t>(valid, 1));
   batch[1] = programs_.settings.plan.micro_steps;
   return valid;
@@ -115,16 +139,39 @@ void Engine::write_word(std::uint32_t flags) {
     word[AgreedWord::kFirstFlag + flag] = flags >> flag & 1u;
 }
 
-kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill) {
+std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill) {
   const int micro_steps = programs_.settings.plan.micro_steps;
-  write_word(std::exchange(pending_flags_, 0));
+  last_step_ = step;
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill);
-    executor_->start(train_handles_.at(position_of(a, micro_steps)));
-    executor_->wait();
+    if (a == 0) write_word(std::exchange(pending_flags_, 0));
+    start(train_handles_.at(position_of(a, micro_steps)), step);
   }
+  const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
+  if (!before) return std::nullopt;
+  executor_->wait(before->run);
+  return read_metrics(before->ordinal);
+}
+
+std::optional<kernels::StepMetrics> Engine::drain() {
+  executor_->wait_all();
+  const auto last = std::exchange(under_way_, std::nullopt);
+  if (!last) return std::nullopt;
+  return read_metrics(last->ordinal);
+}
+
+kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill) {
+  STRATA_CHECK(!under_way_, "a step that start_step began is not drained");
+  start_step(step, fill);
+  return *drain();
+}
+
+kernels::StepMetrics Engine::read_metrics(std::int64_t ordinal) const {
   kernels::StepMetrics metrics;
-  std::memcpy(&metrics, storage(runtime::kStepMetrics).data(), sizeof metrics);
+  const auto slot = static_cast<std::size_t>(ordinal % 2);
+  std::memcpy(&metrics, storage(runtime::kHostMetrics).data() + slot * sizeof metrics,
+              sizeof metrics);
+  STRATA_CHECK(metrics.step == ordinal, metrics.step, ordinal);
   return metrics;
 }
 
@@ -132,18 +179,19 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
   // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
   // exactly.
-  const double places = static_cast<double>(std::bit_ceil(typed<std::int32_t>("targets").size()));
+  const double places = static_cast<double>(std::bit_ceil(input<std::int32_t>("targets").size()));
+  STRATA_CHECK(!under_way_, "evaluation while a step is under way");
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    write_word(0);  // flags wait for the next step, which is where they are read
     targets += write_inputs(i, 0, fill);
-    const std::span<double> batch = typed<double>("batch");
+    write_word(0);  // flags wait for the next step, which is where they are read
+    const std::span<double> batch = input<double>("batch");
     batch[0] = places;
     batch[1] = 1;
-    executor_->start(evaluate_handle_);
-    executor_->wait();
-    const std::span<std::int64_t> word = typed<std::int64_t>(runtime::kAgreedWord);
+    start(evaluate_handle_, last_step_);
+    executor_->wait(last_run_);
+    const std::span<std::int64_t> word = input<std::int64_t>(runtime::kAgreedWord);
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
     sum += std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * places;
   }
@@ -152,14 +200,14 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
 }
 
 std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
-  const std::span<std::int32_t> input = typed<std::int32_t>("tokens");
-  STRATA_CHECK(!tokens.empty() && tokens.size() <= input.size(), tokens.size(), input.size());
+  const std::span<std::int32_t> row = input<std::int32_t>("tokens");
+  STRATA_CHECK(!tokens.empty() && tokens.size() <= row.size(), tokens.size(), row.size());
   // Attention is causal: what stands behind the row that is read does not matter.
-  std::fill(std::copy(tokens.begin(), tokens.end(), input.begin()), input.end(), 0);
-  typed<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
-  executor_->start(generate_handle_);
-  executor_->wait();
-  const std::span<std::byte> from = storage(kLogits);
+  std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);
+  input<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
+  start(generate_handle_, 0);
+  executor_->wait(last_run_);
+  const std::span<std::byte> from = storage(runtime::host_name(kLogits));
   const DType dtype = programs_.settings.dtype;
   std::vector<float> result(from.size() / static_cast<std::size_t>(size_of(dtype)));
   kernels::convert_range(dtype, from.data(), DType::f32,
@@ -169,12 +217,14 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
 }
 
 void Engine::barrier() {
+  STRATA_CHECK(!under_way_, "barrier while a step is under way");
   comm::Collective barrier;
   barrier.partition.bounds.assign(static_cast<std::size_t>(communicator_->size()) + 1, 0);
   communicator_->run(communication_stream_, barrier, nullptr, nullptr, {});
 }
 
 void Engine::sum_over_ranks(std::span<std::int64_t> values) {
+  STRATA_CHECK(!under_way_, "sum over ranks while a step is under way");
   for (std::size_t first = 0; first < values.size(); first += kExchangeWords) {
     const std::span<std::int64_t> part =
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));

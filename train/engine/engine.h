@@ -1,8 +1,10 @@
 // One rank's training engine: owns the arena, the executor and the Programs; runs steps.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "kernels/cpu/cpu_stream.h"
@@ -12,6 +14,14 @@
 #include "zero/state_table.h"
 
 namespace strata::train {
+
+/// What a rank may say in the step's agreed word (design 2.17). A flag that any rank raises in step
+/// t is in the metrics of step t on every rank, so all act on it at the same place.
+enum class Flag : std::uint8_t { stop };
+
+constexpr bool is_raised(const kernels::StepMetrics& metrics, Flag flag) {
+  return (metrics.flags >> static_cast<int>(flag) & 1) != 0;
+}
 
 /// Where one micro-batch goes: B samples of T tokens, rows in sample order.
 struct MicroBatch {
@@ -32,29 +42,39 @@ struct EngineParts {
   double initial_loss_scale = 1;
 };
 
-/// Not thread-safe. All calls are collective: every rank makes them in the same order.
+/// Not thread-safe. All calls are collective: every rank makes them in the same order. What is
+/// valid "between steps" needs all started steps drained.
 class Engine {
  public:
   explicit Engine(EngineParts parts);
   ~Engine();
 
-  /// One optimizer step over all its micro-steps. Throws the first error of an instruction.
+  /// Enqueues the micro-steps and the update of step `step`, and returns the metrics of the step
+  /// before it, unless nothing was under way: the device never waits for the host. `fill` is called
+  /// before this returns. Throws the first error of an instruction, of either step.
+  std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill);
+  /// Until all that was started has completed. The metrics of the last step, unless nothing was
+  /// under way.
+  std::optional<kernels::StepMetrics> drain();
+  /// One whole step, drained.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
-  /// Mean loss per valid target over `batches` micro-batches per rank and all ranks; NaN when one
-  /// of their losses is not finite.
+  /// Between steps. Mean loss per valid target over `batches` micro-batches per rank and all ranks;
+  /// NaN when one of their losses is not finite.
   double evaluate(std::int64_t batches, const FillBatch& fill);
 
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
 
-  /// Flags that enter the next step's agreed word (design 2.17), one counter each.
-  void raise_flag(int flag) { pending_flags_ |= 1u << flag; }
+  /// Enters the agreed word of the next step that is started.
+  void raise(Flag flag) { pending_flags_ |= 1u << static_cast<int>(flag); }
 
   [[nodiscard]] const ProgramSet& programs() const { return programs_; }
   [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
   [[nodiscard]] kernels::CpuDevice& device() { return device_; }
-  [[nodiscard]] const runtime::Arena& arena() const { return arena_; }
+  [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier = runtime::Tier::device) const {
+    return arenas_[static_cast<int>(tier)];
+  }
   /// Bytes of persistent storage by name, valid between steps.
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
   [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const;
@@ -64,8 +84,13 @@ class Engine {
   void sum_over_ranks(std::span<std::int64_t> values);
 
  private:
-  /// Returns the number of valid targets.
+  /// The host's side of an input: its pinned twin.
+  template <typename T>
+  [[nodiscard]] std::span<T> input(const std::string& name) const;
+  /// Waits until the run before has read its inputs. Returns the number of valid targets.
   std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
+  [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;
+  void start(int handle, std::int64_t step) { last_run_ = executor_->start(handle, step); }
   void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
@@ -76,13 +101,22 @@ class Engine {
   kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
   kernels::CpuStream compute_stream_;
   kernels::CpuStream communication_stream_;
-  runtime::Arena arena_;
+  std::array<runtime::Arena, runtime::kTiers> arenas_;
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
   int evaluate_handle_ = -1, generate_handle_ = -1;
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;
+  runtime::RunNumber last_run_ = -1;
+  /// A step whose metrics were not read yet.
+  struct StepUnderWay {
+    runtime::RunNumber run;
+    std::int64_t ordinal;  ///< steps before it, skipped ones included
+  };
+  std::optional<StepUnderWay> under_way_;
+  std::int64_t steps_started_ = 0;
+  std::int64_t last_step_ = -1;
 };
 
 }  // namespace strata::train

@@ -8,6 +8,7 @@ MemoryBytes count_memory(const ProgramSet& programs) {
   MemoryBytes memory;
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
     const std::int64_t bytes = value.type.span_bytes();
+    if (value.tier != runtime::Tier::device) continue;
     switch (value.role) {
       case runtime::Role::parameter:
         memory.parameters += bytes;
@@ -23,6 +24,7 @@ MemoryBytes count_memory(const ProgramSet& programs) {
         break;
     }
   }
+  memory.pinned = programs.arena_bytes(runtime::Tier::pinned);
   memory.transient =
       programs.arena_bytes(runtime::Tier::device) - memory.persistent() - memory.inputs;
   return memory;
@@ -56,6 +58,7 @@ std::string format_memory(const MemoryBytes& memory) {
   line("inputs and control", memory.inputs);
   line("transient (activations, gathers, scratch)", memory.transient);
   line("device arena", memory.arena());
+  line("pinned arena (inputs and metrics)", memory.pinned);
   return text;
 }
 

@@ -13,6 +13,8 @@ struct MemoryBytes {
   std::int64_t optimizer = 0;
   std::int64_t inputs = 0;
   std::int64_t transient = 0;  ///< activations, gathered parameters, gradients in flight, scratch
+  std::int64_t pinned = 0;     ///< the host's side of inputs and metrics; not part of arena()
+  /// Bytes of the device arena.
   [[nodiscard]] std::int64_t arena() const {
     return parameters + gradients + optimizer + inputs + transient;
   }

@@ -5,6 +5,8 @@
 #include "runtime/autodiff.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
+#include "runtime/staging.h"
+#include "runtime/state_names.h"
 #include "train/planning/make_plan.h"
 #include "zero/policy.h"
 
@@ -51,12 +53,15 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   std::map<Position, runtime::Graph> graphs;
   for (Position position : positions(options.accumulation)) {
     graphs[position] = zero::lower_micro_step(model.graph, model.loss, set.settings, position);
+    runtime::stage_inputs(graphs[position]);
     set.persistent.add_all(graphs[position]);
   }
   std::optional<runtime::Graph> evaluation;
   if (request.evaluate) {
     BuiltModel forward = build_model(request.model, set.shape, ModelUse::evaluate);
     evaluation = zero::lower_evaluation(std::move(forward.graph), forward.loss, set.settings);
+    runtime::stage_inputs(*evaluation);
+    runtime::stage_output(*evaluation, runtime::kAgreedWord);
     set.persistent.add_all(*evaluation);
   }
 
@@ -84,6 +89,8 @@ ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
   zero::declare_state(set.persistent, set.units, set.settings);
   runtime::Graph graph =
       zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
+  runtime::stage_inputs(graph);
+  runtime::stage_output(graph, kLogits);
   set.persistent.add_all(graph);
   set.generate =
       runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});

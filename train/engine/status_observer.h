@@ -9,6 +9,9 @@ namespace strata::train {
 class StatusObserver final : public runtime::Observer {
  public:
   explicit StatusObserver(StatusPage& page) : page_(page) {}
+  void begin_program(const runtime::Program&, std::int64_t step) override {
+    page_.set_step(step + 1);
+  }
   void begin(const runtime::Program& program, int instruction) override {
     const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
     if (in.queue == runtime::Queue::communication) {

@@ -41,8 +41,7 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
   request.config = resolve(command_line, context.world, request.model);
   request.config.options.model = resolve_model_directory(request.config.options.model);
   if (context.rank == 0) print_findings(request.config);
-  run_training(request, status);
-  return static_cast<int>(ExitCode::done);
+  return static_cast<int>(run_training(request, status));
 }
 
 }  // namespace

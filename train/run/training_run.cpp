@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "comm/factory.h"
 #include "core/error.h"
@@ -22,12 +24,25 @@
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
 #include "train/run/progress.h"
+#include "train/run/stop_request.h"
 #include "train/run/writable.h"
 
 namespace strata::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// Seconds between two arrivals of metrics.
+class StepClock {
+ public:
+  void restart() { last_ = Clock::now(); }
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
 
 int usable_cores() {
   cpu_set_t set;
@@ -45,7 +60,7 @@ class TrainingRun {
         trace_(request.context.rank, options_.trace.empty() ? 0 : kTraceEvents),
         status_(status) {}
 
-  void run() {
+  ExitCode run() {
     status_.set_phase(Phase::planning);
     require_writable(options_);
     require_weights(options_.model);
@@ -57,6 +72,7 @@ class TrainingRun {
     load();
     train();
     finish();
+    return stopped_early() ? ExitCode::try_again : ExitCode::done;
   }
 
  private:
@@ -151,34 +167,50 @@ class TrainingRun {
     MetricsLog log(first_ ? options_.metrics : "");
     Progress progress(first_, request_.context.stdout_is_terminal, options_.steps,
                       options_.steps_per_print);
-    for (std::int64_t step = 0; step < options_.steps; ++step) {
-      status_.set_step(step + 1);
-      const Clock::time_point begin = Clock::now();
-      StepReport report;
-      report.metrics = engine_->train_step(step, fill);
-      report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      report.step = step + 1;
-      complete(report);
+    StepClock clock;
+    // Metrics arrive one step late, so that a step is enqueued while the one before still runs.
+    const auto take = [&](const std::optional<kernels::StepMetrics>& metrics) {
+      if (!metrics) return;
+      const StepReport report = complete(*metrics, clock.lap());
       log.write(report);
       progress.show(report);
-      if (report.metrics.at_floor != 0) refuse_floor(report);
-      if (options_.eval_every_steps > 0 && report.step % options_.eval_every_steps == 0)
-        evaluate(report.step, log, progress);
-      if (options_.save_every_steps > 0 && report.step % options_.save_every_steps == 0 &&
-          report.step < options_.steps)
-        save(report.step);
+      if (report.metrics.at_floor != 0) {
+        engine_->drain();  // all ranks refuse the same step: none leaves a collective behind
+        refuse_floor(report);
+      }
+      if (is_raised(report.metrics, Flag::stop)) stopped_ = true;
+    };
+    while (steps_done_ < options_.steps && !stopped_) {
+      if (stop_.requested()) engine_->raise(Flag::stop);
+      take(engine_->start_step(steps_done_++, fill));
+      const bool evaluation_due = due(options_.eval_every_steps);
+      const bool save_due = due(options_.save_every_steps) && steps_done_ < options_.steps;
+      if (!evaluation_due && !save_due) continue;
+      take(engine_->drain());
+      if (evaluation_due) evaluate(log, progress);
+      if (save_due && !stopped_) save();
+      clock.restart();
     }
+    take(engine_->drain());
     progress.finish();
-    if (options_.eval_every_steps == 0 || options_.steps % options_.eval_every_steps != 0)
-      evaluate(options_.steps, log, progress);
+    if (!due(options_.eval_every_steps) && !stopped_) evaluate(log, progress);
   }
 
-  void complete(StepReport& report) const {
+  [[nodiscard]] bool stopped_early() const { return stopped_ && steps_done_ < options_.steps; }
+
+  [[nodiscard]] bool due(std::int64_t every) const { return every > 0 && steps_done_ % every == 0; }
+
+  [[nodiscard]] StepReport complete(const kernels::StepMetrics& metrics, double seconds) const {
+    StepReport report;
+    report.metrics = metrics;
+    report.step = metrics.step + 1;
+    report.seconds = seconds;
     const auto tokens = static_cast<double>(options_.global_batch * options_.sequence_length);
     report.tokens_per_second = tokens / report.seconds;
     report.flops_per_second = step_flops_ / report.seconds;
     report.arena_bytes = engine_->arena().bytes();
     report.peak_rss_bytes = peak_resident_bytes();
+    return report;
   }
 
   [[noreturn]] static void refuse_floor(const StepReport& report) {
@@ -188,7 +220,7 @@ class TrainingRun {
                     "; train in bf16, lower the learning rate, or lower fp16.min_loss_scale");
   }
 
-  void evaluate(std::int64_t step, MetricsLog& log, Progress& progress) {
+  void evaluate(MetricsLog& log, Progress& progress) {
     if (corpus_.held_out == nullptr) return;
     status_.set_phase(Phase::evaluate);
     const BatchLoader batches = loader(corpus_.held_out, false, BatchEnd::stop);
@@ -196,32 +228,36 @@ class TrainingRun {
     const std::int64_t windows = batches.order().windows();
     const double loss =
         engine_->evaluate((windows + per_batch - 1) / per_batch, filler(batches, per_batch));
-    log.write_evaluation(step, loss);
-    progress.show_evaluation(step, loss);
+    log.write_evaluation(steps_done_, loss);
+    progress.show_evaluation(steps_done_, loss);
   }
 
-  void save(std::int64_t step) {
+  void save() {
     if (options_.output.empty()) return;
     status_.set_phase(Phase::saving);
-    const std::string directory = step_directory(options_.output, step);
+    const std::string directory = step_directory(options_.output, steps_done_);
     save_weights(*engine_, directory,
                  to_hf_config_json(request_.model, config_text(options_.model), options_.dtype),
                  request_.context.run_id);
     if (first_) {
       copy_tokenizer(options_.model, directory);
-      point_latest(options_.output, step);
+      point_latest(options_.output, steps_done_);
       std::printf("wrote %s\n", directory.c_str());
       std::fflush(stdout);
     }
   }
 
   void finish() {
-    save(options_.steps);
+    save();
     if (!options_.dump_state.empty()) {
       const std::string state = describe_state(*engine_);
       if (first_) write_file_atomically(options_.dump_state, state);
     }
     if (!options_.trace.empty()) trace_.write(trace_path());
+    if (stopped_early() && first_)
+      std::printf("stopped on request after step %lld of %lld%s\n",
+                  static_cast<long long>(steps_done_), static_cast<long long>(options_.steps),
+                  options_.output.empty() ? "; without --output its weights are lost" : "");
     communicator_->close();  // nobody leaves before all have written; MPI insists on it
     status_.set_phase(Phase::done);
   }
@@ -241,6 +277,9 @@ class TrainingRun {
   Corpus corpus_;
   std::unique_ptr<comm::Communicator> communicator_;
   std::unique_ptr<Engine> engine_;  // after what it borrows
+  StopRequest stop_;
+  bool stopped_ = false;  ///< all ranks agreed to stop
+  std::int64_t steps_done_ = 0;
   double step_flops_ = 0;
 };
 
@@ -251,8 +290,8 @@ int threads_per_rank(const TrainOptions& options, const RankContext& context) {
   return std::max(1, usable_cores() / std::max(1, context.local_world));
 }
 
-void run_training(const RunRequest& request, StatusPage& status) {
-  TrainingRun(request, status).run();
+ExitCode run_training(const RunRequest& request, StatusPage& status) {
+  return TrainingRun(request, status).run();
 }
 
 }  // namespace strata::train

@@ -1,6 +1,7 @@
 // One rank's whole run, from resolved options to the last file.
 #pragma once
 
+#include "core/error.h"
 #include "core/rank_context.h"
 #include "core/status_page.h"
 #include "train/config/resolve.h"
@@ -15,8 +16,9 @@ struct RunRequest {
 };
 
 /// Builds Programs, loads or initializes weights, trains, evaluates, saves. Only rank 0 prints.
-/// Throws Error; the status page says where the rank is.
-void run_training(const RunRequest& request, StatusPage& status);
+/// SIGTERM or SIGUSR1 to any rank: all finish the same step, save, and return try_again; otherwise
+/// done. Throws Error; the status page says where the rank is.
+ExitCode run_training(const RunRequest& request, StatusPage& status);
 
 /// Threads per rank: what the options say, else this host's cores shared by its ranks.
 int threads_per_rank(const TrainOptions& options, const RankContext& context);
