@@ -6,13 +6,14 @@ find_program(STRATA_CCACHE ccache)
 if(STRATA_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${STRATA_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${STRATA_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${STRATA_CCACHE})
 endif()
 
 add_library(strata_flags INTERFACE)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
-target_compile_options(strata_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
-  -Wno-missing-field-initializers -Werror)
+target_compile_options(strata_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers;-Werror>")
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -2,15 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
-#include "kernels/cpu/simd_targets.h"
-// Before Highway.
-#include "hwy/highway.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "kernels/float16.h"
 
 namespace strata::kernels {
@@ -57,63 +52,6 @@ int aliased_input(const OperationCase& test, std::size_t output) {
         static_cast<std::size_t>(alias.input) < test.inputs.size())
       return alias.input;
   return -1;
-}
-
-std::vector<TestOperand> run_once(const OperationCase& test, int threads, std::int64_t gap,
-                                  bool in_place) {
-  CpuDevice device(threads);
-  CpuStream stream(device);
-  std::vector<TestOperand> inputs, outputs;
-  Types types;
-  for (const TestOperand& input : test.inputs) {
-    inputs.push_back(gap > 0 ? input.restrided(gap) : input);
-    types.push_back(inputs.back().type());
-  }
-  const Types output_types = test.operation.infer(types, test.attributes);
-  for (const TensorType& type : output_types)
-    outputs.push_back(gap > 0 ? TestOperand(type).restrided(gap) : TestOperand(type));
-  std::vector<Tensor> from, to;
-  for (TestOperand& input : inputs) from.push_back(input.view());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const int alias = in_place ? aliased_input(test, i) : -1;
-    to.push_back(alias >= 0 ? from[static_cast<std::size_t>(alias)] : outputs[i].view());
-  }
-  std::vector<std::byte> workspace;
-  if (test.operation.workspace != nullptr)
-    workspace.resize(static_cast<std::size_t>(
-        test.operation.workspace(types, output_types, test.attributes, device.capabilities())));
-  test.kernel(stream, {from, to, workspace, test.attributes});
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (const int alias = in_place ? aliased_input(test, i) : -1; alias >= 0)
-      outputs[i] = inputs[static_cast<std::size_t>(alias)];
-  for (const TestOperand& operand : inputs) EXPECT_TRUE(operand.gaps_intact());
-  for (const TestOperand& operand : outputs) EXPECT_TRUE(operand.gaps_intact());
-  return outputs;
-}
-
-void expect_same_bits(const std::vector<TestOperand>& a, const std::vector<TestOperand>& b,
-                      const std::string& label) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i)
-    EXPECT_TRUE(a[i].element_bytes() == b[i].element_bytes()) << label << ", output " << i;
-}
-
-/// Returns the outputs with one thread.
-std::vector<TestOperand> verify_target(const OperationCase& test, const std::string& label) {
-  std::vector<TestOperand> outputs = run_once(test, 1, 0, false);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (i < test.expected.size() && !test.expected[i].empty()) {
-      EXPECT_LE(relative_error(outputs[i].values(), test.expected[i]),
-                tolerance_of(outputs[i].type().dtype, test.tolerance))
-          << label << ", output " << i;
-    }
-  expect_same_bits(outputs, run_once(test, 2, 0, false), label + ", 2 threads");
-  expect_same_bits(outputs, run_once(test, 3, 7, false), label + ", 3 threads and strides");
-  if (!test.operation.aliases.empty()) {
-    expect_same_bits(outputs, run_once(test, 2, 0, true), label + ", in place");
-    expect_same_bits(outputs, run_once(test, 1, 5, true), label + ", in place with strides");
-  }
-  return outputs;
 }
 
 }  // namespace
@@ -180,29 +118,46 @@ bool TestOperand::gaps_intact() const {
   return true;
 }
 
-std::vector<TestOperand> run(const OperationCase& test, int threads, std::int64_t gap) {
-  return run_once(test, threads, gap, false);
-}
-
-TargetScope::TargetScope(std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
-TargetScope::~TargetScope() {
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
-void verify(const OperationCase& test, const std::string& label) {
-  std::vector<TestOperand> wide;
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    const TargetScope scope(target);
-    std::vector<TestOperand> outputs = verify_target(test, label + ", " + hwy::TargetName(target));
-    if (target == HWY_AVX2 && !wide.empty())
-      expect_same_bits(wide, outputs, label + ", AVX2 and AVX-512");
-    if (target == HWY_AVX3) wide = std::move(outputs);
+std::vector<TestOperand> run_once(const OperationCase& test, const Runner& runner,
+                                  const RunForm& form) {
+  std::vector<TestOperand> inputs, outputs;
+  Types types;
+  for (const TestOperand& input : test.inputs) {
+    inputs.push_back(form.gap > 0 ? input.restrided(form.gap) : input);
+    types.push_back(inputs.back().type());
   }
+  for (const TensorType& type : test.operation.infer(types, test.attributes))
+    outputs.push_back(form.gap > 0 ? TestOperand(type).restrided(form.gap) : TestOperand(type));
+  std::vector<Tensor> from, to;
+  for (TestOperand& input : inputs) from.push_back(input.view());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const int alias = form.in_place ? aliased_input(test, i) : -1;
+    to.push_back(alias >= 0 ? from[static_cast<std::size_t>(alias)] : outputs[i].view());
+  }
+  runner(test.operation, from, to, test.attributes);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const int alias = form.in_place ? aliased_input(test, i) : -1; alias >= 0)
+      outputs[i] = inputs[static_cast<std::size_t>(alias)];
+  for (const TestOperand& operand : inputs) EXPECT_TRUE(operand.gaps_intact());
+  for (const TestOperand& operand : outputs) EXPECT_TRUE(operand.gaps_intact());
+  return outputs;
+}
+
+void expect_close(const OperationCase& test, const std::vector<TestOperand>& outputs,
+                  const std::string& label) {
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (i < test.expected.size() && !test.expected[i].empty()) {
+      EXPECT_LE(relative_error(outputs[i].values(), test.expected[i]),
+                tolerance_of(outputs[i].type().dtype, test.tolerance))
+          << label << ", output " << i;
+    }
+}
+
+void expect_same_bits(const std::vector<TestOperand>& a, const std::vector<TestOperand>& b,
+                      const std::string& label) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(a[i].element_bytes() == b[i].element_bytes()) << label << ", output " << i;
 }
 
 double relative_error(const std::vector<double>& a, const std::vector<double>& b) {

@@ -1,9 +1,13 @@
-// One check for every operation of a layer: against its reference, for every instruction set of the
-// machine, with 1, 2 and 3 threads (same bits), with strided and packed operands, and in place.
+// One check for every operation of a layer, whatever the backend: against its reference, with
+// strided and packed operands, in place, and the same bits in every way to run it. The backend
+// under test is chosen at link time: layer_test_cpu.cpp (every instruction set of the machine; 1, 2
+// and 3 threads) or cuda/host/layer_test_simulated.cpp (three orders of threads).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +43,7 @@ class TestOperand {
 
 struct OperationCase {
   const Operation& operation;
-  Kernel kernel;
+  Kernel kernel;  ///< of the CPU
   std::vector<TestOperand> inputs;
   Attributes attributes;
   std::vector<std::vector<double>> expected;  ///< per output; an empty one is not compared
@@ -52,14 +56,26 @@ std::vector<TestOperand> run(const OperationCase& test, int threads = 1, std::in
 /// All checks named above, as GoogleTest expectations.
 void verify(const OperationCase& test, const std::string& label);
 
-/// Kernels use one instruction set (a Highway target) while this lives.
-class TargetScope {
- public:
-  explicit TargetScope(std::int64_t target);
-  ~TargetScope();
-  TargetScope(const TargetScope&) = delete;
-  TargetScope& operator=(const TargetScope&) = delete;
+/// How operands of one run lie.
+struct RunForm {
+  std::int64_t gap = 0;  ///< elements between rows
+  bool in_place = false;
 };
+
+/// What a backend does with one call; `inputs` and `outputs` lie in host memory.
+using Runner = std::function<void(const Operation& operation, std::span<const Tensor> inputs,
+                                  std::span<const Tensor> outputs, const Attributes& attributes)>;
+
+/// Runs a case through `runner`; returns its outputs and expects that nothing beside them was
+/// written.
+std::vector<TestOperand> run_once(const OperationCase& test, const Runner& runner,
+                                  const RunForm& form = {});
+
+/// GoogleTest expectations: outputs within the case's tolerance, or equal in every bit.
+void expect_close(const OperationCase& test, const std::vector<TestOperand>& outputs,
+                  const std::string& label);
+void expect_same_bits(const std::vector<TestOperand>& a, const std::vector<TestOperand>& b,
+                      const std::string& label);
 
 /// |a - b| / |b| over all elements.
 double relative_error(const std::vector<double>& a, const std::vector<double>& b);

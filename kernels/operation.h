@@ -24,6 +24,7 @@ struct Cost {
 /// What planning must know of a device; read from a file or from the machine, never asked during a
 /// step.
 struct DeviceCapabilities {
+  enum class Backend : std::uint8_t { cpu, cuda } backend = Backend::cpu;
   int workers = 1;  ///< threads of the CPU pool (scratch per worker); never changes bits
   std::int64_t l2_bytes = 1 << 20;  ///< per core
 };
@@ -75,7 +76,7 @@ struct Operation {
   std::string_view name;
   Types (*infer)(TypeSpan inputs, const Attributes& attributes);
   Cost (*cost)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
-  /// Bytes of scratch; nullptr: none.
+  /// Bytes of scratch on the CPU; nullptr: none. Ask workspace_bytes.
   std::int64_t (*workspace)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
                             const DeviceCapabilities& device) = nullptr;
   /// nullptr: not differentiable.
@@ -84,6 +85,10 @@ struct Operation {
   std::vector<Alias> aliases = {};
   Executor executor = Executor::kernel;
 };
+
+/// Bytes of scratch that one call needs on `device`.
+std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSpan outputs,
+                             const Attributes& attributes, const DeviceCapabilities& device);
 
 /// Every operand read and written once, no arithmetic worth counting.
 Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);

@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/convert.h"
 #include "kernels/copy.h"
+#include "kernels/cuda/workspaces.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/fill_zero.h"
@@ -80,6 +81,14 @@ double bytes_of(TypeSpan types) {
 
 Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes&) {
   return {0, bytes_of(inputs) + bytes_of(outputs)};
+}
+
+std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSpan outputs,
+                             const Attributes& attributes, const DeviceCapabilities& device) {
+  if (device.backend == DeviceCapabilities::Backend::cuda)
+    return cuda::workspace_bytes(operation.name, inputs, outputs, attributes, device);
+  if (operation.workspace == nullptr) return 0;
+  return operation.workspace(inputs, outputs, attributes, device);
 }
 
 const Operation& find_operation(std::string_view name) {

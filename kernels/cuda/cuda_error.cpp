@@ -1,0 +1,25 @@
+#include "kernels/cuda/cuda_error.h"
+
+namespace strata::cuda {
+
+void check(cudaError_t result, const char* call) {
+  if (result == cudaSuccess) return;
+  const std::string text = std::string(call) + " failed: " + cudaGetErrorName(result) + " (" +
+                           cudaGetErrorString(result) + "; it may come from work enqueued before)";
+  throw HostError(text);
+}
+
+void check_launch(const char* kernel) {
+  const cudaError_t result = cudaGetLastError();
+  if (result == cudaSuccess) return;
+  throw HostError(std::string("launch refused: ") + cudaGetErrorName(result) + " (" +
+                  cudaGetErrorString(result) + ") of " + kernel);
+}
+
+void allow_shared_memory(const void* entry, std::int64_t bytes) {
+  check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "cudaFuncSetAttribute(cudaFuncAttributeMaxDynamicSharedMemorySize)");
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,35 @@
+// The CUDA backend: operation names and the kernels that run them. A new one is one line.
+#include "kernels/cuda/cuda_kernels.h"
+
+#include <algorithm>
+
+namespace strata::cuda {
+namespace {
+
+struct Entry {
+  std::string_view operation;
+  kernels::Kernel kernel;
+};
+
+constexpr Entry kKernels[] = {
+    {"add", add},
+};
+
+class CudaKernels final : public kernels::KernelTable {
+ public:
+  [[nodiscard]] kernels::Kernel find(std::string_view operation) const override {
+    const auto* found =
+        std::find_if(std::begin(kKernels), std::end(kKernels),
+                     [&](const Entry& entry) { return entry.operation == operation; });
+    return found == std::end(kKernels) ? nullptr : found->kernel;
+  }
+};
+
+}  // namespace
+
+const kernels::KernelTable& cuda_kernels() {
+  static const CudaKernels table;
+  return table;
+}
+
+}  // namespace strata::cuda

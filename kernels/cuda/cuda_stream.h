@@ -1,0 +1,28 @@
+// A CUDA stream as the stream of kernels/.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/stream.h"
+
+namespace strata::cuda {
+
+/// Owns a non-blocking stream of the current device. Kernels enqueue on it and return.
+class CudaStream final : public kernels::Stream {
+ public:
+  CudaStream();
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// The CUDA stream behind `stream` (every launch begins with this).
+inline CudaStream& cuda(kernels::Stream& stream) { return static_cast<CudaStream&>(stream); }
+
+}  // namespace strata::cuda

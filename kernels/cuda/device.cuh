@@ -1,0 +1,20 @@
+// The one door to CUDA for kernels. A kernel is a struct `Body` with
+//     static constexpr int kThreads = ...;                    // threads per block
+//     static STRATA_DEVICE void run(const Arguments& a);      // one thread
+// started by launch<Body>(stream, {grid, shared_bytes}, arguments). Everything that a body may use
+// of CUDA beyond C++ is a function of this header, in namespace strata::cuda.
+//
+// Two compilers read the same bodies. nvcc makes device code (device_nvcc.cuh). A C++ compiler
+// makes a simulation (host/): blocks run one after another, a block's threads are fibers that
+// switch where they synchronize, shared memory starts as NaN, asynchronous copies arrive only when
+// waited for, and alignment, sizes and the convergence of warps are checked. So kernels are tested,
+// under the sanitizers too, where there is no GPU.
+#pragma once
+
+#include "kernels/cuda/launch_shape.h"
+
+#if defined(__CUDACC__)
+#include "kernels/cuda/device_nvcc.cuh"
+#else
+#include "kernels/cuda/host/device_host.h"
+#endif

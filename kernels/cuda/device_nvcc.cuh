@@ -1,0 +1,148 @@
+// kernels/cuda/device.cuh as nvcc sees it: thin names over CUDA and PTX.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/cuda_stream.h"
+
+#define STRATA_DEVICE __device__ __forceinline__
+
+namespace strata::cuda {
+
+/// Thread index in its block.
+STRATA_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
+STRATA_DEVICE int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
+STRATA_DEVICE int warp() { return static_cast<int>(threadIdx.x) / kWarp; }
+STRATA_DEVICE Index3 block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
+STRATA_DEVICE Index3 grid() { return {gridDim.x, gridDim.y, gridDim.z}; }
+
+/// Start of the block's dynamic shared memory, 128-byte aligned.
+STRATA_DEVICE std::byte* shared_memory() {
+  extern __shared__ __align__(128) unsigned char strata_shared[];
+  return reinterpret_cast<std::byte*>(strata_shared);
+}
+
+/// All threads of the block; shared and global writes before it are seen after it.
+STRATA_DEVICE void sync_block() { __syncthreads(); }
+/// All lanes of the warp.
+STRATA_DEVICE void sync_warp() { __syncwarp(); }
+
+/// Warp shuffles; all 32 lanes take part. T has 4 or 8 bytes.
+template <typename T>
+STRATA_DEVICE T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(kWholeWarp, value, mask);
+}
+template <typename T>
+STRATA_DEVICE T shuffle_from(T value, int source) {
+  return __shfl_sync(kWholeWarp, value, source);
+}
+STRATA_DEVICE std::uint32_t ballot(bool predicate) { return __ballot_sync(kWholeWarp, predicate); }
+
+template <int N, typename T>
+STRATA_DEVICE Pack<T, N> load(const T* from) {
+  return *reinterpret_cast<const Pack<T, N>*>(from);
+}
+/// Read once and not again: does not displace what the caches hold.
+template <int N, typename T>
+STRATA_DEVICE Pack<T, N> load_once(const T* from) {
+  if constexpr (sizeof(T) * N == 16) {
+    const int4 bits = __ldcs(reinterpret_cast<const int4*>(from));
+    return *reinterpret_cast<const Pack<T, N>*>(&bits);
+  } else {
+    return load<N>(from);
+  }
+}
+template <int N, typename T>
+STRATA_DEVICE void store(T* to, const Pack<T, N>& pack) {
+  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+}
+
+/// Integer sums in memory that other threads add to as well: any order gives the same bits.
+STRATA_DEVICE void atomic_add(std::int64_t* to, std::int64_t value) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
+}
+STRATA_DEVICE void atomic_add(std::int32_t* to, std::int32_t value) { atomicAdd(to, value); }
+/// Returns what stood there before.
+STRATA_DEVICE std::uint32_t atomic_increment(std::uint32_t* counter) {
+  return atomicAdd(counter, 1u);
+}
+/// Writes of this thread before it are seen by whoever sees a write after it, in the whole device.
+STRATA_DEVICE void fence_device() { __threadfence(); }
+
+STRATA_DEVICE std::uint32_t shared_address(const void* in_shared) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(in_shared));
+}
+
+/// Asynchronous copy of 16 bytes from global to shared memory (sm_80); zeros when not `valid`. Both
+/// 16-byte aligned. Seen by this thread after its copy_async_wait, by others after a barrier too.
+STRATA_DEVICE void copy_async16(void* to_shared, const void* from, bool valid = true) {
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(to_shared)),
+               "l"(from), "r"(bytes)
+               : "memory");
+}
+STRATA_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
+/// Until at most N of this thread's committed groups are under way.
+template <int N>
+STRATA_DEVICE void copy_async_wait() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
+}
+
+/// Four 8x8 matrices of 16-bit elements from shared memory: lane l gives the address of row l % 8
+/// of matrix l / 8 (16-byte aligned) and gets, of matrix i, elements 2 (l % 4), 2 (l % 4) + 1 of
+/// row l / 4 in r[i]. (PTX ISA, ldmatrix.)
+STRATA_DEVICE void load_matrix4(std::uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+/// The same of the transposed matrices.
+STRATA_DEVICE void load_matrix4_transposed(std::uint32_t (&r)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+/// d += a b for a 16x16 times 16x8 product over one warp, fp32 sums (PTX ISA, mma.m16n8k16). With
+/// g = lane / 4 and t = lane % 4: a[0] holds row g, columns 2t, 2t+1; a[1] row g+8; a[2], a[3] the
+/// same rows, columns + 8; b[0] rows 2t, 2t+1 of column g, b[1] rows + 8; d[0], d[1] row g, columns
+/// 2t, 2t+1, d[2], d[3] row g+8.
+STRATA_DEVICE void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
+                            const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+STRATA_DEVICE void mma_f16(float (&d)[4], const std::uint32_t (&a)[4],
+                           const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+template <typename Body, typename Arguments>
+__global__ void __launch_bounds__(Body::kThreads)
+    kernel(const __grid_constant__ Arguments arguments) {
+  Body::run(arguments);
+}
+
+/// Enqueues one grid on `stream`. Throws HostError with CUDA's reason when the launch is refused.
+template <typename Body, typename Arguments>
+void launch(kernels::Stream& stream, const LaunchShape& shape, const Arguments& arguments) {
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
+  constexpr auto* entry = &kernel<Body, Arguments>;
+  if (shape.shared_bytes > 48 * 1024)
+    allow_shared_memory(reinterpret_cast<const void*>(entry), shape.shared_bytes);
+  kernel<Body, Arguments>
+      <<<dim3(shape.grid.x, shape.grid.y, shape.grid.z), Body::kThreads,
+         static_cast<std::size_t>(shape.shared_bytes), cuda(stream).get()>>>(arguments);
+  check_launch(__PRETTY_FUNCTION__);
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,74 @@
+// Elements of tensors in registers: storage types, conversion, and the one place where a DType
+// becomes a C++ type.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "kernels/cuda/device.cuh"
+#include "kernels/float16.h"
+
+namespace strata::cuda {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct Half {
+  std::uint16_t bits;
+};
+
+STRATA_DEVICE float to_float(float x) { return x; }
+STRATA_DEVICE float to_float(Bf16 x) { return kernels::bf16_to_f32(x.bits); }
+STRATA_DEVICE float to_float(Half x) {
+#if defined(__CUDA_ARCH__)
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+#else
+  return kernels::f16_to_f32(x.bits);
+#endif
+}
+
+/// To nearest, ties to even: the bits of kernels/float16.h but for the payload of a NaN.
+template <typename T>
+STRATA_DEVICE T from_float(float x);
+template <>
+STRATA_DEVICE float from_float<float>(float x) {
+  return x;
+}
+template <>
+STRATA_DEVICE Bf16 from_float<Bf16>(float x) {
+#if defined(__CUDA_ARCH__)
+  std::uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return {bits};
+#else
+  return {kernels::f32_to_bf16(x)};
+#endif
+}
+template <>
+STRATA_DEVICE Half from_float<Half>(float x) {
+#if defined(__CUDA_ARCH__)
+  std::uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return {bits};
+#else
+  return {kernels::f32_to_f16(x)};
+#endif
+}
+
+/// Host: calls body(T{}) with the element type of a float tensor.
+template <typename Body>
+void with_float_type(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::f32:
+      return body(float{});
+    case DType::bf16:
+      return body(Bf16{});
+    case DType::f16:
+      return body(Half{});
+    default:
+      throw InternalError("a kernel for floats was given " + std::string(name_of(dtype)));
+  }
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,31 @@
+// A stream whose kernels are simulated: tests only.
+#pragma once
+
+#include "kernels/stream.h"
+
+namespace strata::cuda {
+
+/// In which order the simulation lets blocks, and threads between two synchronizations, run. A
+/// kernel whose result depends on it lacks a barrier.
+enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
+
+class SimulatedStream final : public kernels::Stream {
+ public:
+  explicit SimulatedStream(ThreadOrder order) : order_(order) {}
+  [[nodiscard]] ThreadOrder order() const { return order_; }
+  /// Largest dynamic shared memory of a launch so far, bytes.
+  [[nodiscard]] std::int64_t shared_bytes() const { return shared_bytes_; }
+  void saw_shared_bytes(std::int64_t bytes) {
+    if (bytes > shared_bytes_) shared_bytes_ = bytes;
+  }
+
+ private:
+  ThreadOrder order_;
+  std::int64_t shared_bytes_ = 0;
+};
+
+inline SimulatedStream& simulated(kernels::Stream& stream) {
+  return static_cast<SimulatedStream&>(stream);
+}
+
+}  // namespace strata::cuda
