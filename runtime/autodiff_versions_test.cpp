@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "runtime/autodiff.h"
 #include "runtime/graph_builder.h"
+#include "runtime/stale_read.h"
 
 namespace strata::runtime {
 namespace {
@@ -55,6 +58,43 @@ TEST(AutodiffOfVersions, GivesTheNormTheGradientThatWasRotatedBack) {
   });
   ASSERT_NE(writer, graph.nodes.end());
   EXPECT_EQ(writer->operation->name, "rope");
+}
+
+/// Version of a unit's gradient that the first writer of each of its parts leaves, by name.
+std::map<std::string, std::int32_t> first_versions(const Graph& graph, ValueId gradient) {
+  std::map<std::string, std::int32_t> first;
+  for (const Node& node : graph.nodes)
+    for (ValueId out : node.outputs)
+      if (graph.root_of(out) == graph.root_of(gradient))
+        first.try_emplace(graph.values[out].name, graph.values[out].version);
+  return first;
+}
+
+TEST(AutodiffOfVersions, EndsAUnitsGradientWithOneVersion) {
+  const Graph graph = attention_layer(false);
+  const ValueId gradient = graph.unit_gradients[0];
+  EXPECT_EQ(graph.values[gradient].version,
+            1);  // the table is written by the head and by the input
+  EXPECT_EQ(first_versions(graph, gradient),
+            (std::map<std::string, std::int32_t>{{"d tokens", 0}, {"d qkv", 1}, {"d out", 1}}));
+  EXPECT_EQ(find_stale_read(graph), "");
+}
+
+TEST(AutodiffOfVersions, NamesTheReaderOfAnOldVersion) {
+  Graph graph = attention_layer(false);
+  const auto attention = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return node.operation->name == "attention"; });
+  ASSERT_NE(attention, graph.nodes.end());
+  const auto rope = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return node.operation->name == "rope"; });
+  const ValueId rotated = std::exchange(attention->inputs[0], rope->inputs[0]);
+  EXPECT_EQ(find_stale_read(graph),
+            "'" + attention->label + "' reads version 0 of '" + graph.values[rotated].name +
+                "', which was overwritten before: '" + rope->label + "' left version 1");
+  attention->inputs[0] = graph.next_version(rotated);
+  EXPECT_EQ(find_stale_read(graph), "'" + attention->label + "' reads version 2 of '" +
+                                        graph.values[rotated].name +
+                                        "', which nobody wrote before");
 }
 
 TEST(AutodiffOfVersionsDeath, RefusesToReadWhatWasOverwritten) {

@@ -178,7 +178,7 @@ ValueId GraphBuilder::rope_table(Attributes attributes) {
 }
 
 ValueId GraphBuilder::rope_in_place(ValueId x, ValueId table) {
-  const ValueId rotated = graph_.add_view(x, 0, graph_.type(x), graph_.values[x].name + ".rotated");
+  const ValueId rotated = graph_.next_version(x);
   graph_.apply_into("rope", {x, table}, {rotated},
                     {{"sequence", static_cast<double>(sequence_)}, {"inverse", 0}},
                     static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,

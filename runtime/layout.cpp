@@ -132,6 +132,9 @@ void alias_in_place(Graph& graph) {
     std::for_each(node.outputs.begin(), node.outputs.end(), access);
     if (node.predicate != kNoValue) access(node.predicate);
   }
+  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // of a root, itself included
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
+    views_of[graph.root_of(id)].push_back(id);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[i];
     for (const kernels::Alias& alias : node.operation->aliases) {
@@ -153,10 +156,13 @@ void alias_in_place(Graph& graph) {
                             (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
                             graph.bytes(from) == graph.bytes(out);
       if (!possible) continue;
-      for (Value& value : graph.values)
-        if (value.root == out) value.root = from;  // offsets stay: both start at the same byte
-      graph.values[out].root = from;
-      graph.values[out].offset_bytes = 0;
+      // Offsets stay, for both start at the same byte; versions go on behind the input's.
+      const std::int32_t first = graph.values[in].version + 1;
+      for (ValueId id : views_of[out]) {
+        graph.values[id].root = from;
+        graph.values[id].version += first;
+      }
+      views_of[from].insert(views_of[from].end(), views_of[out].begin(), views_of[out].end());
       last_access[from] = last_access[out];
     }
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "runtime/version_map.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -17,7 +19,16 @@ struct Access {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program) : p_(program) {}
+  explicit Verifier(const Program& program) : p_(program) {
+    std::map<std::string, ValueId> persistent;  // roots of one name are one, whatever their ids
+    for (ValueId id = 0; id < static_cast<ValueId>(p_.values.size()); ++id) {
+      const ValueId root = p_.values[id].root == kNoValue ? id : p_.values[id].root;
+      const Value& whole = p_.values[root];
+      roots_.push_back(whole.storage == Storage::persistent
+                           ? persistent.try_emplace(whole.name, root).first->second
+                           : root);
+    }
+  }
 
   std::vector<std::string> run() {
     compute_clocks();
@@ -99,14 +110,7 @@ class Verifier {
     }
   }
 
-  [[nodiscard]] ValueId root(const Operand& operand) const {
-    const ValueId r = p_.values[operand.value].root;
-    return r == kNoValue ? operand.value : r;
-  }
-
-  [[nodiscard]] bool persistent(const Operand& operand) const {
-    return p_.values[root(operand)].storage == Storage::persistent;
-  }
+  [[nodiscard]] ValueId root(const Operand& operand) const { return roots_[operand.value]; }
 
   /// Operands are as large as their types say; a root has one address wherever it occurs;
   /// persistent roots (one per name) lie side by side inside persistent storage.
@@ -162,45 +166,157 @@ class Verifier {
     }
   }
 
-  /// Replays writes in list order; what a read finds must come from its own root value. An
-  /// instruction that may be skipped writes nothing that one can count on, but it does overwrite.
-  void check_contents() {
-    for (int tier = 0; tier < kTiers; ++tier) {
-      std::map<std::int64_t, ValueId> owner{{0, kNoValue}};  // stretch begin -> root that wrote it
-      const auto split = [&](std::int64_t at) {
-        auto next = owner.lower_bound(at);
-        if (next != owner.end() && next->first == at) return next;
-        return owner.emplace_hint(next, at, std::prev(next)->second);
-      };
-      const auto replay = [&](std::int32_t i, const Operand& o, bool write) {
-        if (static_cast<int>(o.tier) != tier || o.bytes == 0 || persistent(o)) return;
-        if (o.offset_bytes < p_.persistent_bytes[tier])
-          report(name(i) + ": transient value '" + p_.values[o.value].name +
-                 "' lies in persistent storage");
-        const std::int64_t end = o.offset_bytes + o.bytes;
-        auto at = split(o.offset_bytes);
-        split(end);
-        for (; at != owner.end() && at->first < end; ++at) {
-          if (write) {
-            if (!p_.instructions[i].predicate || at->second != root(o))
-              at->second = p_.instructions[i].predicate ? kNoValue : root(o);
-          } else if (at->second != root(o)) {
-            report(name(i) + " reads '" + p_.values[o.value].name + "' at byte " +
-                   std::to_string(at->first) +
-                   (at->second == kNoValue
-                        ? std::string(" that nobody wrote")
-                        : " that '" + p_.values[at->second].name + "' overwrote"));
-            return;
-          }
-        }
-      };
-      for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
-        const Instruction& in = p_.instructions[i];
-        for (const Operand& o : in.inputs) replay(i, o, false);
-        if (in.predicate) replay(i, *in.predicate, false);
-        for (const Operand& o : in.outputs) replay(i, o, true);
-        if (in.workspace) replay(i, *in.workspace, true);
+  /// What the replay knows of one root.
+  struct Contents {
+    std::int64_t base = 0;  // where it lies in its arena
+    int tier = 0;
+    VersionMap versions;
+  };
+
+  static ByteRows rows_of(const kernels::TensorType& type, std::int64_t begin) {
+    const std::int64_t element = size_of(type.dtype);
+    return {begin, type.shape.cols() * element, type.shape.rows(), type.row_stride * element};
+  }
+
+  /// Operands of zero elements touch nothing; those that leave their root are reported elsewhere.
+  [[nodiscard]] bool inside_root(const Operand& o, const Contents& contents) const {
+    const std::int64_t begin = o.offset_bytes - contents.base;
+    return o.type.span_bytes() > 0 && begin >= 0 &&
+           begin + o.type.span_bytes() <= p_.values[root(o)].type.span_bytes();
+  }
+
+  /// Every root holds nothing at first, or version 0 where it is persistent. Its rows are those of
+  /// its first strided operand.
+  void begin_contents() {
+    std::map<ValueId, std::int64_t> row_bytes;
+    for_each_operand([&](std::int32_t, const Operand& o) {
+      const ByteRows rows = rows_of(o.type, 0);
+      if (o.bytes > 0 && !rows.contiguous()) row_bytes.try_emplace(root(o), rows.stride);
+    });
+    for (auto& owner : owners_) owner[0] = kNoValue;
+    for_each_operand([&](std::int32_t, const Operand& o) {
+      const ValueId id = root(o);
+      const Value& whole = p_.values[id];
+      if (o.bytes == 0 || whole.type.span_bytes() == 0 || contents_.count(id) != 0) return;
+      const auto strided = row_bytes.find(id);
+      VersionMap::Content initial;
+      if (whole.storage == Storage::persistent) initial.version = 0;
+      Contents contents{
+          o.offset_bytes - p_.values[o.value].offset_bytes, static_cast<int>(o.tier),
+          VersionMap(strided == row_bytes.end() ? whole.type.span_bytes() : strided->second,
+                     initial)};
+      if (whole.storage == Storage::persistent)
+        claim(id, contents.tier, contents.base, contents.base + whole.type.span_bytes());
+      contents_.emplace(id, std::move(contents));
+    });
+  }
+
+  /// Bytes [begin, end) of an arena become `id`'s; what another root held there is lost.
+  void claim(ValueId id, int tier, std::int64_t begin, std::int64_t end) {
+    auto& owners = owners_[tier];
+    const auto split = [&](std::int64_t at) {
+      const auto next = owners.lower_bound(at);
+      if (next == owners.end() || next->first != at)
+        owners.emplace_hint(next, at, std::prev(next)->second);
+    };
+    begin = std::max<std::int64_t>(begin, 0);
+    if (begin >= end) return;
+    split(begin);
+    split(end);
+    for (auto at = owners.find(begin); at->first < end; ++at) {
+      if (at->second == id) continue;
+      if (const auto other = contents_.find(at->second); other != contents_.end()) {
+        const std::int64_t first = at->first - other->second.base;
+        other->second.versions.for_each({first, std::next(at)->first - at->first},
+                                        [&](VersionMap::Content& content, std::int64_t) {
+                                          content = {VersionMap::kNothing, id};
+                                        });
       }
+      at->second = id;
+    }
+  }
+
+  void replay_read(std::int32_t i, const Operand& o) {
+    const auto at = contents_.find(root(o));
+    if (at == contents_.end() || !inside_root(o, at->second)) return;
+    const Value& value = p_.values[o.value];
+    bool right = true;
+    at->second.versions.for_each(
+        rows_of(o.type, o.offset_bytes - at->second.base),
+        [&](const VersionMap::Content& content, std::int64_t byte) {
+          if (!right || content.version == value.version) return;
+          right = false;
+          const std::string where =
+              "'" + value.name + "' at byte " + std::to_string(at->second.base + byte);
+          if (content.version != VersionMap::kNothing)
+            report(name(i) + " reads version " + std::to_string(value.version) + " of " + where +
+                   ", which holds version " + std::to_string(content.version));
+          else
+            report(name(i) + " reads " + where +
+                   (content.lost_to == kNoValue
+                        ? std::string(" that nobody wrote")
+                        : " that '" + p_.values[content.lost_to].name + "' overwrote"));
+        });
+  }
+
+  /// An instruction that may be skipped gives no first content that one can count on, but it takes
+  /// the bytes from others; of what is there already it makes the next version either way.
+  void replay_write(std::int32_t i, const Operand& o) {
+    const auto at = contents_.find(root(o));
+    if (at == contents_.end()) return;
+    const Value& value = p_.values[o.value];
+    if (p_.values[root(o)].storage == Storage::transient &&
+        o.offset_bytes < p_.persistent_bytes[static_cast<int>(o.tier)])
+      report(name(i) + ": transient value '" + value.name + "' lies in persistent storage");
+    claim(root(o), static_cast<int>(o.tier), o.offset_bytes, o.offset_bytes + o.bytes);
+    if (!inside_root(o, at->second)) return;
+    bool right = true;
+    at->second.versions.for_each(
+        rows_of(o.type, o.offset_bytes - at->second.base),
+        [&](VersionMap::Content& content, std::int64_t byte) {
+          if (content.version == VersionMap::kNothing && p_.instructions[i].predicate) return;
+          if (content.version >= value.version && right) {
+            right = false;
+            report(name(i) + " writes version " + std::to_string(value.version) + " of '" +
+                   value.name + "' at byte " + std::to_string(at->second.base + byte) +
+                   ", which holds version " + std::to_string(content.version));
+          }
+          content = {value.version, kNoValue};
+        });
+  }
+
+  /// Replays the list: a read must find the version that it names in all of its bytes.
+  void check_contents() {
+    begin_contents();
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
+      const Instruction& in = p_.instructions[i];
+      for (const Operand& o : in.inputs) replay_read(i, o);
+      if (in.predicate) replay_read(i, *in.predicate);
+      for (const Operand& o : in.outputs) replay_write(i, o);
+      if (in.workspace) replay_write(i, *in.workspace);
+    }
+    check_end();
+  }
+
+  /// What a checkpoint or the next step takes as one version of a parameter or of its optimizer
+  /// state must be one.
+  void check_end() {
+    for (auto& [id, contents] : contents_) {
+      const Value& whole = p_.values[id];
+      if (whole.storage != Storage::persistent ||
+          (whole.role != Role::parameter && whole.role != Role::optimizer))
+        continue;
+      std::int32_t first = VersionMap::kNothing;
+      bool right = true;
+      contents.versions.for_each(
+          rows_of(whole.type, 0), [&](const VersionMap::Content& content, std::int64_t byte) {
+            if (byte == 0) first = content.version;
+            if (!right || content.version == first) return;
+            right = false;
+            report("'" + whole.name + "' ends with version " + std::to_string(content.version) +
+                   " at byte " + std::to_string(contents.base + byte) + " and version " +
+                   std::to_string(first) + " before it");
+          });
     }
   }
 
@@ -217,8 +333,11 @@ class Verifier {
   }
 
   const Program& p_;
+  std::vector<ValueId> roots_;  // of every value
   std::vector<VectorClock> clocks_;
   std::array<std::vector<Access>, kTiers> accesses_;
+  std::map<ValueId, Contents> contents_;                        // of roots
+  std::array<std::map<std::int64_t, ValueId>, kTiers> owners_;  // stretch of an arena -> its root
   std::vector<std::string> problems_;
 };
 

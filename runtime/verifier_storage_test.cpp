@@ -10,7 +10,7 @@ constexpr int kDevice = static_cast<int>(Tier::device);
 const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
 const kernels::TensorType kType{DType::f32, kernels::Shape{16}};
 
-/// Values: persistent a @0 and b @64 (its predicate), transient t @128.
+/// Values: persistent a @0 and b @64, transient t @128, and b as step 1 leaves it.
 struct Storage {
   Program program;
 
@@ -26,8 +26,11 @@ struct Storage {
       value.storage = name[0] == 't' ? runtime::Storage::transient : runtime::Storage::persistent;
       program.values.push_back(value);
     }
+    program.values.push_back(program.values[1]);
+    program.values[3].root = 1;
+    program.values[3].version = 1;
     add({operand(0, 0)}, {operand(2, 128)});
-    add({operand(2, 128)}, {operand(1, 64)});
+    add({operand(2, 128)}, {operand(3, 64)});
   }
   static Operand operand(ValueId value, std::int64_t offset) {
     return {kType, Tier::device, offset, kType.span_bytes(), value};
@@ -65,7 +68,7 @@ TEST(VerifierOfStorage, RefusesAPersistentValueAmongTransientOnes) {
 
 TEST(VerifierOfStorage, RefusesAValueWithTwoAddresses) {
   Storage s;
-  s.add({Storage::operand(0, 64)}, {Storage::operand(2, 128)});
+  s.add({Storage::operand(0, 64)}, {});
   EXPECT_EQ(s.problem(), "#2 'step 2': 'a' lies at device byte 64, elsewhere at 0");
 }
 

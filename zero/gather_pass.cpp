@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/check.h"
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
 #include "runtime/state_names.h"
@@ -53,6 +54,9 @@ class GatherPass {
       for (ValueId in : node.inputs) {
         const auto unit = unit_of.find(graph_.root_of(in));
         if (unit == unit_of.end()) continue;
+        STRATA_CHECK(graph_.values[in].version == 0, node.label, "reads",
+                     describe(graph_.values[in]),
+                     "but shards are gathered as the Program finds them");
         const auto [at, fresh] = open.try_emplace(unit->second, regions_.size());
         if (fresh) regions_.push_back({unit->second, i, i, {}});
         Region& region = regions_[at->second];
