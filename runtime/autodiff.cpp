@@ -224,19 +224,32 @@ class Differentiator {
       if (operand.source == Source::result) {
         if (done_[operand.index] == target) continue;  // run_step put it in place
         contribute(target, results[operand.index], forward);
-      } else if (operand.source == Source::output && is_parameter(target) &&
-                 gradient_of(target) == kNoValue) {
-        // The forward operation itself writes the gradient (head and loss): straight into its
-        // place.
-        check_place(target);
-        const ValueId place = make_gradient(target);
-        graph_.nodes[index].outputs[operand.index] = place;
-        graph_.nodes[index].attributes.set("gradient_dtype",
-                                           static_cast<double>(options_.produced));
-        remember(target, place);
+      } else if (operand.source == Source::output) {
+        contribute_output(target, forward, index, operand.index);
       } else {
         contribute(target, resolve(operand), forward);
       }
+    }
+  }
+
+  /// The forward operation itself writes the gradient (head and loss): straight into its place
+  /// where it is the first, else to be added there.
+  void contribute_output(ValueId target, const Node& forward, int index, int output) {
+    Node& node = graph_.nodes[index];
+    if (is_parameter(target)) {
+      node.attributes.set("gradient_dtype", static_cast<double>(options_.produced));
+      const kernels::Types inferred =
+          node.operation->infer(graph_.types(node.inputs), node.attributes);
+      graph_.values[node.outputs[output]].type = inferred[output];
+    }
+    const bool placed = is_parameter(target) || graph_.values[target].root != kNoValue;
+    if (placed && gradient_of(target) == kNoValue) {
+      check_place(target);
+      const ValueId place = make_gradient(target);
+      node.outputs[output] = place;
+      remember(target, place);
+    } else {
+      contribute(target, node.outputs[output], forward);
     }
   }
 

@@ -16,8 +16,8 @@ constexpr std::int64_t kHeads = 2, kHeadSize = 8, kHidden = 16, kVocabulary = 12
 
 /// One attention layer; `normed`: queries are normalized per head first, as in Qwen3, so that the
 /// rotation overwrites a whole value and not a part of the packed product.
-Graph attention_layer(bool normed) {
-  GraphBuilder b(DType::f32, 1, 4);
+Graph attention_layer(bool normed, DType dtype = DType::f32, DType produced = DType::f32) {
+  GraphBuilder b(dtype, 1, 4);
   b.begin_block("layer");
   const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
   const ValueId qkv = b.matrix({{"qkv", 3 * kHeads * kHeadSize}}, kHidden, {});
@@ -31,7 +31,7 @@ Graph attention_layer(bool normed) {
   b.head_loss(b.linear(b.attention(heads, 1, 0), {b.matrix({{"out", kHidden}}, kHidden, {})}),
               tokens, kVocabulary);
   Graph graph = b.finish();
-  differentiate(graph, {});
+  differentiate(graph, {produced});
   return graph;
 }
 
@@ -95,6 +95,53 @@ TEST(AutodiffOfVersions, NamesTheReaderOfAnOldVersion) {
   EXPECT_EQ(find_stale_read(graph), "'" + attention->label + "' reads version 2 of '" +
                                         graph.values[rotated].name +
                                         "', which nobody wrote before");
+}
+
+/// A table that two heads and a product read; `order` says which of them comes first. `whole`:
+/// heads read values; else views, as attention returns them.
+Graph shared_table(DType dtype, bool head_first, bool whole) {
+  GraphBuilder b(dtype, 1, 4);
+  b.begin_block("layer");
+  const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+  const ValueId qkv = b.matrix({{"qkv", 3 * kHeads * kHeadSize}}, kHidden, {});
+  const ValueId back = b.matrix({{"back", kHidden}}, kVocabulary, {});
+  const auto attend = [&](ValueId x) {
+    return b.attention(b.split_heads(b.linear(x, {qkv}), kHeads, kHeads, kHeadSize), 1, 0);
+  };
+  const ValueId weight = b.vector({{"norm", kHidden}}, {});
+  const auto head = [&](ValueId x) {
+    b.head_loss(whole ? b.norm(x, {weight}, 1e-5, true) : x, tokens, kVocabulary);
+  };
+  const auto product = [&](ValueId x) { return b.linear(b.linear(x, {tokens}), {back}); };
+  ValueId x = attend(b.embedding(tokens, kNoValue));
+  if (head_first) {
+    head(x);
+    head(attend(product(x)));
+  } else {
+    x = attend(product(x));
+    head(x);
+    head(attend(x));
+  }
+  return b.finish();
+}
+
+TEST(AutodiffOfVersions, TakesViewsOfEveryType) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (const DType produced : {DType::f32, DType::bf16, DType::f16})
+      for (const bool normed : {false, true})
+        EXPECT_EQ(find_stale_read(attention_layer(normed, dtype, produced)), "");
+}
+
+TEST(AutodiffOfVersions, AddsWhatForwardOperationsGiveInEveryType) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (const DType produced : {DType::f32, DType::bf16, DType::f16})
+      for (const bool head_first : {false, true})
+        for (const bool whole : {false, true}) {
+          Graph graph = shared_table(dtype, head_first, whole);
+          differentiate(graph, {produced});
+          EXPECT_EQ(find_stale_read(graph), "");
+          EXPECT_EQ(graph.type(graph.unit_gradients[0]).dtype, produced);
+        }
 }
 
 TEST(AutodiffOfVersionsDeath, RefusesToReadWhatWasOverwritten) {
