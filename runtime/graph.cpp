@@ -1,6 +1,10 @@
 #include "runtime/graph.h"
 
+#include <algorithm>
+
 #include "core/check.h"
+#include "core/error.h"
+#include "runtime/state_names.h"
 
 namespace strata::runtime {
 
@@ -22,6 +26,31 @@ std::string_view name_of(Pass pass) {
 
 std::string describe(const Value& value) {
   return value.version == 0 ? value.name : value.name + " v" + std::to_string(value.version);
+}
+
+int Graph::add_block(std::string name) {
+  if (std::find(blocks.begin(), blocks.end(), name) != blocks.end())
+    throw InvalidArgument("the model has two blocks named '" + name +
+                          "'; give each block a name of its own");
+  blocks.push_back(std::move(name));
+  return static_cast<int>(blocks.size()) - 1;
+}
+
+int Graph::add_unit(ParameterUnit unit, DType dtype) {
+  for (const ParameterUnit& known : units)
+    if (known.name == unit.name)
+      throw InvalidArgument("the model has two parameter units named '" + unit.name +
+                            "', of the blocks '" + blocks[known.block] + "' and '" +
+                            blocks[unit.block] + "'; give each unit a name of its own");
+  Value root;
+  root.name = parameter_name(unit.name);
+  root.role = Role::parameter;
+  root.storage = Storage::persistent;
+  root.type = kernels::TensorType(dtype, kernels::Shape{unit.elements});
+  unit_values.push_back(add_value(std::move(root)));
+  unit_gradients.push_back(kNoValue);
+  units.push_back(std::move(unit));
+  return static_cast<int>(units.size()) - 1;
 }
 
 ValueId Graph::add_value(Value value) {

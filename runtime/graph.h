@@ -88,6 +88,12 @@ class Graph {
   /// Passes that change it leave the version here that the next one is to read.
   std::vector<ValueId> unit_gradients;
 
+  /// Appends a block and returns its index. Throws InvalidArgument when one has that name: Plans
+  /// and reports address blocks and units by name.
+  int add_block(std::string name);
+  /// Appends a unit and the persistent root of its parameters, of `dtype`. Returns its index.
+  /// Throws InvalidArgument when a unit has that name.
+  int add_unit(ParameterUnit unit, DType dtype);
   ValueId add_value(Value value);
   /// A view of `of` (a root or a view) at `offset_bytes` from its start and in its version. Ends
   /// the process when it would leave the root's storage.

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "core/error.h"
+#include "runtime/graph_builder.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -10,6 +15,38 @@ ValueId add(Graph& graph, const char* name, std::int64_t elements) {
   value.name = name;
   value.type = kernels::TensorType(DType::f32, kernels::Shape{elements});
   return graph.add_value(value);
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Graph, RefusesTwoBlocksOfOneName) {
+  GraphBuilder b(DType::f32, 1, 4);
+  b.begin_block("layer.0");
+  b.begin_block("layer.1");
+  EXPECT_EQ(error_of([&] { b.begin_block("layer.0"); }),
+            "the model has two blocks named 'layer.0'; give each block a name of its own");
+}
+
+TEST(Graph, RefusesTwoUnitsOfOneName) {
+  Graph graph;
+  graph.add_block("a");
+  graph.add_block("b");
+  ParameterUnit unit;
+  unit.name = "a.matrices";
+  EXPECT_EQ(graph.add_unit(unit, DType::f32), 0);
+  unit.block = 1;
+  EXPECT_EQ(error_of([&] { graph.add_unit(unit, DType::f32); }),
+            "the model has two parameter units named 'a.matrices', of the blocks 'a' and 'b'; give "
+            "each unit a name of its own");
+  EXPECT_EQ(graph.units.size(), 1u);
+  EXPECT_EQ(graph.unit_values.size(), 1u);
 }
 
 TEST(Graph, AViewIsOfTheVersionThatItIsTakenOf) {

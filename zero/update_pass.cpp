@@ -21,8 +21,7 @@ class UpdatePass {
  public:
   UpdatePass(Graph& graph, const StepSettings& settings, ValueId word)
       : graph_(graph), settings_(settings), word_(word) {
-    graph_.blocks.push_back("update");
-    block_ = static_cast<int>(graph_.blocks.size()) - 1;
+    block_ = graph_.add_block("update");
   }
 
   void run() {
