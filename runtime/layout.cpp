@@ -37,17 +37,26 @@ std::vector<int> sorted_by(const std::vector<Interval>& intervals, Rank rank) {
   return order;
 }
 
-/// Where `bytes` fit between the busy stretches, which are sorted by begin.
-std::int64_t find_hole(const std::vector<std::pair<std::int64_t, std::int64_t>>& busy,
+/// A buffer that has its place.
+struct Placed {
+  std::int64_t begin, end;  // bytes
+  int first, last;          // list positions
+};
+
+/// Where `bytes` fit between the buffers that live at the same time as `interval`. `placed` is
+/// sorted by begin.
+std::int64_t find_hole(const std::vector<Placed>& placed, const Interval& interval,
                        std::int64_t bytes, Fit fit) {
   std::int64_t end = 0, best = -1, best_hole = 0;
-  for (const auto& [begin, stop] : busy) {
-    const std::int64_t hole = begin - end;
-    if (hole >= bytes && (best < 0 || (fit == Fit::tightest && hole < best_hole))) {
+  for (const Placed& other : placed) {
+    if (other.first > interval.last || interval.first > other.last) continue;
+    const std::int64_t hole = other.begin - end;
+    if (hole >= bytes && (best < 0 || hole < best_hole)) {
       best = end;
       best_hole = hole;
+      if (fit == Fit::lowest || hole == bytes) break;
     }
-    end = std::max(end, stop);
+    end = std::max(end, other.end);
   }
   return best >= 0 ? best : end;
 }
@@ -55,20 +64,16 @@ std::int64_t find_hole(const std::vector<std::pair<std::int64_t, std::int64_t>>&
 std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<int>& order,
                             Fit fit) {
   std::int64_t top = 0;
-  std::vector<int> placed;
-  std::vector<std::pair<std::int64_t, std::int64_t>> busy;  // [begin, end) of conflicting buffers
+  std::vector<Placed> placed;
+  placed.reserve(order.size());
   for (int i : order) {
     Interval& interval = intervals[i];
     const std::int64_t bytes = align(interval.bytes);
-    busy.clear();
-    for (int p : placed)
-      if (intervals[p].first <= interval.last && interval.first <= intervals[p].last)
-        busy.emplace_back(intervals[p].offset_bytes,
-                          intervals[p].offset_bytes + align(intervals[p].bytes));
-    std::sort(busy.begin(), busy.end());
-    interval.offset_bytes = find_hole(busy, bytes, fit);
-    top = std::max(top, interval.offset_bytes + bytes);
-    placed.push_back(i);
+    const std::int64_t begin = interval.offset_bytes = find_hole(placed, interval, bytes, fit);
+    top = std::max(top, begin + bytes);
+    placed.insert(std::partition_point(placed.begin(), placed.end(),
+                                       [&](const Placed& p) { return p.begin < begin; }),
+                  {begin, begin + bytes, interval.first, interval.last});
   }
   return top;
 }
