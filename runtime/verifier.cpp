@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/version_map.h"
+#include "runtime/version_replay.h"
 
 namespace strata::runtime {
 namespace {
@@ -35,7 +36,8 @@ class Verifier {
     collect();
     check_addresses();
     for (auto& accesses : accesses_) check_order(accesses);
-    check_contents();
+    check_within();
+    replay_versions(p_, roots_, [this](std::string problem) { report(std::move(problem)); });
     check_border();
     return std::move(problems_);
   }
@@ -45,9 +47,7 @@ class Verifier {
     if (problems_.size() < 20) problems_.push_back(std::move(problem));
   }
 
-  [[nodiscard]] std::string name(std::int32_t i) const {
-    return "#" + std::to_string(i) + " '" + p_.instructions[i].label + "'";
-  }
+  [[nodiscard]] std::string name(std::int32_t i) const { return describe_instruction(p_, i); }
 
   /// clock[i][q]: the latest instruction of queue q that is complete when i has completed.
   void compute_clocks() {
@@ -128,6 +128,10 @@ class Verifier {
         report(name(i) + ": '" + value.name + "' has " + std::to_string(o.bytes) +
                " bytes, its type " + o.type.to_string() + " " +
                std::to_string(o.type.span_bytes()));
+      if (o.type != value.type || o.tier != value.tier)
+        report(name(i) + ": '" + value.name + "' is taken for " + o.type.to_string() + " in the " +
+               std::string(name_of(o.tier)) + " tier, but it is " + value.type.to_string() +
+               " in the " + std::string(name_of(value.tier)) + " tier");
       const std::int64_t begin = o.offset_bytes - value.offset_bytes;
       const std::int64_t end = begin + whole.type.span_bytes();
       if (value.offset_bytes < 0 || o.offset_bytes + o.bytes > end)
@@ -140,7 +144,8 @@ class Verifier {
         report(name(i) + ": persistent value '" + whole.name + "' leaves persistent storage");
       persistent_places[tier].try_emplace(whole.name, Place{begin, end});
     };
-    for_each_operand(check);
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i)
+      for_each_operand(p_.instructions[i], [&](const Operand& o) { check(i, o); });
     for (int tier = 0; tier < kTiers; ++tier) {
       std::vector<std::pair<Place, std::string>> places;
       for (const auto& [value, place] : persistent_places[tier])
@@ -155,169 +160,63 @@ class Verifier {
     }
   }
 
-  template <typename Visit>
-  void for_each_operand(const Visit& visit) const {
+  /// What one instruction touches is touched in any order: scratch is nobody else's, results lie
+  /// apart from one another, and a result over an input takes its very place. A collective's own
+  /// piece lies inside the whole instead.
+  void check_within() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
       const Instruction& in = p_.instructions[i];
-      for (const Operand& o : in.inputs) visit(i, o);
-      for (const Operand& o : in.outputs) visit(i, o);
-      if (in.predicate) visit(i, *in.predicate);
-      if (in.workspace) visit(i, *in.workspace);
-    }
-  }
-
-  /// What the replay knows of one root.
-  struct Contents {
-    std::int64_t base = 0;  // where it lies in its arena
-    int tier = 0;
-    VersionMap versions;
-  };
-
-  static ByteRows rows_of(const kernels::TensorType& type, std::int64_t begin) {
-    const std::int64_t element = size_of(type.dtype);
-    return {begin, type.shape.cols() * element, type.shape.rows(), type.row_stride * element};
-  }
-
-  /// Operands of zero elements touch nothing; those that leave their root are reported elsewhere.
-  [[nodiscard]] bool inside_root(const Operand& o, const Contents& contents) const {
-    const std::int64_t begin = o.offset_bytes - contents.base;
-    return o.type.span_bytes() > 0 && begin >= 0 &&
-           begin + o.type.span_bytes() <= p_.values[root(o)].type.span_bytes();
-  }
-
-  /// Every root holds nothing at first, or version 0 where it is persistent. Its rows are those of
-  /// its first strided operand.
-  void begin_contents() {
-    std::map<ValueId, std::int64_t> row_bytes;
-    for_each_operand([&](std::int32_t, const Operand& o) {
-      const ByteRows rows = rows_of(o.type, 0);
-      if (o.bytes > 0 && !rows.contiguous()) row_bytes.try_emplace(root(o), rows.stride);
-    });
-    for (auto& owner : owners_) owner[0] = kNoValue;
-    for_each_operand([&](std::int32_t, const Operand& o) {
-      const ValueId id = root(o);
-      const Value& whole = p_.values[id];
-      if (o.bytes == 0 || whole.type.span_bytes() == 0 || contents_.count(id) != 0) return;
-      const auto strided = row_bytes.find(id);
-      VersionMap::Content initial;
-      if (whole.storage == Storage::persistent) initial.version = 0;
-      Contents contents{
-          o.offset_bytes - p_.values[o.value].offset_bytes, static_cast<int>(o.tier),
-          VersionMap(strided == row_bytes.end() ? whole.type.span_bytes() : strided->second,
-                     initial)};
-      if (whole.storage == Storage::persistent)
-        claim(id, contents.tier, contents.base, contents.base + whole.type.span_bytes());
-      contents_.emplace(id, std::move(contents));
-    });
-  }
-
-  /// Bytes [begin, end) of an arena become `id`'s; what another root held there is lost.
-  void claim(ValueId id, int tier, std::int64_t begin, std::int64_t end) {
-    auto& owners = owners_[tier];
-    const auto split = [&](std::int64_t at) {
-      const auto next = owners.lower_bound(at);
-      if (next == owners.end() || next->first != at)
-        owners.emplace_hint(next, at, std::prev(next)->second);
-    };
-    begin = std::max<std::int64_t>(begin, 0);
-    if (begin >= end) return;
-    split(begin);
-    split(end);
-    for (auto at = owners.find(begin); at->first < end; ++at) {
-      if (at->second == id) continue;
-      if (const auto other = contents_.find(at->second); other != contents_.end()) {
-        const std::int64_t first = at->first - other->second.base;
-        other->second.versions.for_each({first, std::next(at)->first - at->first},
-                                        [&](VersionMap::Content& content, std::int64_t) {
-                                          content = {VersionMap::kNothing, id};
-                                        });
+      std::vector<const Operand*> reads;
+      for (const Operand& o : in.inputs) reads.push_back(&o);
+      if (in.predicate) {
+        reads.push_back(&*in.predicate);
+        if (in.predicate->bytes < static_cast<std::int64_t>(sizeof(std::uint32_t)))
+          report(name(i) + " has a predicate of " + std::to_string(in.predicate->bytes) + " bytes");
       }
-      at->second = id;
+      for (const Operand& out : in.outputs) {
+        for (const Operand* read : reads)
+          if (share(out, *read) && !in_place(in, out, *read)) report_shared(i, out, *read);
+        for (const Operand* other = &out + 1; other != in.outputs.data() + in.outputs.size();
+             ++other)
+          if (share(out, *other)) report_shared(i, out, *other);
+      }
+      if (!in.workspace) continue;
+      for (const Operand& out : in.outputs) reads.push_back(&out);
+      for (const Operand* operand : reads)
+        if (share(*in.workspace, *operand)) report_shared(i, *in.workspace, *operand);
     }
   }
 
-  void replay_read(std::int32_t i, const Operand& o) {
-    const auto at = contents_.find(root(o));
-    if (at == contents_.end() || !inside_root(o, at->second)) return;
-    const Value& value = p_.values[o.value];
-    bool right = true;
-    at->second.versions.for_each(
-        rows_of(o.type, o.offset_bytes - at->second.base),
-        [&](const VersionMap::Content& content, std::int64_t byte) {
-          if (!right || content.version == value.version) return;
-          right = false;
-          const std::string where =
-              "'" + value.name + "' at byte " + std::to_string(at->second.base + byte);
-          if (content.version != VersionMap::kNothing)
-            report(name(i) + " reads version " + std::to_string(value.version) + " of " + where +
-                   ", which holds version " + std::to_string(content.version));
-          else
-            report(name(i) + " reads " + where +
-                   (content.lost_to == kNoValue
-                        ? std::string(" that nobody wrote")
-                        : " that '" + p_.values[content.lost_to].name + "' overwrote"));
-        });
+  void report_shared(std::int32_t i, const Operand& a, const Operand& b) {
+    report(name(i) + " has '" + p_.values[a.value].name + "' and '" + p_.values[b.value].name +
+           "' in one place");
   }
 
-  /// An instruction that may be skipped gives no first content that one can count on, but it takes
-  /// the bytes from others; of what is there already it makes the next version either way.
-  void replay_write(std::int32_t i, const Operand& o) {
-    const auto at = contents_.find(root(o));
-    if (at == contents_.end()) return;
-    const Value& value = p_.values[o.value];
-    if (p_.values[root(o)].storage == Storage::transient &&
-        o.offset_bytes < p_.persistent_bytes[static_cast<int>(o.tier)])
-      report(name(i) + ": transient value '" + value.name + "' lies in persistent storage");
-    claim(root(o), static_cast<int>(o.tier), o.offset_bytes, o.offset_bytes + o.bytes);
-    if (!inside_root(o, at->second)) return;
-    bool right = true;
-    at->second.versions.for_each(
-        rows_of(o.type, o.offset_bytes - at->second.base),
-        [&](VersionMap::Content& content, std::int64_t byte) {
-          if (content.version == VersionMap::kNothing && p_.instructions[i].predicate) return;
-          if (content.version >= value.version && right) {
-            right = false;
-            report(name(i) + " writes version " + std::to_string(value.version) + " of '" +
-                   value.name + "' at byte " + std::to_string(at->second.base + byte) +
-                   ", which holds version " + std::to_string(content.version));
-          }
-          content = {value.version, kNoValue};
-        });
+  /// Whether two operands have a byte in common. Views of one root with one stride may lie between
+  /// one another's rows.
+  [[nodiscard]] bool share(const Operand& a, const Operand& b) const {
+    if (a.tier != b.tier || a.bytes == 0 || b.bytes == 0 ||
+        a.offset_bytes + a.bytes <= b.offset_bytes || b.offset_bytes + b.bytes <= a.offset_bytes)
+      return false;
+    const ByteRows of_a = rows_of(a.type, p_.values[a.value].offset_bytes);
+    const ByteRows of_b = rows_of(b.type, p_.values[b.value].offset_bytes);
+    if (root(a) != root(b) || of_a.contiguous() || of_b.contiguous() || of_a.stride != of_b.stride)
+      return true;
+    const std::int64_t column_a = of_a.begin % of_a.stride, column_b = of_b.begin % of_b.stride;
+    return (column_b - column_a + of_a.stride) % of_a.stride < of_a.columns ||
+           (column_a - column_b + of_a.stride) % of_a.stride < of_b.columns;
   }
 
-  /// Replays the list: a read must find the version that it names in all of its bytes.
-  void check_contents() {
-    begin_contents();
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
-      const Instruction& in = p_.instructions[i];
-      for (const Operand& o : in.inputs) replay_read(i, o);
-      if (in.predicate) replay_read(i, *in.predicate);
-      for (const Operand& o : in.outputs) replay_write(i, o);
-      if (in.workspace) replay_write(i, *in.workspace);
-    }
-    check_end();
-  }
-
-  /// What a checkpoint or the next step takes as one version of a parameter or of its optimizer
-  /// state must be one.
-  void check_end() {
-    for (auto& [id, contents] : contents_) {
-      const Value& whole = p_.values[id];
-      if (whole.storage != Storage::persistent ||
-          (whole.role != Role::parameter && whole.role != Role::optimizer))
-        continue;
-      std::int32_t first = VersionMap::kNothing;
-      bool right = true;
-      contents.versions.for_each(
-          rows_of(whole.type, 0), [&](const VersionMap::Content& content, std::int64_t byte) {
-            if (byte == 0) first = content.version;
-            if (!right || content.version == first) return;
-            right = false;
-            report("'" + whole.name + "' ends with version " + std::to_string(content.version) +
-                   " at byte " + std::to_string(contents.base + byte) + " and version " +
-                   std::to_string(first) + " before it");
-          });
-    }
+  [[nodiscard]] bool in_place(const Instruction& in, const Operand& out,
+                              const Operand& read) const {
+    if (root(out) != root(read)) return false;
+    const std::int64_t begin = out.offset_bytes - read.offset_bytes;
+    if (!in.collective)
+      return begin == 0 && out.bytes == read.bytes &&
+             (out.type.contiguous() ? read.type.contiguous()
+                                    : out.type.row_stride == read.type.row_stride);
+    return (begin <= 0 && begin + out.bytes >= read.bytes) ||
+           (begin >= 0 && begin + out.bytes <= read.bytes);
   }
 
   void check_border() {
@@ -336,8 +235,6 @@ class Verifier {
   std::vector<ValueId> roots_;  // of every value
   std::vector<VectorClock> clocks_;
   std::array<std::vector<Access>, kTiers> accesses_;
-  std::map<ValueId, Contents> contents_;                        // of roots
-  std::array<std::map<std::int64_t, ValueId>, kTiers> owners_;  // stretch of an arena -> its root
   std::vector<std::string> problems_;
 };
 

@@ -66,7 +66,12 @@ class Versions {
     program_.instructions.push_back(std::move(in));
     return *this;
   }
-  /// The same, but it may be skipped.
+  Versions& add_collective(Operand input, Operand output) {
+    add({std::move(input)}, {std::move(output)});
+    program_.instructions.back().collective.emplace();
+    return *this;
+  }
+  /// The same as add, but it may be skipped.
   Versions& add_predicated(std::vector<Operand> inputs, std::vector<Operand> outputs) {
     add(std::move(inputs), std::move(outputs));
     program_.instructions.back().predicate = elements(kKept, 0, 47, 1);
@@ -124,8 +129,7 @@ TEST(VerifierOfVersions, RefusesToWriteOneVersionTwice) {
 TEST(VerifierOfVersions, RefusesTwoResultsInOnePlace) {
   Versions v;
   v.add({}, {v.elements(kTemporary, 0, 0, 8), v.elements(kTemporary, 0, 4, 8)});
-  EXPECT_EQ(v.problem(),
-            "#0 'step 0' writes version 0 of 'temporary' at byte 208, which holds version 0");
+  EXPECT_EQ(v.problem(), "#0 'step 0' has 'temporary' and 'temporary' in one place");
 }
 
 TEST(VerifierOfVersions, TilesMakeAWholeAndAMissingOneIsFound) {
@@ -144,7 +148,7 @@ TEST(VerifierOfVersions, APartMayBeAheadOfTheWholeThatIsWrittenNext) {
   // A rank's own part of what is then gathered in place.
   Versions v;
   v.add({v.elements(kKept, 0, 16, 16)}, {v.elements(kKept, 1, 16, 16)});
-  v.add({v.elements(kKept, 1, 16, 16)}, {v.at(kKept, 2)});
+  v.add_collective(v.elements(kKept, 1, 16, 16), v.at(kKept, 2));
   v.add({v.at(kKept, 2)}, {});
   EXPECT_EQ(v.problem(), "");
 }

@@ -20,6 +20,12 @@ struct ByteRows {
   [[nodiscard]] std::int64_t end() const { return begin + (rows - 1) * stride + columns; }
 };
 
+/// What a tensor of this type covers from byte `begin` on.
+inline ByteRows rows_of(const kernels::TensorType& type, std::int64_t begin) {
+  const std::int64_t element = size_of(type.dtype);
+  return {begin, type.shape.cols() * element, type.shape.rows(), type.row_stride * element};
+}
+
 /// Keeps a root as rows of a fixed length, each a map of stretches, and equal neighbouring rows as
 /// one: a strided view (q in the packed product of q, k and v) then costs as little as a contiguous
 /// one, whatever the number of its rows. Views with other strides are right, but cost a step per
