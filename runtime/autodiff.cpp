@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/check.h"
-#include "runtime/node_inserter.h"
+#include "runtime/gradient_gaps.h"
 #include "runtime/stale_read.h"
 
 namespace strata::runtime {
@@ -24,7 +24,7 @@ class Differentiator {
     check_versions();
     const int forward_nodes = static_cast<int>(graph_.nodes.size());
     for (int i = forward_nodes - 1; i >= 0; --i) reverse(i);
-    fill_gaps();
+    finish_units();
     check_versions();
   }
 
@@ -357,50 +357,12 @@ class Differentiator {
     remember(target, sum);
   }
 
-  /// Zero fill for what no operation writes: alignment gaps, unused parameters.
-  void fill_gaps() {
-    NodeInserter inserter;
-    for (std::size_t u = 0; u < graph_.units.size(); ++u) {
-      if (!graph_.units[u].trainable) continue;
-      const ValueId root = graph_.unit_gradients[u] != kNoValue
-                               ? graph_.unit_gradients[u]
-                               : gradient_root(graph_.unit_values[u]);
-      std::vector<ByteRange> written;
-      int first_writer = static_cast<int>(graph_.nodes.size()) - 1;
-      for (int i = static_cast<int>(graph_.nodes.size()) - 1; i >= 0; --i)
-        for (ValueId out : graph_.nodes[i].outputs)
-          if (graph_.root_of(out) == root) {
-            written.push_back(range_of(graph_, out));
-            first_writer = i;
-          }
-      std::sort(written.begin(), written.end(),
-                [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-      written.push_back({graph_.bytes(root), graph_.bytes(root)});
-      std::int64_t end = 0;
-      for (const ByteRange& range : written) {
-        if (range.begin > end) inserter.before(first_writer, fill(root, {end, range.begin}, u));
-        end = std::max(end, range.end);
-      }
-      graph_.unit_gradients[u] = whole(root);
-    }
-    inserter.apply(graph_);
-  }
-
-  Node fill(ValueId root, ByteRange range, std::size_t unit) {
-    const DType dtype = graph_.type(root).dtype;
-    const std::int64_t elements = (range.end - range.begin) / size_of(dtype);
-    Node node;
-    node.operation = &kernels::find_operation("fill_zero");
-    node.attributes = {{"rows", static_cast<double>(elements)},
-                       {"cols", 1},
-                       {"dtype", static_cast<double>(dtype)}};
-    node.label = "d " + graph_.units[unit].name + ".gap";
-    node.block = graph_.units[unit].block;
-    node.pass = Pass::backward;
-    node.outputs = {graph_.add_view(
-        root, range.begin, kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
-    places_[root].push_back(node.outputs[0]);
-    return node;
+  /// Every trainable unit has a gradient, with one version in all of its parts.
+  void finish_units() {
+    for (std::size_t u = 0; u < graph_.units.size(); ++u)
+      if (graph_.units[u].trainable)
+        graph_.unit_gradients[u] = whole(gradient_root(graph_.unit_values[u]));
+    fill_gradient_gaps(graph_);
   }
 
   Graph& graph_;
