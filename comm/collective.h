@@ -27,6 +27,7 @@ std::string_view name_of(CollectiveKind kind);
 
 /// Axes of the device mesh. Only `data` exists so far; the others are names for later passes.
 enum class MeshAxis : std::uint8_t { data, tensor, pipeline, sequence, expert };
+inline constexpr int kMeshAxes = 5;
 
 std::string_view name_of(MeshAxis axis);
 
