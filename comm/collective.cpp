@@ -31,7 +31,7 @@ std::string_view name_of(CollectiveKind kind) { return kKindNames[static_cast<in
 std::string_view name_of(MeshAxis axis) { return kAxisNames[static_cast<int>(axis)]; }
 
 std::string describe(const Collective& collective) {
-  char text[160];
+  char text[kDescriptionBytes];
   return std::string(describe_into(collective, text));
 }
 

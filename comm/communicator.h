@@ -47,6 +47,7 @@ class Communicator {
 
   /// Executes in the order of `stream`: the output is complete, and the input may be overwritten on
   /// this rank, when later work of the stream starts. A CPU backend blocks (sleeping) until then.
+  /// Allocates nothing after the second run of a collective (MPI itself may).
   /// Throws PeerError when a peer died or `abort` was called anywhere.
   virtual void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                    std::byte* output, std::span<std::byte> workspace) = 0;

@@ -28,9 +28,9 @@ void run_threads(int world, const RankBody& body, bool closes) {
 std::vector<TestedBackend> backends(std::initializer_list<int> worlds, bool closes) {
   std::vector<TestedBackend> result;
   for (const int world : worlds)
-    result.push_back({"threads", world, [closes](int ranks, const RankBody& body) {
-                        run_threads(ranks, body, closes);
-                      }});
+    result.push_back(
+        {"threads", world,
+         [closes](int ranks, const RankBody& body) { run_threads(ranks, body, closes); }, true});
   return result;
 }
 
