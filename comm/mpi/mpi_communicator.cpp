@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "comm/first_cause.h"
 #include "comm/mpi/mpi_calls.h"
 #include "core/check.h"
 
@@ -94,7 +95,7 @@ void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collect
 
 void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
   if (aborted_.exchange(true)) return;
-  std::fprintf(stderr, "rank %d: %s\n", rank_, reason.c_str());
+  std::fprintf(stderr, "%s\n", attributed(rank_, reason).c_str());
   std::fflush(stderr);
   // The queue's thread holds the mutex only for one nonblocking call at a time.
   const std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/first_cause.h"
 #include "core/check.h"
 
 namespace strata::comm {
@@ -54,7 +55,7 @@ void PeerCommunicator::begin(std::string_view what, const std::function<void()>&
 
 void PeerCommunicator::leave_failed(std::string_view reason) noexcept {
   board_.end_reading(rank_);
-  board_.abort(reason);
+  board_.abort(attributed(rank_, reason));
   if (link_->maps_in_place()) board_.wait_for_readers();
 }
 
@@ -160,7 +161,7 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
 }
 
 void PeerCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexcept {
-  board_.abort(reason);
+  board_.abort(attributed(rank_, reason));
 }
 
 void PeerCommunicator::close() {

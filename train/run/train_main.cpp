@@ -1,7 +1,8 @@
 // `train`: one rank of a training run (train --help).
 #include <cstdio>
-#include <cstring>
+#include <string>
 
+#include "comm/first_cause.h"
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
@@ -54,13 +55,15 @@ int main(int argc, char** argv) {
     const strata::RankContext context = strata::rank_context_from_environment();
     strata::StatusPage status = context.status_fd >= 0 ? strata::StatusPage::open(context.status_fd)
                                                        : strata::StatusPage::create(context.rank);
-    const auto fail = [&](ExitCode code, const char* message) {
+    const auto fail = [&](ExitCode code, std::string message) {
+      // Where this rank was does not matter when it failed because of another one.
+      if (code == ExitCode::try_again) message = strata::comm::first_cause(message);
       status.set_error(message);  // the phase stays: it says where
       std::fflush(stdout);
       // mlaunch reads the page and says it once for all ranks, as the last thing on the screen.
       const bool launcher_says_it =
-          context.status_fd >= 0 && std::strlen(message) < sizeof(strata::StatusPageData::error);
-      if (!launcher_says_it) std::fprintf(stderr, "train: %s\n", message);
+          context.status_fd >= 0 && message.size() < sizeof(strata::StatusPageData::error);
+      if (!launcher_says_it) std::fprintf(stderr, "train: %s\n", message.c_str());
       return static_cast<int>(code);
     };
     try {
