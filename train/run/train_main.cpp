@@ -1,11 +1,13 @@
 // `train`: one rank of a training run (train --help).
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "comm/first_cause.h"
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
+#include "train/run/last_words.h"
 #include "train/run/model_directory.h"
 #include "train/run/training_run.h"
 
@@ -63,7 +65,11 @@ int main(int argc, char** argv) {
       // mlaunch reads the page and says it once for all ranks, as the last thing on the screen.
       const bool launcher_says_it =
           context.status_fd >= 0 && message.size() < sizeof(strata::StatusPageData::error);
-      if (!launcher_says_it) std::fprintf(stderr, "train: %s\n", message.c_str());
+      if (!launcher_says_it) {
+        const auto phase = static_cast<strata::Phase>(status.data().phase.load());
+        std::this_thread::sleep_for(strata::train::wait_before_last_words(context, phase, code));
+        std::fprintf(stderr, "train: %s\n", message.c_str());
+      }
       return static_cast<int>(code);
     };
     try {
