@@ -7,7 +7,9 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
+#include "train/run/host_memory.h"
 #include "train/run/last_words.h"
+#include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
 #include "train/run/training_run.h"
 
@@ -18,6 +20,16 @@ void print_findings(const ResolvedConfig& config) {
   for (const std::string& note : config.notes) std::printf("note: %s\n", note.c_str());
   for (const std::string& warning : config.warnings)
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
+std::string advice(const RunRequest& request) {
+  const RankContext& context = request.context;
+  return memory_advice({request.model, request.config.options, true},
+                       {.rank = context.rank,
+                        .world = context.world,
+                        .local_world = context.local_world,
+                        .threads = threads_per_rank(request.config.options, context)},
+                       available_host_bytes());
 }
 
 /// Everything before there are ranks to talk to.
@@ -44,7 +56,11 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
   request.config = resolve(command_line, context.world, request.model);
   request.config.options.model = resolve_model_directory(request.config.options.model);
   if (context.rank == 0) print_findings(request.config);
-  run_training(request, status);
+  try {
+    run_training(request, status);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(std::string(error.what()) + "; " + advice(request));
+  }
   return static_cast<int>(ExitCode::done);
 }
 
