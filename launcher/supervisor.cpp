@@ -61,6 +61,7 @@ class Supervisor {
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   void report();
   [[nodiscard]] std::string where(int rank) const;
+  [[nodiscard]] std::string error_of(int rank) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
   [[nodiscard]] int rank_of(pid_t pid) const;
   [[nodiscard]] int poll_timeout_ms() const;
@@ -284,13 +285,13 @@ void Supervisor::report() {
     facts.ending = failure->ending;
     facts.spawn_error = failure->spawn_error;
     facts.where = where(failure->rank);
-    facts.error = std::string(rank.page.data().error,
-                              ::strnlen(rank.page.data().error, sizeof(StatusPageData::error)));
+    facts.error = error_of(failure->rank);
     facts.error_tail = screen_.error_tail(failure->rank);
     facts.peak_rss_bytes = rank.peak_rss_bytes;
     facts.out_of_memory_kills = out_of_memory_kills() - kills_before_;
     for (int other = 0; other < static_cast<int>(ranks_.size()); ++other)
-      facts.where_others.push_back(where(other));
+      facts.others.push_back(
+          {where(other), error_of(other), machine_.endings()[static_cast<std::size_t>(other)]});
     std::string text = failure_report(facts);
     text.pop_back();
     screen_.say(text);
@@ -315,6 +316,12 @@ std::string Supervisor::where(int rank) const {
   const StatusPage& page = ranks_[static_cast<std::size_t>(rank)].page;
   const std::string text = page.describe();
   return text == name_of(Phase::starting) ? "" : text;
+}
+
+/// As the rank wrote it to its status page; empty: it did not.
+std::string Supervisor::error_of(int rank) const {
+  const auto& error = ranks_[static_cast<std::size_t>(rank)].page.data().error;
+  return {error, ::strnlen(error, sizeof error)};
 }
 
 UniqueFd& Supervisor::pipe(int rank, OutputKind kind) {

@@ -135,6 +135,16 @@ int blame(Actor& actor) {
   throw DataError("model.safetensors: tensor w is cut off");
 }
 
+/// quarrel: rank 1 fails first; then rank 0 with an error of its own, the others as rank 1 did.
+int quarrel(Actor& actor) {
+  if (actor.context.rank != 1) try {
+      actor.context.store->get("never", std::chrono::seconds(60));
+    } catch (const PeerError&) {  // rank 1 has ended
+    }
+  if (actor.context.rank == 0) throw HostError("/data is not mounted");
+  throw DataError("model.safetensors: tensor w is cut off");
+}
+
 /// garbage: sends nonsense to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
@@ -149,9 +159,10 @@ int run(const std::string& mode, const Arguments& arguments) {
                                            : StatusPage::create(context.rank);
   Actor actor{std::move(context), std::move(page), arguments};
   const std::map<std::string, int (*)(Actor&)> modes{
-      {"fail", fail},   {"signal", signal_self}, {"stubborn", stubborn},
-      {"lines", lines}, {"meet", meet},          {"grandchildren", grandchildren},
-      {"blame", blame}, {"abandon", abandon},    {"garbage", garbage}};
+      {"fail", fail},      {"signal", signal_self}, {"stubborn", stubborn},
+      {"lines", lines},    {"meet", meet},          {"grandchildren", grandchildren},
+      {"blame", blame},    {"abandon", abandon},    {"garbage", garbage},
+      {"quarrel", quarrel}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

@@ -101,6 +101,17 @@ TEST(Mlaunch, TheCauseIsReportedNotTheRankThatBlamesIt) {
   EXPECT_TRUE(contains(report_of(mlaunch), "model.safetensors: tensor w is cut off"));
 }
 
+TEST(Mlaunch, ErrorsOfOtherRanksStandBeforeTheFirstOne) {
+  MlaunchProcess mlaunch(actors(4, {"quarrel"}));
+  EXPECT_EQ(mlaunch.wait(), 65);
+  EXPECT_EQ(mlaunch.error(), std::string("mlaunch: rank 1 of 4 failed: ") + ACTOR_PATH +
+                                 " exited with code 65 (bad stored data)\n"
+                                 "  also    rank 0: /data is not mounted\n"
+                                 "          ranks 2-3 failed likewise\n"
+                                 "  error   model.safetensors: tensor w is cut off\n"
+                                 "  advice  check or fetch again the file that the error names\n");
+}
+
 TEST(Mlaunch, CtrlCEndsWillingRanksAtOnce) {
   MlaunchProcess mlaunch({"--grace", "12", "-np", "8", "sh", "-c", "echo ready; exec sleep 60"});
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
