@@ -60,6 +60,8 @@ class Supervisor {
   void act(const Action& action);
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   void report();
+  void say_why_it_ended();
+  [[nodiscard]] std::optional<Failure> failure_to_report() const;
   [[nodiscard]] std::string where(int rank) const;
   [[nodiscard]] std::string error_of(int rank) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
@@ -276,7 +278,7 @@ void Supervisor::act(const Action& action) {
 /// The last words; then everything is written, whatever time that takes unless the user ended the
 /// run.
 void Supervisor::report() {
-  if (const auto& failure = machine_.failure()) {
+  if (const auto failure = failure_to_report()) {
     const Rank& rank = ranks_[static_cast<std::size_t>(failure->rank)];
     FailureFacts facts;
     facts.rank = failure->rank;
@@ -295,10 +297,8 @@ void Supervisor::report() {
     std::string text = failure_report(facts);
     text.pop_back();
     screen_.say(text);
-  } else if (const int number = machine_.user_signal(); number != 0) {
-    const std::string place = where(0);
-    say("ended by " + std::string(number == SIGINT ? "Ctrl-C" : signal_name(number)) +
-        (place.empty() ? "" : "; rank 0 was at " + place));
+  } else {
+    say_why_it_ended();
   }
   const TimePoint limit = now() + kLastWords;
   for (const OutputKind kind : kKinds) {
@@ -309,6 +309,28 @@ void Supervisor::report() {
       if (::poll(&entry, 1, 100) < 0 && errno != EINTR) break;
     }
   }
+}
+
+/// Nothing when all went well, or as somebody asked for.
+std::optional<Failure> Supervisor::failure_to_report() const {
+  const auto& failure = machine_.failure();
+  if (!machine_.all_stopped()) return failure;
+  // Ranks that stop on request have nothing to complain about.
+  if (failure && !error_of(failure->rank).empty()) return failure;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    if (!error_of(rank).empty())
+      return Failure{rank, *machine_.endings()[static_cast<std::size_t>(rank)], ""};
+  return std::nullopt;
+}
+
+void Supervisor::say_why_it_ended() {
+  const int number = machine_.user_signal();
+  const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
+  const std::string place = where(0).empty() ? "" : "; rank 0 was at " + where(0);
+  if (machine_.all_stopped())
+    say("stopped on request" + (number != 0 ? " (" + who + ")" : "") + place);
+  else if (number != 0)
+    say("ended by " + who + place);
 }
 
 /// Empty for programs that do not write their status page.

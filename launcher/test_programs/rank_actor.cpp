@@ -69,6 +69,22 @@ int stubborn(Actor& actor) {
   for (;;) sleep_long();
 }
 
+/// save: after SIGTERM or SIGUSR1 it takes its time, says that it has saved, and ends with 75.
+int save(Actor& actor) {
+  sigset_t requests;
+  ::sigemptyset(&requests);
+  ::sigaddset(&requests, SIGTERM);
+  ::sigaddset(&requests, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &requests, nullptr);
+  std::puts("ready");
+  std::fflush(stdout);
+  int number = 0;
+  if (::sigwait(&requests, &number) != 0) return 70;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300) * actor.context.rank);
+  std::printf("saved after signal %d\n", number);
+  return static_cast<int>(ExitCode::try_again);
+}
+
 /// grandchildren RANK CODE: each rank leaves a detached process with a child of its own; then as
 /// `fail`, or all end well when CODE is 0.
 int grandchildren(Actor& actor) {
@@ -159,10 +175,10 @@ int run(const std::string& mode, const Arguments& arguments) {
                                            : StatusPage::create(context.rank);
   Actor actor{std::move(context), std::move(page), arguments};
   const std::map<std::string, int (*)(Actor&)> modes{
-      {"fail", fail},      {"signal", signal_self}, {"stubborn", stubborn},
-      {"lines", lines},    {"meet", meet},          {"grandchildren", grandchildren},
-      {"blame", blame},    {"abandon", abandon},    {"garbage", garbage},
-      {"quarrel", quarrel}};
+      {"fail", fail},       {"signal", signal_self}, {"stubborn", stubborn},
+      {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
+      {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
+      {"quarrel", quarrel}, {"save", save}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {
