@@ -32,6 +32,15 @@ TEST(FailureReport, SaysRankSignalPlaceAndAdvice) {
             "dmesg), a memory limit of the container or job scheduler, or somebody's kill -9\n");
 }
 
+TEST(FailureReport, PlacesStandInTheOrderOfRanks) {
+  FailureFacts facts = killed_in_a_collective();
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
+    facts.others[rank].where = rank % 2 == 0 ? "update" : "backward";
+  EXPECT_TRUE(contains(failure_report(facts),
+                       "  others  rank 0, 2, 4, 6: update\n"
+                       "          rank 1, 5, 7: backward\n"));
+}
+
 TEST(FailureReport, SaysOutOfMemoryWhenTheKernelCountedOne) {
   FailureFacts facts = killed_in_a_collective();
   facts.out_of_memory_kills = 1;
