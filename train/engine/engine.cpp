@@ -68,7 +68,7 @@ Engine::Engine(EngineParts parts)
   runtime::ExecutorParts executor_parts;
   for (int t = 0; t < runtime::kTiers; ++t)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
-  executor_parts.communicator = communicator_;
+  executor_parts.communicators.add(comm::MeshAxis::data, *communicator_);
   executor_parts.observers = std::move(parts.observers);
   executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
                                          compute_stream_, communication_stream_);
