@@ -4,11 +4,6 @@
 
 namespace strata::runtime {
 
-std::string_view name_of(Tier tier) {
-  constexpr std::string_view kNames[] = {"device", "pinned", "pageable", "disk"};
-  return kNames[static_cast<int>(tier)];
-}
-
 std::string_view name_of(Role role) {
   constexpr std::string_view kNames[] = {"activation", "parameter", "gradient",
                                          "optimizer",  "input",     "control"};

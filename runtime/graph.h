@@ -11,16 +11,12 @@
 #include "comm/collective.h"
 #include "kernels/operation.h"
 #include "runtime/parameter_unit.h"
+#include "runtime/tier.h"
 
 namespace strata::runtime {
 
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
-
-/// Where bytes live. Each tier is one arena of a rank.
-enum class Tier : std::uint8_t { device, pinned, pageable, disk };
-inline constexpr int kTiers = 4;
-std::string_view name_of(Tier tier);
 
 /// How a value relates to the same value on other ranks of a mesh axis.
 struct Distribution {

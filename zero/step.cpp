@@ -10,6 +10,7 @@
 #include "runtime/state_names.h"
 #include "zero/partition.h"
 #include "zero/passes.h"
+#include "zero/policy.h"
 
 namespace strata::zero {
 namespace {
@@ -93,6 +94,7 @@ ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end
 
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
+  check_plan(settings.plan, units);
   const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role) {
     layout.add(name, TensorType(dtype, Shape{elements}), runtime::Tier::device, role);
   };
@@ -119,7 +121,7 @@ void declare_state(runtime::PersistentLayout& layout,
 }
 
 Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
-  STRATA_CHECK(settings.plan.units.size() == graph.units.size(), "plan of another model");
+  check_plan(settings.plan, graph.units);
   reduction_pass(graph, settings, position);
   add_word(graph, loss, begins_step(position));
   if (ends_step(position)) update_pass(graph, settings);
@@ -129,6 +131,7 @@ Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, 
 }
 
 Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
+  check_plan(settings.plan, graph.units);
   if (loss != runtime::kNoValue) {
     add_word(graph, loss, true);
     if (settings.plan.world > 1) {
