@@ -76,8 +76,12 @@ std::string Graph::to_string() const {
   std::string text;
   const auto list = [&](const std::vector<ValueId>& ids) {
     std::string names;
-    for (ValueId id : ids)
-      names += (names.empty() ? "" : ", ") + values[id].name + ":" + values[id].type.to_string();
+    for (ValueId id : ids) {
+      const Value& value = values[id];
+      names += (names.empty() ? "" : ", ") + value.name + ":" + value.type.to_string();
+      if (value.distribution.kind != Distribution::Kind::replicated)
+        names += " " + runtime::to_string(value.distribution);
+    }
     return names;
   };
   int block = -1;
@@ -91,6 +95,19 @@ std::string Graph::to_string() const {
             node.attributes.to_string() + "}\n";
   }
   return text;
+}
+
+std::string to_string(const Distribution& distribution) {
+  const std::string axis(name_of(distribution.axis));
+  switch (distribution.kind) {
+    case Distribution::Kind::replicated:
+      return "replicated";
+    case Distribution::Kind::sharded:
+      return "sharded(" + std::to_string(distribution.dimension) + ", " + axis + ")";
+    case Distribution::Kind::partial_sum:
+      return "partial_sum(" + axis + ")";
+  }
+  return "?";
 }
 
 ByteRange range_of(const Graph& graph, ValueId id) {

@@ -22,7 +22,11 @@ inline constexpr ValueId kNoValue = -1;
 struct Distribution {
   enum class Kind : std::uint8_t { replicated, sharded, partial_sum } kind = Kind::replicated;
   comm::MeshAxis axis = comm::MeshAxis::data;
+  int dimension = -1;  ///< sharded: which dimension of the tensor is cut over the axis
+  bool operator==(const Distribution&) const = default;
 };
+/// "replicated", "sharded(0, data)", "partial_sum(data)".
+std::string to_string(const Distribution& distribution);
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
 enum class Storage : std::uint8_t { transient, persistent };
@@ -94,7 +98,8 @@ class Graph {
   [[nodiscard]] std::int64_t bytes(ValueId id) const { return values[id].type.span_bytes(); }
   [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
 
-  /// One line per node: outputs = operation(inputs) {attributes}.
+  /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
+  /// distribution when it is not replicated.
   [[nodiscard]] std::string to_string() const;
 };
 
