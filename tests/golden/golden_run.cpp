@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "runtime/state_names.h"
 #include "tests/training/rank_threads.h"
+#include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 #include "zero/partition.h"
@@ -91,7 +92,8 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
 
 void put_parameters(const train::Engine& engine, Tensors& parameters) {
   for (const zero::StateEntry& entry : zero::list_state(
-           engine.programs().units, engine.programs().settings, zero::StateScope::saved)) {
+           engine.programs().units, engine.programs().settings, zero::StateScope::saved,
+           train::step_state(engine).updates)) {
     if (entry.kind != "parameter") continue;
     STRATA_CHECK(entry.dtype == DType::f32, entry.name, name_of(entry.dtype));
     put(parameters, entry.name, entry.shape.elements(), entry.first_element, engine.storage(entry));
