@@ -8,9 +8,9 @@ namespace {
 Types infer(TypeSpan inputs, const Attributes&) {
   const OperandCheck check("accumulate", inputs);
   check.count(2, 2);
-  check.dtype(0, "sum", DType::f32);
+  const TensorType& sum = check.floats(0, "sum");
   check.floats(1, "x");
-  check.shape(1, "x", inputs[0].shape);
+  check.shape(1, "x", sum.shape);
   return {inputs[0]};
 }
 

@@ -11,7 +11,10 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   check.count(5, 5);
   constexpr const char* kNames[] = {"master", "m", "v", "gradient"};
   for (std::size_t i = 0; i < 4; ++i) {
-    check.dtype(i, kNames[i], DType::f32);
+    if (i == 3)
+      check.floats(i, kNames[i]);
+    else
+      check.dtype(i, kNames[i], DType::f32);
     check.shape(i, kNames[i], inputs[0].shape);
     check.contiguous(i, kNames[i]);
   }

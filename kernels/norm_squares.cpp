@@ -10,7 +10,7 @@ Types infer(TypeSpan inputs, const Attributes&) {
   const OperandCheck check("norm_squares", inputs);
   check.count(2, 2);
   check.type(0, "word", {DType::i64, {AgreedWord::kWords}});
-  check.dtype(1, "gradient", DType::f32);
+  check.floats(1, "gradient");
   check.contiguous(1, "gradient");
   return {inputs[0]};
 }

@@ -13,7 +13,10 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   check.count(control + 1, control + 1);
   for (std::size_t i = 0; i < control; ++i) {
     const char* name = i == 0 ? "master" : i + 1 == control ? "gradient" : "momentum";
-    check.dtype(i, name, DType::f32);
+    if (i + 1 == control)
+      check.floats(i, name);
+    else
+      check.dtype(i, name, DType::f32);
     check.shape(i, name, inputs[0].shape);
     check.contiguous(i, name);
   }

@@ -41,48 +41,74 @@ class UnitReduction {
 
  private:
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
+  [[nodiscard]] DType accumulated() const { return settings_.plan.gradient.accumulated; }
 
   /// Sharded gradients: every micro-step is reduced; only the own piece is kept.
   void reduce_then_accumulate() {
     const std::int64_t mine = owned_.owned_end - owned_.owned_begin;
     const ValueId sum = accumulator(mine);
-    if (begins_step(position_)) {
+    if (begins_step(position_) && accumulated() == DType::f32) {
       reduce_scatter(gradient_, sum, owned_.owned_begin);
       return;
     }
-    runtime::Value part;
-    part.name = "reduced/" + unit_.name;
-    part.type = {DType::f32, kernels::Shape{mine}};
-    part.role = runtime::Role::gradient;
-    const ValueId reduced = graph_.add_value(std::move(part));
-    reduce_scatter(gradient_, reduced, owned_.owned_begin);
-    if (mine > 0) insert("accumulate", {sum, reduced}, {version(sum)}, {});
+    const ValueId reduced = reduce_apart(gradient_);
+    if (mine > 0) take(reduced, sum);
   }
 
   /// Whole gradients: micro-steps add up locally, the step's sum is reduced once.
   void accumulate_then_reduce() {
     ValueId sum = gradient_;
-    if (begins_step(position_) && produced() == DType::f32) {
+    if (begins_step(position_) && produced() == accumulated()) {
       // Backward operations write the accumulator itself.
       runtime::Value& value = graph_.values[gradient_];
       value.storage = runtime::Storage::persistent;
       value.name = runtime::accumulator_name(unit_.name);
     } else {
       sum = accumulator(unit_.elements);
-      if (begins_step(position_))
-        insert("convert", {gradient_}, {version(sum)},
-               {{"dtype", static_cast<double>(DType::f32)}});
-      else
-        insert("accumulate", {sum, gradient_}, {version(sum)}, {});
+      take(gradient_, sum);
     }
     if (!ends_step(position_) || !changes_anything()) return;
-    reduce_scatter(sum, sum, 0);
+    if (accumulated() == DType::f32)
+      reduce_scatter(sum, sum, 0);
+    else
+      reduce_and_round(sum);
     if (!plan_.shard_optimizer) gather_sums(sum);
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
   [[nodiscard]] bool changes_anything() const {
-    return settings_.plan.world > 1 || settings_.plan.gradient.reduced != DType::f32;
+    const DType reduced = settings_.plan.gradient.reduced;
+    return settings_.plan.world > 1 || (reduced != DType::f32 && reduced != accumulated());
+  }
+
+  /// The first micro-step's part becomes the sum, later ones are added.
+  void take(ValueId part, ValueId sum) {
+    if (begins_step(position_))
+      round_into(part, version(sum));
+    else
+      insert("accumulate", {sum, part}, {version(sum)}, {});
+  }
+
+  void round_into(ValueId from, ValueId to) {
+    insert("convert", {from}, {to}, {{"dtype", static_cast<double>(accumulated())}});
+  }
+
+  /// Own piece of the sum over ranks, in fp32 storage of its own.
+  ValueId reduce_apart(ValueId source) {
+    runtime::Value part;
+    part.name = "reduced/" + unit_.name;
+    part.type = {DType::f32, kernels::Shape{owned_.owned_end - owned_.owned_begin}};
+    part.role = runtime::Role::gradient;
+    const ValueId reduced = graph_.add_value(std::move(part));
+    reduce_scatter(source, reduced, owned_.owned_begin);
+    return reduced;
+  }
+
+  /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
+  void reduce_and_round(ValueId sum) {
+    const ValueId reduced = reduce_apart(sum);
+    if (owned_.owned_begin < owned_.owned_end)
+      round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
   }
 
   /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.
@@ -104,8 +130,9 @@ class UnitReduction {
     for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
-      insert_collective(collective(comm::CollectiveKind::all_gather, piece),
-                        flat_view(graph_, sum, begin, begin + mine.elements(), "own sum"),
+      comm::Collective gather = collective(comm::CollectiveKind::all_gather, piece);
+      gather.input_type = gather.wire_type = accumulated();
+      insert_collective(gather, flat_view(graph_, sum, begin, begin + mine.elements(), "own sum"),
                         flat_view(graph_, sum, piece.begin, piece.end, "sums"),
                         "gather gradient " + unit_.name);
     }
@@ -120,7 +147,7 @@ class UnitReduction {
 
   ValueId accumulator(std::int64_t elements) {
     return persistent_value(graph_, runtime::accumulator_name(unit_.name),
-                            {DType::f32, kernels::Shape{elements}}, runtime::Role::gradient);
+                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient);
   }
 
   /// The next version of a whole root: same bytes.

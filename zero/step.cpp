@@ -109,7 +109,7 @@ void declare_state(runtime::PersistentLayout& layout,
     else
       flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter);
     if (!unit.trainable) continue;
-    flat(runtime::accumulator_name(unit.name), DType::f32,
+    flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient);
     if (settings.dtype != DType::f32)
       flat(runtime::master_name(unit.name), DType::f32, held, Role::optimizer);

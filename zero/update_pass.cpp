@@ -53,8 +53,10 @@ class UpdatePass {
     const bool sharded = settings_.plan.units[unit].shard_gradient;
     const std::int64_t elements =
         sharded ? o.owned_end - o.owned_begin : graph_.units[unit].elements;
-    return {state(runtime::accumulator_name(graph_.units[unit].name), elements, Role::gradient),
-            sharded ? o.owned_begin : 0};
+    return {
+        persistent_value(graph_, runtime::accumulator_name(graph_.units[unit].name),
+                         {settings_.plan.gradient.accumulated, Shape{elements}}, Role::gradient),
+        sharded ? o.owned_begin : 0};
   }
 
   /// Each element counts on one rank: its owner's.

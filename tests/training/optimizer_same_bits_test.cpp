@@ -1,4 +1,5 @@
-// Design section 5, "Same bits", for every optimizer: losses and state do not depend on the stage.
+// Design section 5, "Same bits", for every optimizer and every type in which gradients add up:
+// losses and state do not depend on the stage.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -106,7 +107,59 @@ TEST_P(OptimizerSameBits, WithinReductionOrdersOfAccumulation) {
   }
 }
 
+/// 16-bit parameters whose gradients also add up in 16 bits.
+TrainingCase narrow_case(int world, DType dtype) {
+  TrainingCase training = case_of(world);
+  training.options.dtype = training.options.communication_dtype = dtype;
+  training.options.accumulation_dtype = dtype;
+  training.options.loss_scale.initial_scale_power = 8;
+  return training;
+}
+
+TEST_P(OptimizerSameBits, AcrossStagesWhenGradientsAddUpInSixteenBits) {
+  for (DType dtype : {DType::bf16, DType::f16})
+    for (DType wire : {dtype, DType::f32}) {
+      TrainingCase training = narrow_case(GetParam(), dtype);
+      training.options.communication_dtype = wire;
+      expect_stages_agree(training,
+                          std::string(name_of(dtype)) + " over " + std::string(name_of(wire)));
+      training.options.zero.reduce_bucket_elements = 2048;
+      training.options.zero.allgather_bucket_elements = 3072;
+      expect_stages_agree(training, "small buckets");
+    }
+}
+
+TEST_P(OptimizerSameBits, SixteenBitSumsRoundEachMicroStepAndHalveTheirMemory) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    TrainingResult narrow[4], wide[4];
+    for (int stage = 0; stage <= 3; ++stage) {
+      TrainingCase training = narrow_case(GetParam(), dtype);
+      training.options.accumulation = 3;
+      training.options.global_batch = 6 * GetParam();
+      training.options.micro_batch = 2;
+      training.options.zero.stage = stage;
+      narrow[stage] = run_training(training);
+      training.options.accumulation_dtype = DType::f32;
+      wide[stage] = run_training(training);
+      EXPECT_EQ(2 * narrow[stage].memory.gradients, wide[stage].memory.gradients);
+      EXPECT_NE(narrow[stage].state, wide[stage].state);
+      EXPECT_NEAR(narrow[stage].metrics.back().loss, wide[stage].metrics.back().loss, 0.05);
+    }
+    expect_same(narrow[0], narrow[1], "stage 1");
+    expect_same(narrow[2], narrow[3], "stage 3");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, OptimizerSameBits, testing::Values(1, 2, 3));
+
+TEST(SixteenBitSums, OfOneContributionAreItself) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    TrainingCase training = narrow_case(1, dtype);
+    const TrainingResult narrow = run_training(training);
+    training.options.accumulation_dtype = DType::f32;
+    expect_same(narrow, run_training(training), std::string(name_of(dtype)));
+  }
+}
 
 }  // namespace
 }  // namespace strata::tests
