@@ -253,8 +253,8 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)
-        bound.communicator->run(stream, *in.collective, bound.inputs[0].data,
-                                bound.outputs[0].data, bound.workspace);
+        bound.communicator->run(stream, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
+                                bound.workspace);
       else
         bound.kernel(stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
     }

@@ -41,8 +41,8 @@ class Executor {
 
 /// What an executor borrows; all must outlive it.
 struct ExecutorParts {
-  std::array<Arena*, kTiers> arenas{};         ///< null where no Program uses the tier
-  comm::Communicators communicators;  ///< of every axis that a Program's collectives name
+  std::array<Arena*, kTiers> arenas{};  ///< null where no Program uses the tier
+  comm::Communicators communicators;    ///< of every axis that a Program's collectives name
   std::vector<Observer*> observers;
 };
 

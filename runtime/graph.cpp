@@ -8,11 +8,6 @@
 
 namespace strata::runtime {
 
-std::string_view name_of(Tier tier) {
-  constexpr std::string_view kNames[] = {"device", "pinned", "pageable", "disk"};
-  return kNames[static_cast<int>(tier)];
-}
-
 std::string_view name_of(Role role) {
   constexpr std::string_view kNames[] = {"activation", "parameter", "gradient",
                                          "optimizer",  "input",     "control"};
@@ -131,9 +126,12 @@ std::string Graph::to_string() const {
   std::string text;
   const auto list = [&](const std::vector<ValueId>& ids) {
     std::string names;
-    for (ValueId id : ids)
-      names +=
-          (names.empty() ? "" : ", ") + describe(values[id]) + ":" + values[id].type.to_string();
+    for (ValueId id : ids) {
+      const Value& value = values[id];
+      names += (names.empty() ? "" : ", ") + describe(value) + ":" + value.type.to_string();
+      if (value.distribution.kind != Distribution::Kind::replicated)
+        names += " " + runtime::to_string(value.distribution);
+    }
     return names;
   };
   int block = -1;
@@ -147,6 +145,19 @@ std::string Graph::to_string() const {
             node.attributes.to_string() + "}\n";
   }
   return text;
+}
+
+std::string to_string(const Distribution& distribution) {
+  const std::string axis(name_of(distribution.axis));
+  switch (distribution.kind) {
+    case Distribution::Kind::replicated:
+      return "replicated";
+    case Distribution::Kind::sharded:
+      return "sharded(" + std::to_string(distribution.dimension) + ", " + axis + ")";
+    case Distribution::Kind::partial_sum:
+      return "partial_sum(" + axis + ")";
+  }
+  return "?";
 }
 
 ByteRange range_of(const Graph& graph, ValueId id) {

@@ -11,22 +11,22 @@
 #include "comm/collective.h"
 #include "kernels/operation.h"
 #include "runtime/parameter_unit.h"
+#include "runtime/tier.h"
 
 namespace strata::runtime {
 
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-/// Where bytes live. Each tier is one arena of a rank.
-enum class Tier : std::uint8_t { device, pinned, pageable, disk };
-inline constexpr int kTiers = 4;
-std::string_view name_of(Tier tier);
-
 /// How a value relates to the same value on other ranks of a mesh axis.
 struct Distribution {
   enum class Kind : std::uint8_t { replicated, sharded, partial_sum } kind = Kind::replicated;
   comm::MeshAxis axis = comm::MeshAxis::data;
+  int dimension = -1;  ///< sharded: which dimension of the tensor is cut over the axis
+  bool operator==(const Distribution&) const = default;
 };
+/// "replicated", "sharded(0, data)", "partial_sum(data)".
+std::string to_string(const Distribution& distribution);
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
 enum class Storage : std::uint8_t { transient, persistent };
@@ -123,7 +123,8 @@ class Graph {
   [[nodiscard]] std::int64_t bytes(ValueId id) const { return values[id].type.span_bytes(); }
   [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
 
-  /// One line per node: outputs = operation(inputs) {attributes}.
+  /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
+  /// distribution when it is not replicated.
   [[nodiscard]] std::string to_string() const;
 };
 

@@ -37,48 +37,75 @@ class UnitReduction {
 
  private:
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
+  [[nodiscard]] DType accumulated() const { return settings_.plan.gradient.accumulated; }
 
   /// Sharded gradients: every micro-step is reduced; only the own piece is kept.
   ValueId reduce_then_accumulate() {
     const std::int64_t mine = owned_.owned_end - owned_.owned_begin;
     const ValueId before = accumulator(mine), sum = graph_.next_version(before);
-    if (begins_step(position_)) {
+    if (begins_step(position_) && accumulated() == DType::f32) {
       reduce_scatter(gradient_, sum, owned_.owned_begin);
       return sum;
     }
-    runtime::Value part;
-    part.name = "reduced/" + unit_.name;
-    part.type = {DType::f32, kernels::Shape{mine}};
-    part.role = runtime::Role::gradient;
-    const ValueId reduced = graph_.add_value(std::move(part));
-    reduce_scatter(gradient_, reduced, owned_.owned_begin);
-    if (mine > 0) insert("accumulate", {before, reduced}, {sum}, {});
+    const ValueId reduced = reduce_apart(gradient_);
+    if (mine > 0) take(reduced, before, sum);
     return sum;
   }
 
   /// Whole gradients: micro-steps add up locally, the step's sum is reduced once.
   ValueId accumulate_then_reduce() {
     ValueId sum = gradient_;
-    if (begins_step(position_) && produced() == DType::f32) {
+    if (begins_step(position_) && produced() == accumulated()) {
       // Backward operations write the accumulator itself.
       graph_.make_persistent(graph_.root_of(gradient_), runtime::accumulator_name(unit_.name));
     } else {
       const ValueId before = accumulator(unit_.elements);
       sum = graph_.next_version(before);
-      if (begins_step(position_))
-        insert("convert", {gradient_}, {sum}, {{"dtype", static_cast<double>(DType::f32)}});
-      else
-        insert("accumulate", {before, gradient_}, {sum}, {});
+      take(gradient_, before, sum);
     }
     if (!ends_step(position_) || !changes_anything()) return sum;
     const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
-    reduce_scatter(sum, reduced, 0);
+    if (accumulated() == DType::f32)
+      reduce_scatter(sum, reduced, 0);
+    else
+      reduce_and_round(sum, reduced);
     return plan_.shard_optimizer ? reduced : gather_sums(reduced);
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
   [[nodiscard]] bool changes_anything() const {
-    return settings_.plan.world > 1 || settings_.plan.gradient.reduced != DType::f32;
+    const DType reduced = settings_.plan.gradient.reduced;
+    return settings_.plan.world > 1 || (reduced != DType::f32 && reduced != accumulated());
+  }
+
+  /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
+  void take(ValueId part, ValueId before, ValueId sum) {
+    if (begins_step(position_))
+      round_into(part, sum);
+    else
+      insert("accumulate", {before, part}, {sum}, {});
+  }
+
+  void round_into(ValueId from, ValueId to) {
+    insert("convert", {from}, {to}, {{"dtype", static_cast<double>(accumulated())}});
+  }
+
+  /// Own piece of the sum over ranks, in fp32 storage of its own.
+  ValueId reduce_apart(ValueId source) {
+    runtime::Value part;
+    part.name = "reduced/" + unit_.name;
+    part.type = {DType::f32, kernels::Shape{owned_.owned_end - owned_.owned_begin}};
+    part.role = runtime::Role::gradient;
+    const ValueId reduced = graph_.add_value(std::move(part));
+    reduce_scatter(source, reduced, owned_.owned_begin);
+    return reduced;
+  }
+
+  /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
+  void reduce_and_round(ValueId contribution, ValueId sum) {
+    const ValueId reduced = reduce_apart(contribution);
+    if (owned_.owned_begin < owned_.owned_end)
+      round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
   }
 
   /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.
@@ -101,10 +128,11 @@ class UnitReduction {
     for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
-      insert_collective(collective(comm::CollectiveKind::all_gather, piece),
-                        flat_view(graph_, reduced, begin, begin + mine.elements(), "own sum"),
-                        flat_view(graph_, all, piece.begin, piece.end, "sums"),
-                        "gather gradient " + unit_.name);
+      comm::Collective gather = collective(comm::CollectiveKind::all_gather, piece);
+      gather.input_type = gather.wire_type = accumulated();
+      insert_collective(
+          gather, flat_view(graph_, reduced, begin, begin + mine.elements(), "own sum"),
+          flat_view(graph_, all, piece.begin, piece.end, "sums"), "gather gradient " + unit_.name);
     }
     return all;
   }
@@ -118,7 +146,7 @@ class UnitReduction {
 
   ValueId accumulator(std::int64_t elements) {
     return persistent_value(graph_, runtime::accumulator_name(unit_.name),
-                            {DType::f32, kernels::Shape{elements}}, runtime::Role::gradient);
+                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient);
   }
 
   void insert(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,

@@ -10,6 +10,7 @@
 #include "runtime/state_names.h"
 #include "zero/partition.h"
 #include "zero/passes.h"
+#include "zero/policy.h"
 
 namespace strata::zero {
 namespace {
@@ -101,6 +102,7 @@ ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end
 
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
+  check_plan(settings.plan, units);
   const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role) {
     layout.add(name, TensorType(dtype, Shape{elements}), runtime::Tier::device, role);
   };
@@ -115,7 +117,7 @@ void declare_state(runtime::PersistentLayout& layout,
     else
       flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter);
     if (!unit.trainable) continue;
-    flat(runtime::accumulator_name(unit.name), DType::f32,
+    flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient);
     if (settings.dtype != DType::f32)
       flat(runtime::master_name(unit.name), DType::f32, held, Role::optimizer);
@@ -127,7 +129,7 @@ void declare_state(runtime::PersistentLayout& layout,
 }
 
 Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
-  STRATA_CHECK(settings.plan.units.size() == graph.units.size(), "plan of another model");
+  check_plan(settings.plan, graph.units);
   reduction_pass(graph, settings, position);
   const ValueId word = add_word(graph, loss, begins_step(position));
   if (ends_step(position)) update_pass(graph, settings, word);
@@ -137,6 +139,7 @@ Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, 
 }
 
 Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
+  check_plan(settings.plan, graph.units);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, loss, true);
     if (settings.plan.world > 1) {
