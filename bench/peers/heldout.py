@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Held-out loss after the same training in Strata (8 ranks, ZeRO-3) and in PyTorch, from the same folder on the same samples.
 
-    bench/peers/heldout.py --python PEERS_PYTHON --data TEXT [--steps 1000]
+    bench/peers/heldout.py --python PEERS_PYTHON --data TEXT [--steps 600]
 
 The text is split 90/10. Prints both losses; exits 1 when they differ by more than 0.01. The rate rises over a tenth of the steps and
 falls to zero, gradients are clipped: at a constant rate of 1e-3 the plateau that this model leaves after about 75 steps is chaotic, so
@@ -49,7 +49,7 @@ def main():
     p.add_argument("--python", required=True)
     p.add_argument("--data", required=True)
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
-    p.add_argument("--steps", type=int, default=1000)
+    p.add_argument("--steps", type=int, default=600)
     p.add_argument("--ranks", type=int, default=8)
     args = p.parse_args()
     scratch = tempfile.mkdtemp(prefix="strata-heldout-")
