@@ -326,11 +326,10 @@ std::optional<Failure> Supervisor::failure_to_report() const {
 void Supervisor::say_why_it_ended() {
   const int number = machine_.user_signal();
   const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
-  const std::string place = where(0).empty() ? "" : "; rank 0 was at " + where(0);
   if (machine_.all_stopped())
-    say("stopped on request" + (number != 0 ? " (" + who + ")" : "") + place);
+    say("stopped on request" + (number != 0 ? " (" + who + ")" : ""));
   else if (number != 0)
-    say("ended by " + who + place);
+    say("ended by " + who + (where(0).empty() ? "" : "; rank 0 was at " + where(0)));
 }
 
 /// Empty for programs that do not write their status page.

@@ -95,26 +95,31 @@ std::string amount(std::int64_t arena_bytes, int ranks) {
 std::string memory_advice(const ProgramRequest& request, const CrowdedHost& host,
                           std::int64_t free_bytes) {
   const Planner planner(request, host);
-  std::int64_t limit = free_bytes > 0 ? free_bytes / host.local_world : kUnknown;
-  std::int64_t least = kUnknown;
-  std::string flags_of_least;
-  for (const TrainOptions& candidate : cheapest_first(request.options, host.world)) {
-    const std::int64_t bytes = planner.arena_bytes(candidate);
-    const std::string flags = flags_of(candidate, request.options);
-    if (flags.empty())
-      limit = std::min(limit, bytes - 1);  // as it is, it was refused
-    else if (bytes <= limit)
-      return flags + " is the cheapest change that fits: it needs " +
-             amount(bytes, host.local_world);
-    if (bytes >= least) continue;
-    least = bytes;
-    flags_of_least = flags;
+  const std::vector<TrainOptions> candidates = cheapest_first(request.options, host.world);
+  const std::int64_t refused_bytes = planner.arena_bytes(candidates.front());
+  const std::int64_t limit =
+      std::min(free_bytes > 0 ? free_bytes / host.local_world : kUnknown, refused_bytes - 1);
+  // The last ones, which differ in the stage alone, tell whether there is anything to look for.
+  const TrainOptions* smallest = &candidates.front();
+  std::int64_t least = refused_bytes;
+  const std::int64_t stages = candidates.back().zero.stage - candidates.front().zero.stage + 1;
+  for (auto last = candidates.end() - stages; last != candidates.end(); ++last) {
+    const std::int64_t bytes = planner.arena_bytes(*last);
+    if (bytes < least) smallest = &*last;
+    least = std::min(least, bytes);
   }
-  const std::string smallest =
-      flags_of_least.empty()
-          ? "no ZeRO stage, micro-batch or checkpointing needs less"
-          : "even " + flags_of_least + " needs " + amount(least, host.local_world);
-  return smallest + "; use a shorter --sequence-length, a smaller model, " +
+  if (least <= limit)
+    for (const TrainOptions& candidate : candidates) {
+      const std::int64_t bytes = planner.arena_bytes(candidate);
+      if (bytes <= limit)
+        return flags_of(candidate, request.options) +
+               " is the cheapest change that fits: it needs " + amount(bytes, host.local_world);
+    }
+  const std::string even = smallest == &candidates.front()
+                               ? "no ZeRO stage, micro-batch or checkpointing needs less"
+                               : "even " + flags_of(*smallest, request.options) + " needs " +
+                                     amount(least, host.local_world);
+  return even + "; use a shorter --sequence-length, a smaller model, " +
          (host.local_world > 1 ? "fewer ranks on this host, " : "") + "or more hosts";
 }
 

@@ -24,7 +24,7 @@ void print_findings(const ResolvedConfig& config) {
 
 std::string advice(const RunRequest& request) {
   const RankContext& context = request.context;
-  return memory_advice({request.model, request.config.options, true},
+  return memory_advice({request.model, request.config.options},
                        {.rank = context.rank,
                         .world = context.world,
                         .local_world = context.local_world,
