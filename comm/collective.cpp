@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kKindNames{"all_gather", "reduce_scatter", "all_reduce",
                                                      "broadcast",  "all_to_all",     "send",
                                                      "receive",    "barrier"};
-constexpr std::array<std::string_view, 5> kAxisNames{"data", "tensor", "pipeline", "sequence",
+constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline", "sequence",
                                                      "expert"};
 
 bool is_float(DType type) {
@@ -31,7 +31,7 @@ std::string_view name_of(CollectiveKind kind) { return kKindNames[static_cast<in
 std::string_view name_of(MeshAxis axis) { return kAxisNames[static_cast<int>(axis)]; }
 
 std::string describe(const Collective& collective) {
-  char text[160];
+  char text[kDescriptionBytes];
   return std::string(describe_into(collective, text));
 }
 

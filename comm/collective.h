@@ -27,6 +27,7 @@ std::string_view name_of(CollectiveKind kind);
 
 /// Axes of the device mesh. Only `data` exists so far; the others are names for later passes.
 enum class MeshAxis : std::uint8_t { data, tensor, pipeline, sequence, expert };
+inline constexpr int kMeshAxes = 5;
 
 std::string_view name_of(MeshAxis axis);
 
@@ -73,6 +74,8 @@ struct Collective {
 std::string describe(const Collective& collective);
 
 /// The same into `text`, cut and NUL-terminated; allocates nothing. Returns what stands there.
+/// kDescriptionBytes hold all of it.
+inline constexpr std::size_t kDescriptionBytes = 160;
 std::string_view describe_into(const Collective& collective, std::span<char> text);
 
 /// Equal on two ranks exactly when (barring collisions) they run the same collective: send and

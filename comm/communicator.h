@@ -47,12 +47,15 @@ class Communicator {
 
   /// Executes in the order of `stream`: the output is complete, and the input may be overwritten on
   /// this rank, when later work of the stream starts. A CPU backend blocks (sleeping) until then.
+  /// Allocates nothing after the second run of a collective (MPI itself may).
   /// Throws PeerError when a peer died or `abort` was called anywhere.
   virtual void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                    std::byte* output, std::span<std::byte> workspace) = 0;
 
-  /// Wakes every rank out of a running or later collective with PeerError(reason). Any thread.
-  /// Under MPI, which cannot do that, it prints the reason and ends the whole job with `code`.
+  /// Wakes every rank out of a running or later collective with PeerError. Its message is the first
+  /// reason given on any rank, reduced to its first cause and with the number of the rank at fault
+  /// before it (first_cause.h). Any thread. Under MPI, which cannot wake anybody, it prints that
+  /// message and ends the whole job with `code`.
   virtual void abort(const std::string& reason, ExitCode code = ExitCode::try_again) noexcept = 0;
 
   /// Collective over all ranks: nobody needs anybody any more; only destruction may follow. A rank

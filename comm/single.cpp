@@ -28,7 +28,8 @@ void SingleCommunicator::run(kernels::Stream& /*stream*/, const Collective& coll
   require_alive();
   validate(collective, 0, 1);
   const OperandBytes bytes = operand_bytes(collective, 0);
-  const std::string what = describe(collective);
+  char text[kDescriptionBytes];
+  const std::string_view what = describe_into(collective, text);
   static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
   static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
   if (bytes.output == 0) return;

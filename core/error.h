@@ -60,6 +60,7 @@ class HostError : public Error {
 /// A tier has too little memory. Sizes in bytes.
 class OutOfMemory : public HostError {
  public:
+  explicit OutOfMemory(const std::string& message) : HostError(message) {}
   OutOfMemory(const std::string& tier, std::uint64_t asked_bytes, std::uint64_t free_bytes,
               const std::string& advice);
 };

@@ -1,15 +1,16 @@
 #include "kernels/accumulate.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("accumulate", inputs, 2, 2);
-  expect_dtype("accumulate", inputs, 0, {DType::f32});
-  expect_dtype("accumulate", inputs, 1, {DType::f32, DType::bf16, DType::f16});
-  expect_same_shape("accumulate", inputs, 1, 0);
+  const OperandCheck check("accumulate", inputs);
+  check.count(2, 2);
+  const TensorType& sum = check.floats(0, "sum");
+  check.floats(1, "x");
+  check.shape(1, "x", sum.shape);
   return {inputs[0]};
 }
 

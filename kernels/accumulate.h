@@ -1,7 +1,8 @@
-// Adding micro-steps' gradients into an fp32 sum.
+// Adding micro-steps' gradients up.
 //
-// inputs   sum fp32, x fp32, bf16 or fp16 of the same shape; rows may have gaps
-// outputs  sum + x (in place), one fp32 addition per element
+// inputs   sum and x, each fp32, bf16 or fp16, of the same shape; rows may have gaps
+// outputs  sum + x (in place), of the type of sum: one fp32 addition per element, then rounded to
+//          nearest even
 #pragma once
 
 #include "kernels/operation.h"

@@ -1,24 +1,27 @@
 #include "kernels/adamw.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("adamw", inputs, 5, 5);
-  for (int i = 0; i < 4; ++i) {
-    expect_dtype("adamw", inputs, i, {DType::f32});
-    expect_same_shape("adamw", inputs, i, 0);
-    expect_contiguous("adamw", inputs, i);
+  const OperandCheck check("adamw", inputs);
+  check.count(5, 5);
+  constexpr const char* kNames[] = {"master", "m", "v", "gradient"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i == 3)
+      check.floats(i, kNames[i]);
+    else
+      check.dtype(i, kNames[i], DType::f32);
+    check.shape(i, kNames[i], inputs[0].shape);
+    check.contiguous(i, kNames[i]);
   }
-  expect_type("adamw", inputs, 4, {DType::u8, {sizeof(StepControl)}});
+  check.type(4, "control", {DType::u8, {sizeof(StepControl)}});
   Types outputs = {inputs[0], inputs[1], inputs[2]};
   if (attributes.has("parameter_dtype"))
-    outputs.emplace_back(dtype_attribute("adamw", attributes, "parameter_dtype",
-                                         {DType::f32, DType::bf16, DType::f16}),
-                         inputs[0].shape);
+    outputs.emplace_back(check.float_attribute(attributes, "parameter_dtype"), inputs[0].shape);
   return outputs;
 }
 

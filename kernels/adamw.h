@@ -1,6 +1,7 @@
 // AdamW (Loshchilov and Hutter, arXiv 1711.05101) and Adam as in torch.optim, on one flat range.
 //
-// inputs   master f32 [n], m f32 [n], v f32 [n], gradient f32 [n], control u8 [sizeof(StepControl)]
+// inputs   master f32 [n], m f32 [n], v f32 [n], gradient [n] (fp32, bf16 or fp16),
+//          control u8 [sizeof(StepControl)]
 // attributes  beta1, beta2, eps, weight_decay, decoupled (1 AdamW, 0 Adam: decay added to the
 // gradient),
 //             parameter_dtype (fp32, bf16 or fp16; absent: no fourth output)

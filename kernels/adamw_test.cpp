@@ -144,6 +144,23 @@ TEST(Adamw, WritesTheRoundedParameterInTheSamePass) {
   }
 }
 
+TEST(Adamw, SixteenBitGradientsCountAsTheNumbersTheyHold) {
+  CpuDevice device(2);
+  const std::vector<float> start = random_floats(70'001, 3);
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<float> gradient = random_floats(70'001, 4);
+    const TestTensor stored = rounded_tensor(dtype, gradient);
+    Optimizer wide(start), narrow(start);
+    wide.step(device, gradient, control_at(1, 1e-3F, 0.3F), settings(0.1, false));
+    narrow.operands[3] = stored;
+    narrow.operands[4] = TestTensor::from_struct(control_at(1, 1e-3F, 0.3F));
+    run_kernel(device, adamw_operation(), adamw_kernel, narrow.operands, settings(0.1, false),
+               narrow.fresh);
+    EXPECT_TRUE(narrow.parameters() == wide.parameters()) << name_of(dtype);
+    EXPECT_TRUE(narrow.operands[2].bytes() == wide.operands[2].bytes()) << name_of(dtype);
+  }
+}
+
 TEST(Adamw, LeavesItsInputsAloneWhenNotInPlace) {
   CpuDevice device(1);
   const std::vector<float> start = random_floats(100, 3);

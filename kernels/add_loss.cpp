@@ -1,15 +1,16 @@
 #include "kernels/add_loss.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("add_loss", inputs, 2, 2);
-  expect_type("add_loss", inputs, 0, {DType::i64, {AgreedWord::kWords}});
-  expect_type("add_loss", inputs, 1, {DType::f64, {1}});
+  const OperandCheck check("add_loss", inputs);
+  check.count(2, 2);
+  check.type(0, "word", {DType::i64, {AgreedWord::kWords}});
+  check.type(1, "loss", {DType::f64, {1}});
   return {inputs[0]};
 }
 

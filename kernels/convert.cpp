@@ -1,16 +1,15 @@
 #include "kernels/convert.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("convert", inputs, 1, 1);
-  expect_dtype("convert", inputs, 0, {DType::f32, DType::bf16, DType::f16});
-  const DType dtype =
-      dtype_attribute("convert", attributes, "dtype", {DType::f32, DType::bf16, DType::f16});
-  return {TensorType(dtype, inputs[0].shape)};
+  const OperandCheck check("convert", inputs);
+  check.count(1, 1);
+  const TensorType& x = check.floats(0, "x");
+  return {TensorType(check.float_attribute(attributes, "dtype"), x.shape)};
 }
 
 }  // namespace

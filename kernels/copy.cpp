@@ -1,12 +1,12 @@
 #include "kernels/copy.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("copy", inputs, 1, 1);
+  OperandCheck("copy", inputs).count(1, 1);
   return {TensorType(inputs[0].dtype, inputs[0].shape)};
 }
 

@@ -35,9 +35,10 @@ Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes&) {
 }
 
 GradientRule gradient(TypeSpan inputs, TypeSpan, const Attributes& attributes) {
+  const OperandCheck check("embedding", inputs);
   const auto step = [&](std::string_view name, std::vector<Operand> operands, int input) {
     const TensorType& table = inputs[static_cast<std::size_t>(input)];
-    const DType dtype = gradient_dtype(attributes, table.dtype);
+    const DType dtype = check.gradient_dtype(attributes, table.dtype);
     return BackwardStep{
         name,
         std::move(operands),
@@ -60,7 +61,7 @@ Types infer_backward(TypeSpan inputs, const Attributes& attributes) {
   check.dtype(0, "ids", DType::i32);
   const TensorType& dx = check.floats(1, "dx", {2});
   check.shape(0, "ids", {dx.shape[0]});
-  const TensorType dtable(gradient_dtype(attributes, dx.dtype),
+  const TensorType dtable(check.gradient_dtype(attributes, dx.dtype),
                           {attributes.integer("rows"), dx.shape[1]});
   if (inputs.size() == 3) {
     check.shape(2, "existing gradient", dtable.shape);
@@ -94,7 +95,7 @@ Types infer_position(TypeSpan inputs, const Attributes& attributes) {
   const std::int64_t rows = attributes.integer("rows");
   check.require(rows >= sequence, 0, "dx",
                 "a sequence of at most " + std::to_string(rows) + " positions");
-  return {TensorType(gradient_dtype(attributes, dx.dtype), {rows, dx.shape[1]})};
+  return {TensorType(check.gradient_dtype(attributes, dx.dtype), {rows, dx.shape[1]})};
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "kernels/fill_zero.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("fill_zero", inputs, 0, 0);
+  OperandCheck("fill_zero", inputs).count(0, 0);
   const auto dtype = static_cast<DType>(attributes.integer("dtype"));
   const std::int64_t rows = attributes.integer("rows");
   if (!attributes.has("cols")) return {TensorType(dtype, {rows})};

@@ -1,15 +1,16 @@
 #include "kernels/gradient_scale.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("gradient_scale", inputs, 2, 2);
-  expect_type("gradient_scale", inputs, 0, {DType::u8, {sizeof(StepState)}});
-  expect_type("gradient_scale", inputs, 1, {DType::f64, {2}});
+  const OperandCheck check("gradient_scale", inputs);
+  check.count(2, 2);
+  check.type(0, "state", {DType::u8, {sizeof(StepState)}});
+  check.type(1, "batch", {DType::f64, {2}});
   return {TensorType(DType::f32, {2})};
 }
 

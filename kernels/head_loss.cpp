@@ -4,41 +4,38 @@
 
 #include "core/error.h"
 #include "kernels/cpu/head_geometry.h"
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
-void check_inputs(std::string_view name, TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs(name, inputs, 4, 4);
-  for (int i : {0, 1}) {
-    expect_dtype(name, inputs, i, {DType::f32, DType::bf16, DType::f16});
-    const TensorType& type = inputs[static_cast<std::size_t>(i)];
-    if (type.shape.ndim() != 2 || type.shape.elements() == 0)
-      throw InvalidArgument(std::string(name) + ": operand " + std::to_string(i) + " is " +
-                            type.to_string() + ", expected two dimensions, neither of them 0");
-  }
-  const Shape& x = inputs[0].shape;
-  const Shape& w = inputs[1].shape;
-  if (x[1] != w[1])
-    throw InvalidArgument(std::string(name) + ": operand 1 (W) is " + inputs[1].to_string() +
-                          ", expected [V, " + std::to_string(x[1]) + "] for x of " +
-                          inputs[0].to_string());
-  expect_type(name, inputs, 2, TensorType(DType::i32, {x[0]}));
-  expect_type(name, inputs, 3, TensorType(DType::f32, {2}));
+OperandCheck check_inputs(std::string_view operation, TypeSpan inputs,
+                          const Attributes& attributes) {
+  const OperandCheck check(operation, inputs);
+  check.count(4, 4);
+  const auto matrix = [&](std::size_t i, std::string_view name) -> const Shape& {
+    const TensorType& type = check.floats(i, name);
+    check.require(type.shape.ndim() == 2 && type.shape.elements() > 0, i, name,
+                  "two dimensions, neither of them 0");
+    return type.shape;
+  };
+  const Shape& x = matrix(0, "x");
+  const Shape& w = matrix(1, "W");
+  check.require(x[1] == w[1], 1, "W",
+                "[V, " + std::to_string(x[1]) + "] for x of " + inputs[0].to_string());
+  check.type(2, "targets", TensorType(DType::i32, {x[0]}));
+  check.type(3, "scale", TensorType(DType::f32, {2}));
   const std::int64_t vocabulary = attributes.integer("vocabulary");
   if (vocabulary < 1 || vocabulary > w[0])
-    throw InvalidArgument(std::string(name) + ": attribute vocabulary is " +
+    throw InvalidArgument(std::string(operation) + ": attribute vocabulary is " +
                           std::to_string(vocabulary) + ", expected 1 to " + std::to_string(w[0]) +
-                          ", the rows of operand 1 (W)");
+                          ", the rows of W");
+  return check;
 }
 
 Types infer_train(TypeSpan inputs, const Attributes& attributes) {
-  check_inputs("head_loss", inputs, attributes);
-  const DType gradient = attributes.has("gradient_dtype")
-                             ? dtype_attribute("head_loss", attributes, "gradient_dtype",
-                                               {DType::f32, DType::bf16, DType::f16})
-                             : inputs[1].dtype;
+  const DType gradient =
+      check_inputs("head_loss", inputs, attributes).gradient_dtype(attributes, inputs[1].dtype);
   return {TensorType(DType::f64, {1}), TensorType(inputs[0].dtype, inputs[0].shape),
           TensorType(gradient, inputs[1].shape)};
 }

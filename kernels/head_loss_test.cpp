@@ -175,11 +175,11 @@ TEST(HeadLoss, SaysWhatIsWrong) {
       scale(DType::f32, {2});
   EXPECT_EQ(message({x, w, targets, scale}, 10), "nothing thrown");
   EXPECT_EQ(message({x, w, targets, scale}, 11),
-            "head_loss: attribute vocabulary is 11, expected 1 to 10, the rows of operand 1 (W)");
+            "head_loss: attribute vocabulary is 11, expected 1 to 10, the rows of W");
   EXPECT_EQ(message({x, TensorType(DType::f32, {10, 9}), targets, scale}, 10),
-            "head_loss: operand 1 (W) is fp32[10, 9], expected [V, 8] for x of fp32[4, 8]");
+            "head_loss: W is fp32[10, 9], expected [V, 8] for x of fp32[4, 8]");
   EXPECT_EQ(message({x, w, TensorType(DType::i32, {5}), scale}, 10),
-            "head_loss: operand 2 is int32[5], expected int32[4]");
+            "head_loss: targets is int32[5], expected int32[4]");
 }
 
 TEST(HeadLoss, NeverHoldsMoreLogitsThanItsLimit) {

@@ -10,6 +10,7 @@
 #include "kernels/cpu/simd_targets.h"
 // After simd_targets.h, so that it knows the targets that kernels are compiled for.
 #include "hwy/highway.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/operation.h"
 #include "kernels/stream.h"
 
@@ -108,6 +109,16 @@ inline std::vector<float> random_floats(std::int64_t count, std::uint32_t seed, 
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) value = scale * normal(generator);
   return values;
+}
+
+/// A flat tensor of `dtype` with `values`, rounded to nearest even; `values` become what it holds.
+inline TestTensor rounded_tensor(DType dtype, std::vector<float>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  auto* numbers = reinterpret_cast<std::byte*>(values.data());
+  TestTensor tensor(TensorType(dtype, Shape{count}));
+  convert_range(DType::f32, numbers, dtype, tensor.bytes().data(), count);
+  convert_range(dtype, tensor.bytes().data(), DType::f32, numbers, count);
+  return tensor;
 }
 
 }  // namespace strata::kernels

@@ -2,79 +2,67 @@
 
 #include <string>
 
-#include "core/error.h"
 #include "kernels/cpu/linear_products.h"
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
-/// A matrix seen as two dimensions; throws unless it has `least` to three and no empty one.
-void expect_matrix(std::string_view operation, TypeSpan inputs, int input, int least) {
-  expect_dtype(operation, inputs, input, {DType::f32, DType::bf16, DType::f16});
-  const TensorType& type = inputs[static_cast<std::size_t>(input)];
-  if (type.shape.ndim() >= least && type.shape.ndim() <= 3 && type.shape.elements() > 0) return;
-  throw InvalidArgument(std::string(operation) + ": operand " + std::to_string(input) + " is " +
-                        type.to_string() + ", expected two or three dimensions, none of them 0");
+std::string extent(const char* what, std::int64_t expected) {
+  return std::string(what) + " of " + std::to_string(expected);
 }
 
-void expect_extent(std::string_view operation, const TensorType& type, const char* what,
-                   std::int64_t found, std::int64_t expected) {
-  if (found == expected) return;
-  throw InvalidArgument(std::string(operation) + ": " + what + " of " + type.to_string() + " is " +
-                        std::to_string(found) + ", expected " + std::to_string(expected));
-}
-
-DType gradient_dtype(std::string_view operation, TypeSpan inputs, const Attributes& attributes) {
-  if (!attributes.has("gradient_dtype")) return inputs[0].dtype;
-  return dtype_attribute(operation, attributes, "gradient_dtype",
-                         {DType::f32, DType::bf16, DType::f16});
+/// Operand `i` is seen as a matrix of two dimensions.
+const TensorType& matrix(const OperandCheck& check, std::size_t i, std::string_view name) {
+  const TensorType& type = check.floats(i, name);
+  const int ndim = type.shape.ndim();
+  check.require(ndim >= 2 && ndim <= 3 && type.shape.elements() > 0, i, name,
+                "two or three dimensions, none of them 0");
+  return type;
 }
 
 Types infer_linear(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("linear", inputs, 2, 3);
-  expect_matrix("linear", inputs, 0, 2);
-  expect_matrix("linear", inputs, 1, 2);
+  const OperandCheck check("linear", inputs);
+  check.count(2, 3);
+  const TensorType& x = matrix(check, 0, "x");
+  const TensorType& w = matrix(check, 1, "W");
   const bool transposed = is_transposed(attributes);
-  const TensorType& w = inputs[1];
+  const std::int64_t in = transposed ? w.shape.rows() : w.shape.cols();
   const std::int64_t out = transposed ? w.shape.cols() : w.shape.rows();
-  expect_extent("linear", w, "input size", transposed ? w.shape.rows() : w.shape.cols(),
-                inputs[0].shape.cols());
-  if (inputs.size() == 3) {
-    expect_type("linear", inputs, 2, TensorType(w.dtype, {out}));
-  }
-  return {TensorType(inputs[0].dtype, {inputs[0].shape.rows(), out})};
+  check.require(in == x.shape.cols(), 1, "W", extent("an input size", x.shape.cols()));
+  if (inputs.size() == 3) check.type(2, "bias", TensorType(w.dtype, {out}));
+  return {TensorType(x.dtype, {x.shape.rows(), out})};
 }
 
 Types infer_input(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("linear_backward_input", inputs, 2, 2);
-  expect_matrix("linear_backward_input", inputs, 0, 2);
-  expect_matrix("linear_backward_input", inputs, 1, 2);
+  const OperandCheck check("linear_backward_input", inputs);
+  check.count(2, 2);
+  const TensorType& dy = matrix(check, 0, "dy");
+  const TensorType& w = matrix(check, 1, "W");
   const bool transposed = is_transposed(attributes);
-  const TensorType& w = inputs[1];
-  expect_extent("linear_backward_input", w, "output size",
-                transposed ? w.shape.cols() : w.shape.rows(), inputs[0].shape.cols());
-  return {TensorType(inputs[0].dtype,
-                     {inputs[0].shape.rows(), transposed ? w.shape.rows() : w.shape.cols()})};
+  const std::int64_t in = transposed ? w.shape.rows() : w.shape.cols();
+  const std::int64_t out = transposed ? w.shape.cols() : w.shape.rows();
+  check.require(out == dy.shape.cols(), 1, "W", extent("an output size", dy.shape.cols()));
+  return {TensorType(dy.dtype, {dy.shape.rows(), in})};
 }
 
 Types infer_weight(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("linear_backward_weight", inputs, 2, 2);
-  expect_matrix("linear_backward_weight", inputs, 0, 2);
-  expect_matrix("linear_backward_weight", inputs, 1, 2);
-  expect_extent("linear_backward_weight", inputs[1], "number of rows", inputs[1].shape.rows(),
-                inputs[0].shape.rows());
-  const std::int64_t out = inputs[0].shape.cols();
-  const std::int64_t in = inputs[1].shape.cols();
-  const DType dtype = gradient_dtype("linear_backward_weight", inputs, attributes);
+  const OperandCheck check("linear_backward_weight", inputs);
+  check.count(2, 2);
+  const TensorType& dy = matrix(check, 0, "dy");
+  const TensorType& x = matrix(check, 1, "x");
+  check.require(x.shape.rows() == dy.shape.rows(), 1, "x",
+                extent("a number of rows", dy.shape.rows()));
+  const std::int64_t in = x.shape.cols(), out = dy.shape.cols();
+  const DType dtype = check.gradient_dtype(attributes, dy.dtype);
   return {is_transposed(attributes) ? TensorType(dtype, {in, out}) : TensorType(dtype, {out, in})};
 }
 
 Types infer_bias(TypeSpan inputs, const Attributes& attributes) {
-  expect_inputs("linear_backward_bias", inputs, 1, 1);
-  expect_matrix("linear_backward_bias", inputs, 0, 2);
-  return {TensorType(gradient_dtype("linear_backward_bias", inputs, attributes),
-                     {inputs[0].shape.cols()})};
+  const OperandCheck check("linear_backward_bias", inputs);
+  check.count(1, 1);
+  const TensorType& dy = matrix(check, 0, "dy");
+  return {TensorType(check.gradient_dtype(attributes, dy.dtype), {dy.shape.cols()})};
 }
 
 /// 2 N M K: N M K is the root of the product of the three matrices' sizes.

@@ -160,26 +160,26 @@ TEST(Linear, SaysWhichOperandIsWrong) {
   EXPECT_EQ(message_of([&] {
               linear.infer(Types{x, TensorType(DType::f32, {5, 7})}, {});
             }),
-            "linear: input size of fp32[5, 7] is 7, expected 8");
+            "linear: W is fp32[5, 7], expected an input size of 8");
   EXPECT_EQ(
       message_of([&] {
         linear.infer(Types{x, TensorType(DType::f32, {5, 8}), TensorType(DType::f32, {4})}, {});
       }),
-      "linear: operand 2 is fp32[4], expected fp32[5]");
+      "linear: bias is fp32[4], expected fp32[5]");
   EXPECT_EQ(message_of([&] {
               linear.infer(Types{x, TensorType(DType::i32, {5, 8})}, {});
             }),
-            "linear: operand 1 is int32[5, 8], expected fp32 or bf16 or fp16");
+            "linear: W is int32[5, 8], expected fp32, bf16 or fp16");
   EXPECT_EQ(message_of([&] { linear.infer(Types{x}, {}); }), "linear: 1 operands, expected 2 to 3");
   EXPECT_EQ(
       message_of([&] {
         linear_backward_weight_operation().infer(Types{TensorType(DType::f32, {3, 5}), x}, {});
       }),
-      "linear_backward_weight: number of rows of fp32[4, 8] is 4, expected 3");
+      "linear_backward_weight: x is fp32[4, 8], expected a number of rows of 3");
   EXPECT_EQ(message_of([&] {
               linear.infer(Types{TensorType(DType::f32, {0, 8}), x}, {});
             }),
-            "linear: operand 0 is fp32[0, 8], expected two or three dimensions, none of them 0");
+            "linear: x is fp32[0, 8], expected two or three dimensions, none of them 0");
 }
 
 TEST(Linear, CostsTwoOperationsPerMultiplication) {

@@ -78,7 +78,7 @@ Types infer_backward(TypeSpan inputs, const Attributes& attributes) {
     check.floats(4, "dsum", {2, 3});
     check.shape(4, "dsum", x.shape);
   }
-  const TensorType dweight(gradient_dtype(attributes, inputs[2].dtype), {columns_of(x)});
+  const TensorType dweight(check.gradient_dtype(attributes, inputs[2].dtype), {columns_of(x)});
   Types types{TensorType(x.dtype, x.shape), dweight};
   if (attributes.integer("bias") != 0) types.push_back(dweight);
   return types;

@@ -1,16 +1,17 @@
 #include "kernels/norm_squares.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
 namespace {
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("norm_squares", inputs, 2, 2);
-  expect_type("norm_squares", inputs, 0, {DType::i64, {AgreedWord::kWords}});
-  expect_dtype("norm_squares", inputs, 1, {DType::f32});
-  expect_contiguous("norm_squares", inputs, 1);
+  const OperandCheck check("norm_squares", inputs);
+  check.count(2, 2);
+  check.type(0, "word", {DType::i64, {AgreedWord::kWords}});
+  check.floats(1, "gradient");
+  check.contiguous(1, "gradient");
   return {inputs[0]};
 }
 

@@ -84,6 +84,22 @@ TEST(NormSquares, PaddingContributesNothing) {
   EXPECT_EQ(squares(device, {}), Word(AgreedWord::kWords));
 }
 
+TEST(NormSquares, SixteenBitGradientsCountAsTheNumbersTheyHold) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<float> gradient = random_floats(70'000, 6);
+    std::vector<TestTensor> inputs;
+    inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, Word(AgreedWord::kWords));
+    inputs.push_back(rounded_tensor(dtype, gradient));
+    with_each_target([&](const char* target) {
+      CpuDevice device(2);
+      std::vector<TestTensor> operands = inputs, fresh;
+      run_kernel(device, norm_squares_operation(), norm_squares_kernel, operands, {}, fresh);
+      EXPECT_EQ(operands[0].values<std::int64_t>(), squares(device, gradient))
+          << target << ' ' << name_of(dtype);
+    });
+  }
+}
+
 TEST(NormSquares, CoversTheWholeRangeOfFp32) {
   CpuDevice device(1);
   const float largest = std::numeric_limits<float>::max();

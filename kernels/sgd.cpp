@@ -1,6 +1,6 @@
 #include "kernels/sgd.h"
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
@@ -8,20 +8,23 @@ namespace {
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
   const bool momentum = attributes.real("momentum", 0) > 0;
-  expect_inputs("sgd", inputs, momentum ? 4 : 3, momentum ? 4 : 3);
-  const int control = static_cast<int>(inputs.size()) - 1;
-  for (int i = 0; i < control; ++i) {
-    expect_dtype("sgd", inputs, i, {DType::f32});
-    expect_same_shape("sgd", inputs, i, 0);
-    expect_contiguous("sgd", inputs, i);
+  const OperandCheck check("sgd", inputs);
+  const std::size_t control = momentum ? 3 : 2;
+  check.count(control + 1, control + 1);
+  for (std::size_t i = 0; i < control; ++i) {
+    const char* name = i == 0 ? "master" : i + 1 == control ? "gradient" : "momentum";
+    if (i + 1 == control)
+      check.floats(i, name);
+    else
+      check.dtype(i, name, DType::f32);
+    check.shape(i, name, inputs[0].shape);
+    check.contiguous(i, name);
   }
-  expect_type("sgd", inputs, control, {DType::u8, {sizeof(StepControl)}});
+  check.type(control, "control", {DType::u8, {sizeof(StepControl)}});
   Types outputs = {inputs[0]};
   if (momentum) outputs.push_back(inputs[1]);
   if (attributes.has("parameter_dtype"))
-    outputs.emplace_back(dtype_attribute("sgd", attributes, "parameter_dtype",
-                                         {DType::f32, DType::bf16, DType::f16}),
-                         inputs[0].shape);
+    outputs.emplace_back(check.float_attribute(attributes, "parameter_dtype"), inputs[0].shape);
   return outputs;
 }
 

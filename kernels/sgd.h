@@ -1,8 +1,7 @@
 // Stochastic gradient descent as in torch.optim.SGD, on one flat range.
 //
-// inputs   master f32 [n], momentum f32 [n] (only when the attribute momentum > 0), gradient f32
-// [n],
-//          control u8 [sizeof(StepControl)]
+// inputs   master f32 [n], momentum f32 [n] (only when the attribute momentum > 0),
+//          gradient [n] (fp32, bf16 or fp16), control u8 [sizeof(StepControl)]
 // attributes  momentum (default 0), dampening (0), nesterov (0), weight_decay (0), parameter_dtype
 //             (fp32, bf16 or fp16; absent: no last output)
 // outputs  master, momentum (each in place), parameter [n]: the new master, rounded as in adamw.h

@@ -83,6 +83,30 @@ TEST(Sgd, MomentumStartsAsACopyOfTheGradient) {
 }
 TEST(Sgd, Nesterov) { expect_follows({.momentum = 0.9, .nesterov = true}); }
 
+TEST(Sgd, SixteenBitGradientsCountAsTheNumbersTheyHold) {
+  CpuDevice device(2);
+  const std::vector<float> start = random_floats(70'001, 1);
+  for (const DType dtype : {DType::bf16, DType::f16})
+    for (const bool momentum : {false, true}) {
+      std::vector<float> gradient = random_floats(70'001, 2);
+      const TestTensor narrow = rounded_tensor(dtype, gradient);
+      const TestTensor wide = rounded_tensor(DType::f32, gradient);
+      const Attributes attributes{{"momentum", momentum ? 0.9 : 0}, {"weight_decay", 0.1}};
+      std::vector<std::vector<float>> results;
+      for (const TestTensor& stored : {narrow, wide}) {
+        std::vector<TestTensor> inputs = operands(start, momentum), fresh;
+        StepControl control;
+        control.learning_rate = 0.1F;
+        inputs[inputs.size() - 2] = stored;
+        inputs.back() = TestTensor::from_struct(control);
+        run_kernel(device, sgd_operation(), sgd_kernel, inputs, attributes, fresh);
+        results.push_back(inputs[0].values<float>());
+      }
+      EXPECT_TRUE(results[0] == results[1]) << name_of(dtype) << ' ' << momentum;
+      EXPECT_FALSE(results[0] == start);
+    }
+}
+
 TEST(Sgd, EveryTargetGivesTheSameBits) {
   const std::vector<float> start = random_floats(1001, 1);
   const std::vector<float> gradient = random_floats(1001, 2);

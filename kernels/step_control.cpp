@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/infer_checks.h"
+#include "kernels/operand_check.h"
 #include "kernels/wide_sum.h"
 
 namespace strata::kernels {
@@ -15,9 +15,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 TensorType bytes_of(std::size_t size) { return {DType::u8, {static_cast<std::int64_t>(size)}}; }
 
 Types infer(TypeSpan inputs, const Attributes&) {
-  expect_inputs("step_control", inputs, 2, 2);
-  expect_type("step_control", inputs, 0, bytes_of(sizeof(StepState)));
-  expect_type("step_control", inputs, 1, {DType::i64, {AgreedWord::kWords}});
+  const OperandCheck check("step_control", inputs);
+  check.count(2, 2);
+  check.type(0, "state", bytes_of(sizeof(StepState)));
+  check.type(1, "word", {DType::i64, {AgreedWord::kWords}});
   return {bytes_of(sizeof(StepState)), bytes_of(sizeof(StepControl)),
           bytes_of(sizeof(StepMetrics))};
 }

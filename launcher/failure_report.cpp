@@ -2,9 +2,11 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr int kTailLines = 10;
 constexpr std::size_t kMaxGroups = 4;
+constexpr std::size_t kMaxErrorBytes = 400;
 
 std::string signal_advice(const FailureFacts& facts) {
   switch (facts.ending.number) {
@@ -111,19 +114,77 @@ std::string error_text(const FailureFacts& facts) {
   return facts.error.empty() ? tail : facts.error;
 }
 
-/// Where the others were, equal places together.
-std::string others_text(const FailureFacts& facts) {
-  std::map<std::string, std::vector<int>> ranks_at;
-  for (std::size_t rank = 0; rank < facts.where_others.size(); ++rank)
-    if (static_cast<int>(rank) != facts.rank && !facts.where_others[rank].empty())
-      ranks_at[facts.where_others[rank]].push_back(static_cast<int>(rank));
+/// Ranks by what they have in common.
+using Groups = std::map<std::string, std::vector<int>>;
+
+/// A line per group, those of the lowest ranks first; "and `rest`" in place of too many.
+std::string group_lines(const Groups& groups, const std::string& rest) {
+  std::vector<std::pair<std::vector<int>, std::string>> lines;
+  for (const auto& [text, ranks] : groups) lines.emplace_back(ranks, text);
+  std::sort(lines.begin(), lines.end());
   std::string text;
-  std::size_t groups = 0;
-  for (const auto& [where, ranks] : ranks_at) {
-    if (++groups > kMaxGroups) return text + "and other places\n";
-    text += "rank " + rank_list(ranks) + ": " + where + "\n";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == kMaxGroups) return text + "and " + rest + "\n";
+    text += "rank " + rank_list(lines[i].first) + ": " + lines[i].second + "\n";
   }
   return text;
+}
+
+/// Where the others were, equal places together.
+std::string others_text(const FailureFacts& facts) {
+  Groups places;
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
+    if (static_cast<int>(rank) != facts.rank && !facts.others[rank].where.empty())
+      places[facts.others[rank].where].push_back(static_cast<int>(rank));
+  return group_lines(places, "other places");
+}
+
+std::string in_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  if (line.size() <= kMaxErrorBytes) return line;
+  return line.substr(0, kMaxErrorBytes) + " ...";
+}
+
+/// Each number as one '#': what ranks say alike of their own shares and moments.
+std::string without_numbers(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || result.empty() || result.back() != '#') result += digit ? '#' : c;
+  }
+  return result;
+}
+
+bool blames_a_peer(const Ending& ending) {
+  return ending.kind == Ending::Kind::exited &&
+         ending.number == static_cast<int>(ExitCode::try_again);
+}
+
+std::string likewise(const std::vector<int>& ranks, const char* how) {
+  if (ranks.empty()) return "";
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks) + " failed likewise" + how +
+         "\n";
+}
+
+/// What else went wrong. A rank that blames the failed one adds nothing.
+std::string other_errors_text(const FailureFacts& facts) {
+  Groups different;
+  std::vector<int> alike, nearly_alike;
+  for (std::size_t i = 0; i < facts.others.size(); ++i) {
+    const RankFacts& other = facts.others[i];
+    const int rank = static_cast<int>(i);
+    if (rank == facts.rank || other.error.empty()) continue;
+    if (other.error == facts.error)
+      alike.push_back(rank);
+    else if (without_numbers(other.error) == without_numbers(facts.error))
+      nearly_alike.push_back(rank);
+    else if (!other.ending || !blames_a_peer(*other.ending) || blames_a_peer(facts.ending))
+      different[in_one_line(other.error)].push_back(rank);
+  }
+  return group_lines(different, "other errors") + likewise(alike, "") +
+         likewise(nearly_alike, ", with other numbers");
 }
 
 }  // namespace
@@ -148,6 +209,7 @@ std::string failure_report(const FailureFacts& facts) {
   add_field(report, "where", facts.where);
   add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));
+  add_field(report, "also", other_errors_text(facts));
   add_field(report, "error", error_text(facts));
   if (started)
     add_field(

@@ -13,7 +13,8 @@ FailureFacts killed_in_a_collective() {
   facts.program = "train";
   facts.ending = {Ending::Kind::killed, SIGKILL};
   facts.where = "step 12, backward, instruction 340 'x', in collective 18 'y'";
-  facts.where_others = {"a", "a", "b", "ignored", "a", "a", "", "a"};
+  for (const char* where : {"a", "a", "b", "ignored", "a", "a", "", "a"})
+    facts.others.push_back({where, "", std::nullopt});
   return facts;
 }
 
@@ -29,6 +30,15 @@ TEST(FailureReport, SaysRankSignalPlaceAndAdvice) {
             "          rank 2: b\n"
             "  advice  mlaunch did not send it: probably the kernel's out-of-memory killer (see "
             "dmesg), a memory limit of the container or job scheduler, or somebody's kill -9\n");
+}
+
+TEST(FailureReport, PlacesStandInTheOrderOfRanks) {
+  FailureFacts facts = killed_in_a_collective();
+  for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
+    facts.others[rank].where = rank % 2 == 0 ? "update" : "backward";
+  EXPECT_TRUE(contains(failure_report(facts),
+                       "  others  rank 0, 2, 4, 6: update\n"
+                       "          rank 1, 5, 7: backward\n"));
 }
 
 TEST(FailureReport, SaysOutOfMemoryWhenTheKernelCountedOne) {
@@ -47,6 +57,60 @@ TEST(FailureReport, PrefersTheStatusPagesErrorToStandardError) {
   facts.error = "two\nlines";
   EXPECT_TRUE(contains(failure_report(facts), "  error   two\n          lines\n"));
   EXPECT_FALSE(contains(failure_report(facts), "noise"));
+}
+
+TEST(FailureReport, SaysWhatElseWentWrongInALineEachBeforeTheError) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.ending = {Ending::Kind::exited, 65};
+  facts.error = "w.safetensors: truncated\nand more";
+  const auto failed_with = [&](int rank, int code, const std::string& error) {
+    facts.others[static_cast<std::size_t>(rank)] = {"", error, Ending{Ending::Kind::exited, code}};
+  };
+  failed_with(0, 65, facts.error);
+  failed_with(1, 75, "rank 3: w.safetensors: truncated");  // an echo
+  failed_with(2, 65, facts.error);
+  failed_with(3, 65, "ignored");
+  failed_with(4, 74, "/data: no space\n  left");
+  failed_with(5, 65, "v.safetensors: missing");
+  failed_with(6, 74, "/data: no space left");
+  failed_with(7, 0, "");
+  EXPECT_EQ(failure_report(facts),
+            "mlaunch: rank 3 of 8 failed: train exited with code 65 (bad stored data)\n"
+            "  where   step 12, backward, instruction 340 'x', in collective 18 'y'\n"
+            "  also    rank 4, 6: /data: no space left\n"
+            "          rank 5: v.safetensors: missing\n"
+            "          ranks 0, 2 failed likewise\n"
+            "  error   w.safetensors: truncated\n"
+            "          and more\n"
+            "  advice  check or fetch again the file that the error names\n");
+}
+
+TEST(FailureReport, KeepsWhatRanksSayThatBlameEachOther) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.ending = {Ending::Kind::exited, 75};
+  facts.error = "rank 5 gives no answer";
+  facts.others[5] = {"", "nobody put key 'board'", Ending{Ending::Kind::exited, 75}};
+  EXPECT_TRUE(contains(failure_report(facts), "  also    rank 5: nobody put key 'board'\n"));
+}
+
+TEST(FailureReport, CountsErrorsThatDifferInNumbersOnly) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.error = "8 ranks plan 3.00 GiB each, and 20.10 GiB are free";
+  facts.others[1].error = "8 ranks plan 3.00 GiB each, and 9.9 GiB are free";
+  EXPECT_TRUE(
+      contains(failure_report(facts), "  also    rank 1 failed likewise, with other numbers\n"));
+}
+
+TEST(FailureReport, CutsLongErrorsOfOthersAndCountsTheRest) {
+  FailureFacts facts = killed_in_a_collective();
+  facts.others.clear();
+  for (int rank = 0; rank < 8; ++rank)
+    facts.others.push_back({"", std::string(500, static_cast<char>('a' + rank)), std::nullopt});
+  const std::string report = failure_report(facts);
+  EXPECT_TRUE(contains(report, "rank 0: " + std::string(400, 'a') + " ...\n"));
+  EXPECT_TRUE(contains(report, "rank 4: eee"));
+  EXPECT_FALSE(contains(report, "rank 5: fff"));
+  EXPECT_TRUE(contains(report, "          and other errors\n"));
 }
 
 TEST(FailureReport, DoesNotRepeatWhatASingleRankJustPrinted) {

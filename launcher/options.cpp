@@ -223,7 +223,8 @@ Options
                                  mpi: it hands over to Open MPI's mpirun
     --launcher-args "WORDS"      more arguments for mpirun
     --no-prefix                  do not put "[3] " before the lines of rank 3
-    --grace SECONDS              time between asking ranks to end and killing them (default 4)
+    --grace SECONDS              time that ranks get after SIGTERM to save and stop (default 30);
+                                 at other ends they get at most 4 s of it before they are killed
     --master_port PORT           passed on as MASTER_PORT; Strata itself needs no port
     -h, --help                   this text
     -V, --version                version
@@ -232,12 +233,14 @@ What you see
     With more than one rank each line starts with its rank. Standard output and standard error stay
     apart. When a rank fails, the last lines say which one, how it ended, where it was, its error
     and what to do. mlaunch ends with that rank's exit code (128 + signal when it was killed).
-    Ctrl-C ends the ranks, a second Ctrl-C kills them. Rank 0 reads mlaunch's standard input unless
-    that is a terminal; other ranks read nothing.
+    Ctrl-C ends the ranks, a second Ctrl-C kills them. SIGTERM lets them stop by themselves: those
+    that save what they have and end with code 75 were stopped on request, and so was mlaunch. A
+    second SIGTERM ends them as Ctrl-C does. SIGUSR1 and SIGUSR2 are passed on. Rank 0 reads
+    mlaunch's standard input unless that is a terminal; other ranks read nothing.
 
 Exit codes
     0 done   2 wrong command line   65 bad stored data   69 this machine cannot do it
-    70 internal error   74 read or write error   75 another rank failed, try again
+    70 internal error   74 read or write error   75 stopped on request, or another rank failed
     78 configuration   93 do not restart   128+n killed by signal n (130: Ctrl-C)
 
 Several machines: mpirun -np N PROGRAM ... or srun -n N PROGRAM ..., without mlaunch.

@@ -14,9 +14,9 @@ struct Options {
   int ranks = 1;
   Launcher launcher = Launcher::local;
   std::vector<std::string> launcher_arguments;  ///< for mpirun
-  bool prefix = true;                     ///< "[3] " before the lines of rank 3 when ranks > 1
-  std::chrono::milliseconds grace{4000};  ///< from asking ranks to end to killing them
-  std::optional<int> master_port;         ///< handed on as MASTER_PORT, not used by Strata
+  bool prefix = true;                       ///< "[3] " before the lines of rank 3 when ranks > 1
+  std::chrono::milliseconds grace{30'000};  ///< time to stop by themselves after SIGTERM
+  std::optional<int> master_port;           ///< handed on as MASTER_PORT, not used by Strata
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> notes;    ///< accepted options that do nothing here, one line each

@@ -11,9 +11,15 @@
 namespace strata::launcher {
 namespace {
 
-bool blames_a_peer(const Ending& ending) {
+/// By a rank that blames a peer, or was asked to stop.
+bool wants_another_try(const Ending& ending) {
   return ending.kind == Ending::Kind::exited &&
          ending.number == static_cast<int>(ExitCode::try_again);
+}
+
+/// What SIGTERM does to a program, or a shell around it, that does not handle it.
+bool died_of_term(const Ending& ending) {
+  return ending.exit_code() == static_cast<int>(ExitCode::signal_base) + SIGTERM;
 }
 
 /// In place of a signal: SIGKILL did not help.
@@ -23,6 +29,10 @@ constexpr int kGiveUp = 0;
 /// closed terminal means the same to them as SIGTERM.
 int forwarded(int number) { return number == SIGINT ? SIGINT : SIGTERM; }
 
+/// A scheduler's or a closed terminal's: what has been computed is worth saving. Who presses Ctrl-C
+/// or closes our output (SIGPIPE) waits for the prompt.
+bool leaves_time_to_save(int number) { return number == SIGTERM || number == SIGHUP; }
+
 std::string name_for_users(int number) {
   return (number == SIGINT ? "Ctrl-C (" : "(") + signal_name(number) + ")";
 }
@@ -31,6 +41,7 @@ std::string name_for_users(int number) {
 
 StateMachine::StateMachine(int ranks, std::chrono::milliseconds grace)
     : grace_(grace),
+      end_grace_(std::min(grace, kEndGrace)),
       endings_(static_cast<std::size_t>(ranks)),
       output_open_(static_cast<std::size_t>(ranks), true) {}
 
@@ -59,6 +70,15 @@ void StateMachine::on(const RankEnded& event) {
   STRATA_CHECK(!ending, "rank ended twice:", event.rank);
   ending = event.ending;
   if (event.ending.success() || asked_to_end_) return;
+  if (asked_to_stop_ && wants_another_try(event.ending)) {
+    if (state_ == State::stopping) return;
+    if (state_ == State::running) {  // after SIGUSR1
+      failure_ = {event.rank, event.ending, ""};
+      return wait_for_stop();
+    }
+  }
+  // Nothing to wait for when ranks do not save.
+  if (state_ == State::stopping && died_of_term(event.ending)) return hasten(user_signal_);
   note_failure({event.rank, event.ending, ""},
                "rank " + std::to_string(event.rank) + " " + event.ending.describe());
 }
@@ -79,7 +99,9 @@ void StateMachine::on(const SpawnFailed& event) {
 
 void StateMachine::on(const SignalReceived& event) {
   switch (event.number) {
-    case SIGUSR1:
+    case SIGUSR1:  // schedulers' early warning, which ranks may take as SIGTERM
+      asked_to_stop_ = true;
+      return signal_living(event.number);
     case SIGUSR2:
       return signal_living(event.number);
     case SIGTSTP:
@@ -91,10 +113,13 @@ void StateMachine::on(const SignalReceived& event) {
     default:
       break;
   }
-  const bool again = state_ != State::running || event.number == SIGQUIT;
-  if (user_signal_ == 0 && !failure_) user_signal_ = event.number;
-  if (again)
+  const bool first = user_signal_ == 0;
+  const bool lively = state_ == State::running || state_ == State::stopping;
+  if (lively || (first && !failure_)) user_signal_ = event.number;
+  if (!lively || event.number == SIGQUIT)
     kill_now();
+  else if (first && leaves_time_to_save(event.number))
+    stop_ranks(event.number);
   else
     end_ranks(event.number);
 }
@@ -105,6 +130,9 @@ void StateMachine::on(const Tick&) {
   while (!escalations_.empty() && escalations_.back().time <= now_) {
     const int signal = escalations_.back().signal;
     escalations_.pop_back();
+    if (state_ == State::stopping)
+      actions_.emplace_back(Say{"the ranks have not stopped in time; killing them"});
+    state_ = State::ending;
     asked_to_end_ = true;
     if (signal == kGiveUp)
       give_up();
@@ -120,22 +148,41 @@ void StateMachine::on(const Tick&) {
 /// The first failure counts; but a rank that merely blames a peer (75) gives way to one that fails
 /// by itself while all still end on their own.
 void StateMachine::note_failure(Failure failure, const std::string& reason) {
-  if (!failure_ || (blames_a_peer(failure_->ending) && !blames_a_peer(failure.ending)))
+  if (!failure_ || (wants_another_try(failure_->ending) && !wants_another_try(failure.ending)))
     failure_ = std::move(failure);
-  if (state_ != State::running) return;
+  if (state_ != State::running && state_ != State::stopping) return;
   state_ = State::ending;
   actions_.emplace_back(FailWaitingPeers{reason});
-  plan_escalation(kPeerGrace, SIGTERM, kPeerGrace + grace_);
+  plan_escalation(kPeerGrace, SIGTERM, kPeerGrace + end_grace_);
+}
+
+void StateMachine::stop_ranks(int user_signal) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(grace_).count();
+  actions_.emplace_back(Say{signal_name(user_signal) + ": the ranks have " +
+                            std::to_string(seconds) +
+                            " s to stop by themselves; a second one, or Ctrl-C, ends them"});
+  asked_to_stop_ = true;
+  signal_living(forwarded(user_signal));
+  wait_for_stop();
+}
+
+void StateMachine::wait_for_stop() {
+  state_ = State::stopping;
+  escalations_ = {{now_ + grace_ + kKillLimit, kGiveUp}, {now_ + grace_, SIGKILL}};
 }
 
 void StateMachine::end_ranks(int user_signal) {
-  state_ = State::ending;
-  asked_to_end_ = true;
   actions_.emplace_back(Say{name_for_users(user_signal) + ": ending the ranks" +
                             (user_signal == SIGINT ? "; Ctrl-C again kills them at once" : "")});
-  actions_.emplace_back(FailWaitingPeers{"mlaunch was ended by " + name_for_users(user_signal)});
   signal_living(forwarded(user_signal));
-  plan_escalation(grace_ / 2, SIGTERM, grace_);
+  hasten(user_signal);
+}
+
+void StateMachine::hasten(int user_signal) {
+  state_ = State::ending;
+  asked_to_end_ = true;
+  actions_.emplace_back(FailWaitingPeers{"mlaunch was ended by " + name_for_users(user_signal)});
+  plan_escalation(end_grace_ / 2, SIGTERM, end_grace_);
 }
 
 void StateMachine::plan_escalation(std::chrono::milliseconds signal_after, int signal,
@@ -171,6 +218,11 @@ void StateMachine::kill_now() {
 void StateMachine::signal_living(int number) {
   for (std::size_t rank = 0; rank < endings_.size(); ++rank)
     if (!endings_[rank]) actions_.emplace_back(SignalRank{static_cast<int>(rank), number});
+}
+
+bool StateMachine::all_stopped() const {
+  return std::all_of(endings_.begin(), endings_.end(),
+                     [](const auto& ending) { return ending && wants_another_try(*ending); });
 }
 
 /// What follows from the state alone, after every event.
@@ -210,6 +262,8 @@ void StateMachine::finish() {
   int code = 0;
   if (failure_)
     code = failure_->ending.exit_code();
+  else if (all_stopped())
+    code = static_cast<int>(ExitCode::try_again);
   else if (user_signal_ != 0)
     code = static_cast<int>(ExitCode::signal_base) + user_signal_;
   actions_.emplace_back(Finish{code});

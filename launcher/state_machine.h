@@ -1,10 +1,14 @@
 // What mlaunch does when: a pure function of events and their times. It starts, reads and kills
 // nothing itself, so that every order of events can be tested without a process.
 //
-//   running --failure--> ending: peers get kPeerGrace to end by themselves, then SIGTERM, then
-//   SIGKILL running --signal---> ending: the signal is forwarded, then SIGTERM, then SIGKILL; a
-//   second signal: SIGKILL all ranks ended ---> draining: what they left behind ends, their output
-//   is read to its end nothing left ------> finished
+//   running --SIGTERM--> stopping: it is forwarded, ranks get the grace to save and end with 75
+//           --Ctrl-C---> ending: it is forwarded, then SIGTERM, then SIGKILL
+//           --failure--> ending: peers get kPeerGrace to end by themselves, then SIGTERM, SIGKILL
+//   stopping --grace is over--> ending: SIGKILL
+//            --a second SIGTERM, Ctrl-C, failure--> ending as above
+//   ending --one more signal--> SIGKILL
+//   any --all ranks ended--> draining: what they left behind ends, their output is read to its end
+//   draining --nothing left--> finished
 #pragma once
 
 #include <chrono>
@@ -75,11 +79,13 @@ struct Failure {
 class StateMachine {
  public:
   static constexpr std::chrono::milliseconds kPeerGrace{1000};
+  static constexpr std::chrono::milliseconds kEndGrace{4000};
   static constexpr std::chrono::milliseconds kKillLimit{3000};
   static constexpr std::chrono::milliseconds kOrphanGrace{500};
   static constexpr std::chrono::milliseconds kDrainLimit{2000};
 
-  /// All `ranks` count as started. `grace` lies between asking ranks to end and killing them.
+  /// All `ranks` count as started. `grace`: time to stop by themselves after SIGTERM. Whoever shall
+  /// end at once gets kEndGrace of it at most.
   StateMachine(int ranks, std::chrono::milliseconds grace);
 
   /// Events must come with times that do not decrease. After Finish nothing may follow.
@@ -90,11 +96,14 @@ class StateMachine {
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   /// The signal that the user ended the run with; 0: none.
   [[nodiscard]] int user_signal() const { return user_signal_; }
+  /// All ranks have ended with code 75 (try again): what ranks do that were asked to stop, and have
+  /// saved what they had.
+  [[nodiscard]] bool all_stopped() const;
   /// Ranks that failed or were ended after the first failure, with how.
   [[nodiscard]] const std::vector<std::optional<Ending>>& endings() const { return endings_; }
 
  private:
-  enum class State { running, ending, draining, finished };
+  enum class State { running, stopping, ending, draining, finished };
   struct Escalation {
     TimePoint time;
     int signal;
@@ -108,7 +117,10 @@ class StateMachine {
   void on(const Tick& event);
 
   void note_failure(Failure failure, const std::string& reason);
+  void stop_ranks(int user_signal);
+  void wait_for_stop();
   void end_ranks(int user_signal);
+  void hasten(int user_signal);
   void plan_escalation(std::chrono::milliseconds signal_after, int signal,
                        std::chrono::milliseconds kill_after);
   void kill_now();
@@ -120,12 +132,14 @@ class StateMachine {
   void finish();
 
   const std::chrono::milliseconds grace_;
+  const std::chrono::milliseconds end_grace_;
   State state_ = State::running;
   std::vector<std::optional<Ending>> endings_;
   std::vector<bool> output_open_;
   std::optional<Failure> failure_;
   int user_signal_ = 0;
-  bool asked_to_end_ = false;  // endings from here on are our own doing
+  bool asked_to_stop_ = false;  // a rank that ends with 75 does what it was told
+  bool asked_to_end_ = false;   // endings from here on are our own doing
   bool no_process_left_ = false;
   std::vector<Escalation> escalations_;  // soonest last
   std::optional<TimePoint> orphan_deadline_;

@@ -60,7 +60,10 @@ class Supervisor {
   void act(const Action& action);
   void say(const std::string& text) { screen_.say("mlaunch: " + text); }
   void report();
+  void say_why_it_ended();
+  [[nodiscard]] std::optional<Failure> failure_to_report() const;
   [[nodiscard]] std::string where(int rank) const;
+  [[nodiscard]] std::string error_of(int rank) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
   [[nodiscard]] int rank_of(pid_t pid) const;
   [[nodiscard]] int poll_timeout_ms() const;
@@ -275,7 +278,7 @@ void Supervisor::act(const Action& action) {
 /// The last words; then everything is written, whatever time that takes unless the user ended the
 /// run.
 void Supervisor::report() {
-  if (const auto& failure = machine_.failure()) {
+  if (const auto failure = failure_to_report()) {
     const Rank& rank = ranks_[static_cast<std::size_t>(failure->rank)];
     FailureFacts facts;
     facts.rank = failure->rank;
@@ -284,20 +287,18 @@ void Supervisor::report() {
     facts.ending = failure->ending;
     facts.spawn_error = failure->spawn_error;
     facts.where = where(failure->rank);
-    facts.error = std::string(rank.page.data().error,
-                              ::strnlen(rank.page.data().error, sizeof(StatusPageData::error)));
+    facts.error = error_of(failure->rank);
     facts.error_tail = screen_.error_tail(failure->rank);
     facts.peak_rss_bytes = rank.peak_rss_bytes;
     facts.out_of_memory_kills = out_of_memory_kills() - kills_before_;
     for (int other = 0; other < static_cast<int>(ranks_.size()); ++other)
-      facts.where_others.push_back(where(other));
+      facts.others.push_back(
+          {where(other), error_of(other), machine_.endings()[static_cast<std::size_t>(other)]});
     std::string text = failure_report(facts);
     text.pop_back();
     screen_.say(text);
-  } else if (const int number = machine_.user_signal(); number != 0) {
-    const std::string place = where(0);
-    say("ended by " + std::string(number == SIGINT ? "Ctrl-C" : signal_name(number)) +
-        (place.empty() ? "" : "; rank 0 was at " + place));
+  } else {
+    say_why_it_ended();
   }
   const TimePoint limit = now() + kLastWords;
   for (const OutputKind kind : kKinds) {
@@ -310,11 +311,38 @@ void Supervisor::report() {
   }
 }
 
+/// Nothing when all went well, or as somebody asked for.
+std::optional<Failure> Supervisor::failure_to_report() const {
+  const auto& failure = machine_.failure();
+  if (!machine_.all_stopped()) return failure;
+  // Ranks that stop on request have nothing to complain about.
+  if (failure && !error_of(failure->rank).empty()) return failure;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    if (!error_of(rank).empty())
+      return Failure{rank, *machine_.endings()[static_cast<std::size_t>(rank)], ""};
+  return std::nullopt;
+}
+
+void Supervisor::say_why_it_ended() {
+  const int number = machine_.user_signal();
+  const std::string who = number == SIGINT ? "Ctrl-C" : signal_name(number);
+  if (machine_.all_stopped())
+    say("stopped on request" + (number != 0 ? " (" + who + ")" : ""));
+  else if (number != 0)
+    say("ended by " + who + (where(0).empty() ? "" : "; rank 0 was at " + where(0)));
+}
+
 /// Empty for programs that do not write their status page.
 std::string Supervisor::where(int rank) const {
   const StatusPage& page = ranks_[static_cast<std::size_t>(rank)].page;
   const std::string text = page.describe();
   return text == name_of(Phase::starting) ? "" : text;
+}
+
+/// As the rank wrote it to its status page; empty: it did not.
+std::string Supervisor::error_of(int rank) const {
+  const auto& error = ranks_[static_cast<std::size_t>(rank)].page.data().error;
+  return {error, ::strnlen(error, sizeof error)};
 }
 
 UniqueFd& Supervisor::pipe(int rank, OutputKind kind) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/check.h"
-#include "runtime/node_inserter.h"
+#include "runtime/gradient_gaps.h"
+#include "runtime/stale_read.h"
 
 namespace strata::runtime {
 namespace {
@@ -24,8 +24,8 @@ class Differentiator {
     check_versions();
     const int forward_nodes = static_cast<int>(graph_.nodes.size());
     for (int i = forward_nodes - 1; i >= 0; --i) reverse(i);
+    finish_units();
     check_versions();
-    fill_gaps();
   }
 
  private:
@@ -84,11 +84,42 @@ class Differentiator {
       return graph_.add_value(std::move(gradient));
     }
     const ValueId root = gradient_root(graph_.root_of(id));
+    STRATA_CHECK(wholes_.count(root) == 0, "a gradient of", value.name,
+                 "behind the readers of the whole");
     const std::int64_t element = size_of(value.type.dtype);
     const DType dtype = graph_.type(root).dtype;
-    return graph_.add_view(root, value.offset_bytes / element * size_of(dtype),
-                           kernels::TensorType(dtype, value.type.shape, value.type.row_stride),
-                           "d " + value.name);
+    const ValueId place = graph_.add_view(
+        root, value.offset_bytes / element * size_of(dtype),
+        kernels::TensorType(dtype, value.type.shape, value.type.row_stride), "d " + value.name);
+    graph_.values[place].version = last_version(root, place) + 1;
+    places_[root].push_back(place);
+    return place;
+  }
+
+  /// The version that the backward operations so far leave in the place of a gradient; -1: none.
+  [[nodiscard]] std::int32_t last_version(ValueId root, ValueId place) const {
+    std::int32_t last = -1;
+    if (const auto at = places_.find(root); at != places_.end())
+      for (ValueId other : at->second)
+        if (overlap(graph_, other, place)) last = std::max(last, graph_.values[other].version);
+    return last;
+  }
+
+  /// A gradient that was written part by part, as a whole. Where parts were written a different
+  /// number of times (tied weights, rotations) the others' versions are raised: all end with one.
+  ValueId whole(ValueId root) {
+    const auto [known, fresh] = wholes_.try_emplace(root, root);
+    if (!fresh) return known->second;
+    std::vector<std::int32_t> lasts;
+    for (ValueId place : places_[root]) lasts.push_back(last_version(root, place));
+    const std::int32_t end = lasts.empty() ? 0 : *std::max_element(lasts.begin(), lasts.end());
+    for (std::size_t k = 0; k < lasts.size(); ++k)
+      graph_.values[places_[root][k]].version += end - lasts[k];
+    if (end > 0) {
+      known->second = graph_.add_view(root, 0, graph_.type(root), graph_.values[root].name);
+      graph_.values[known->second].version = end;
+    }
+    return known->second;
   }
 
   /// The accumulated gradient of `id`, or kNoValue. A root whose views all got one is covered by
@@ -99,7 +130,7 @@ class Differentiator {
       if (auto at = gradient_roots_.find(id); at != gradient_roots_.end() && covered_[id] > 0) {
         STRATA_CHECK(covered_[id] == graph_.type(id).shape.elements(),
                      "only a part of this value got a gradient:", graph_.values[id].name);
-        return at->second;
+        return whole(at->second);
       }
     }
     return kNoValue;
@@ -115,43 +146,19 @@ class Differentiator {
     }
   }
 
-  /// Whether two values share an element. Views of one product with the same row stride lie between
-  /// one another's rows.
-  [[nodiscard]] bool overlap(ValueId a, ValueId b) const {
-    if (graph_.root_of(a) != graph_.root_of(b)) return false;
-    const auto columns = [&](ValueId id, std::int64_t row_bytes) {
-      const Value& value = graph_.values[id];
-      const std::int64_t begin = value.offset_bytes % row_bytes;
-      return ByteRange{begin, begin + value.type.shape.cols() * size_of(value.type.dtype)};
-    };
-    const std::int64_t row_bytes = graph_.type(a).row_stride * size_of(graph_.type(a).dtype);
-    if (row_bytes > 0 && row_bytes == graph_.type(b).row_stride * size_of(graph_.type(b).dtype)) {
-      const ByteRange of_a = columns(a, row_bytes), of_b = columns(b, row_bytes);
-      if (of_a.end <= row_bytes && of_b.end <= row_bytes && !of_a.overlaps(of_b)) return false;
-    }
-    return range_of(graph_, a).overlaps(range_of(graph_, b));
-  }
-
   /// Before the gradient of `target` is written to its place for the first time: two views of the
   /// same bytes, or a view and the whole, would overwrite or hide one another's gradients.
   void check_place(ValueId target) const {
     for (const auto& [value, gradient] : gradients_)
-      STRATA_CHECK(value == target || !overlap(value, target),
+      STRATA_CHECK(value == target || !overlap(graph_, value, target),
                    "two gradients in one place:", graph_.values[value].name, "and",
                    graph_.values[target].name);
   }
 
   /// No operation, forward or backward, may read a value after another took its bytes.
   void check_versions() const {
-    std::set<ValueId> overwritten;
-    for (const Node& node : graph_.nodes) {
-      for (ValueId in : node.inputs)
-        STRATA_CHECK(overwritten.count(in) == 0, node.label, "reads", graph_.values[in].name,
-                     "which was overwritten before");
-      for (ValueId in : node.inputs)
-        for (ValueId out : node.outputs)
-          if (in != out && overlap(in, out)) overwritten.insert(in);
-    }
+    const std::string problem = find_stale_read(graph_);
+    STRATA_CHECK(problem.empty(), problem);
   }
 
   /// `output` is a new version of the bytes of an older value: its gradient says nothing about the
@@ -217,19 +224,32 @@ class Differentiator {
       if (operand.source == Source::result) {
         if (done_[operand.index] == target) continue;  // run_step put it in place
         contribute(target, results[operand.index], forward);
-      } else if (operand.source == Source::output && is_parameter(target) &&
-                 gradient_of(target) == kNoValue) {
-        // The forward operation itself writes the gradient (head and loss): straight into its
-        // place.
-        check_place(target);
-        const ValueId place = make_gradient(target);
-        graph_.nodes[index].outputs[operand.index] = place;
-        graph_.nodes[index].attributes.set("gradient_dtype",
-                                           static_cast<double>(options_.produced));
-        remember(target, place);
+      } else if (operand.source == Source::output) {
+        contribute_output(target, forward, index, operand.index);
       } else {
         contribute(target, resolve(operand), forward);
       }
+    }
+  }
+
+  /// The forward operation itself writes the gradient (head and loss): straight into its place
+  /// where it is the first, else to be added there.
+  void contribute_output(ValueId target, const Node& forward, int index, int output) {
+    Node& node = graph_.nodes[index];
+    if (is_parameter(target)) {
+      node.attributes.set("gradient_dtype", static_cast<double>(options_.produced));
+      const kernels::Types inferred =
+          node.operation->infer(graph_.types(node.inputs), node.attributes);
+      graph_.values[node.outputs[output]].type = inferred[output];
+    }
+    const bool placed = is_parameter(target) || graph_.values[target].root != kNoValue;
+    if (placed && gradient_of(target) == kNoValue) {
+      check_place(target);
+      const ValueId place = make_gradient(target);
+      node.outputs[output] = place;
+      remember(target, place);
+    } else {
+      contribute(target, node.outputs[output], forward);
     }
   }
 
@@ -337,48 +357,12 @@ class Differentiator {
     remember(target, sum);
   }
 
-  /// Zero fill for what no operation writes: alignment gaps, unused parameters.
-  void fill_gaps() {
-    NodeInserter inserter;
-    for (std::size_t u = 0; u < graph_.units.size(); ++u) {
-      if (!graph_.units[u].trainable) continue;
-      const ValueId root = graph_.unit_gradients[u] != kNoValue
-                               ? graph_.unit_gradients[u]
-                               : gradient_root(graph_.unit_values[u]);
-      std::vector<ByteRange> written;
-      int first_writer = static_cast<int>(graph_.nodes.size()) - 1;
-      for (int i = static_cast<int>(graph_.nodes.size()) - 1; i >= 0; --i)
-        for (ValueId out : graph_.nodes[i].outputs)
-          if (graph_.root_of(out) == root) {
-            written.push_back(range_of(graph_, out));
-            first_writer = i;
-          }
-      std::sort(written.begin(), written.end(),
-                [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-      written.push_back({graph_.bytes(root), graph_.bytes(root)});
-      std::int64_t end = 0;
-      for (const ByteRange& range : written) {
-        if (range.begin > end) inserter.before(first_writer, fill(root, {end, range.begin}, u));
-        end = std::max(end, range.end);
-      }
-    }
-    inserter.apply(graph_);
-  }
-
-  Node fill(ValueId root, ByteRange range, std::size_t unit) {
-    const DType dtype = graph_.type(root).dtype;
-    const std::int64_t elements = (range.end - range.begin) / size_of(dtype);
-    Node node;
-    node.operation = &kernels::find_operation("fill_zero");
-    node.attributes = {{"rows", static_cast<double>(elements)},
-                       {"cols", 1},
-                       {"dtype", static_cast<double>(dtype)}};
-    node.label = "d " + graph_.units[unit].name + ".gap";
-    node.block = graph_.units[unit].block;
-    node.pass = Pass::backward;
-    node.outputs = {graph_.add_view(
-        root, range.begin, kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
-    return node;
+  /// Every trainable unit has a gradient, with one version in all of its parts.
+  void finish_units() {
+    for (std::size_t u = 0; u < graph_.units.size(); ++u)
+      if (graph_.units[u].trainable)
+        graph_.unit_gradients[u] = whole(gradient_root(graph_.unit_values[u]));
+    fill_gradient_gaps(graph_);
   }
 
   Graph& graph_;
@@ -386,7 +370,9 @@ class Differentiator {
   std::vector<bool> needed_;                   // by root
   std::map<ValueId, ValueId> gradients_;       // value -> its gradient so far
   std::map<ValueId, ValueId> gradient_roots_;  // root -> root of its gradient, when views have one
-  std::map<ValueId, std::int64_t> covered_;    // root -> elements whose gradient was written
+  std::map<ValueId, std::vector<ValueId>> places_;  // root of a gradient -> its parts as written
+  std::map<ValueId, ValueId> wholes_;               // root of a gradient -> all of it, final
+  std::map<ValueId, std::int64_t> covered_;         // root -> elements whose gradient was written
   std::map<std::pair<ValueId, std::int64_t>, int> counted_;
   std::vector<ValueId> done_;  // per result of the current rule: target in place
 };

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "runtime/graph_builder.h"
 #include "runtime/state_names.h"
 #include "runtime/testing/lone_rank.h"
 #include "runtime/testing/small_model.h"
@@ -14,9 +15,8 @@ namespace {
 std::string gradient_of(const ParameterUnit& unit) { return "d " + parameter_name(unit.name); }
 
 /// The slope of the loss along the gradient is the gradient's norm: per tensor, by central
-/// differences.
-void expect_slopes(const SmallModelShape& shape) {
-  SmallModel model = small_model(shape);
+/// differences. `second` is the name of a loss to add, "" for none.
+void expect_slopes(SmallModel model, const std::string& second = "") {
   differentiate(model.graph, {});
   LoneRank rank(std::move(model.graph), model.loss, 3);
   rank.run();
@@ -36,7 +36,8 @@ void expect_slopes(const SmallModelShape& shape) {
       const auto loss_at = [&](double step) {
         for (std::size_t i = 0; i < count; ++i)
           values[i] = static_cast<float>(kept[i] + step * direction[i] / norm);
-        return rank.run();
+        const double loss = rank.run();
+        return second.empty() ? loss : loss + rank.storage<double>(second)[0];
       };
       const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
       std::copy(kept.begin(), kept.end(), values.begin());
@@ -44,9 +45,27 @@ void expect_slopes(const SmallModelShape& shape) {
     }
 }
 
-TEST(Differentiate, GivesTheSlopeOfTheLoss) { expect_slopes({.tied_head = false}); }
-TEST(Differentiate, AddsBothUsesOfATiedWeight) { expect_slopes({.tied_head = true}); }
-TEST(Differentiate, SeesTheSameDropoutForwardAndBackward) { expect_slopes({.dropout = 0.2}); }
+TEST(Differentiate, GivesTheSlopeOfTheLoss) { expect_slopes(small_model({.tied_head = false})); }
+TEST(Differentiate, AddsBothUsesOfATiedWeight) { expect_slopes(small_model({.tied_head = true})); }
+TEST(Differentiate, SeesTheSameDropoutForwardAndBackward) {
+  expect_slopes(small_model({.dropout = 0.2}));
+}
+
+TEST(Differentiate, AddsWhatTwoHeadsGiveToOneTableAndToOneView) {
+  GraphBuilder b(DType::f32, 2, 8);
+  b.begin_block("layer");
+  const ValueId table = b.matrix({{"table", 128}}, 16, {});
+  const ValueId qkv = b.matrix({{"qkv", 48}}, 16, {});
+  const auto attend = [&](ValueId x) {
+    return b.attention(b.split_heads(b.linear(x, {qkv}), 2, 2, 8), 1, 0);
+  };
+  const ValueId x = attend(b.embedding(table, kNoValue));  // a view of what attention makes
+  const ValueId first = b.head_loss(x, table, 128);
+  const ValueId second = b.head_loss(attend(x), table, 128);
+  SmallModel model{b.finish(), first};
+  model.graph.make_persistent(second, "second");
+  expect_slopes(std::move(model), "second");
+}
 
 TEST(Differentiate, FillsTheGapsOfEachUnitsGradientWithZeros) {
   SmallModel model = small_model({.hidden = 40, .width = 72});
@@ -82,7 +101,8 @@ TEST(Differentiate, MakesOneFlatGradientPerTrainableUnitAndNoneForFrozenOnes) {
       continue;
     }
     ASSERT_NE(gradient, kNoValue) << model.graph.units[u].name;
-    EXPECT_EQ(model.graph.values[gradient].root, kNoValue);
+    EXPECT_EQ(model.graph.values[gradient].offset_bytes, 0);
+    EXPECT_EQ(model.graph.bytes(gradient), model.graph.bytes(model.graph.root_of(gradient)));
     EXPECT_EQ(model.graph.type(gradient).shape.elements(), model.graph.units[u].elements);
   }
 }

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "runtime/autodiff.h"
 #include "runtime/graph_builder.h"
+#include "runtime/stale_read.h"
 
 namespace strata::runtime {
 namespace {
@@ -13,8 +16,8 @@ constexpr std::int64_t kHeads = 2, kHeadSize = 8, kHidden = 16, kVocabulary = 12
 
 /// One attention layer; `normed`: queries are normalized per head first, as in Qwen3, so that the
 /// rotation overwrites a whole value and not a part of the packed product.
-Graph attention_layer(bool normed) {
-  GraphBuilder b(DType::f32, 1, 4);
+Graph attention_layer(bool normed, DType dtype = DType::f32, DType produced = DType::f32) {
+  GraphBuilder b(dtype, 1, 4);
   b.begin_block("layer");
   const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
   const ValueId qkv = b.matrix({{"qkv", 3 * kHeads * kHeadSize}}, kHidden, {});
@@ -28,7 +31,7 @@ Graph attention_layer(bool normed) {
   b.head_loss(b.linear(b.attention(heads, 1, 0), {b.matrix({{"out", kHidden}}, kHidden, {})}),
               tokens, kVocabulary);
   Graph graph = b.finish();
-  differentiate(graph, {});
+  differentiate(graph, {produced});
   return graph;
 }
 
@@ -55,6 +58,90 @@ TEST(AutodiffOfVersions, GivesTheNormTheGradientThatWasRotatedBack) {
   });
   ASSERT_NE(writer, graph.nodes.end());
   EXPECT_EQ(writer->operation->name, "rope");
+}
+
+/// Version of a unit's gradient that the first writer of each of its parts leaves, by name.
+std::map<std::string, std::int32_t> first_versions(const Graph& graph, ValueId gradient) {
+  std::map<std::string, std::int32_t> first;
+  for (const Node& node : graph.nodes)
+    for (ValueId out : node.outputs)
+      if (graph.root_of(out) == graph.root_of(gradient))
+        first.try_emplace(graph.values[out].name, graph.values[out].version);
+  return first;
+}
+
+TEST(AutodiffOfVersions, EndsAUnitsGradientWithOneVersion) {
+  const Graph graph = attention_layer(false);
+  const ValueId gradient = graph.unit_gradients[0];
+  EXPECT_EQ(graph.values[gradient].version,
+            1);  // the table is written by the head and by the input
+  EXPECT_EQ(first_versions(graph, gradient),
+            (std::map<std::string, std::int32_t>{{"d tokens", 0}, {"d qkv", 1}, {"d out", 1}}));
+  EXPECT_EQ(find_stale_read(graph), "");
+}
+
+TEST(AutodiffOfVersions, NamesTheReaderOfAnOldVersion) {
+  Graph graph = attention_layer(false);
+  const auto attention = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return node.operation->name == "attention"; });
+  ASSERT_NE(attention, graph.nodes.end());
+  const auto rope = std::ranges::find_if(
+      graph.nodes, [](const Node& node) { return node.operation->name == "rope"; });
+  const ValueId rotated = std::exchange(attention->inputs[0], rope->inputs[0]);
+  EXPECT_EQ(find_stale_read(graph),
+            "'" + attention->label + "' reads version 0 of '" + graph.values[rotated].name +
+                "', which was overwritten before: '" + rope->label + "' left version 1");
+  attention->inputs[0] = graph.next_version(rotated);
+  EXPECT_EQ(find_stale_read(graph), "'" + attention->label + "' reads version 2 of '" +
+                                        graph.values[rotated].name +
+                                        "', which nobody wrote before");
+}
+
+/// A table that two heads and a product read; `order` says which of them comes first. `whole`:
+/// heads read values; else views, as attention returns them.
+Graph shared_table(DType dtype, bool head_first, bool whole) {
+  GraphBuilder b(dtype, 1, 4);
+  b.begin_block("layer");
+  const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+  const ValueId qkv = b.matrix({{"qkv", 3 * kHeads * kHeadSize}}, kHidden, {});
+  const ValueId back = b.matrix({{"back", kHidden}}, kVocabulary, {});
+  const auto attend = [&](ValueId x) {
+    return b.attention(b.split_heads(b.linear(x, {qkv}), kHeads, kHeads, kHeadSize), 1, 0);
+  };
+  const ValueId weight = b.vector({{"norm", kHidden}}, {});
+  const auto head = [&](ValueId x) {
+    b.head_loss(whole ? b.norm(x, {weight}, 1e-5, true) : x, tokens, kVocabulary);
+  };
+  const auto product = [&](ValueId x) { return b.linear(b.linear(x, {tokens}), {back}); };
+  ValueId x = attend(b.embedding(tokens, kNoValue));
+  if (head_first) {
+    head(x);
+    head(attend(product(x)));
+  } else {
+    x = attend(product(x));
+    head(x);
+    head(attend(x));
+  }
+  return b.finish();
+}
+
+TEST(AutodiffOfVersions, TakesViewsOfEveryType) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (const DType produced : {DType::f32, DType::bf16, DType::f16})
+      for (const bool normed : {false, true})
+        EXPECT_EQ(find_stale_read(attention_layer(normed, dtype, produced)), "");
+}
+
+TEST(AutodiffOfVersions, AddsWhatForwardOperationsGiveInEveryType) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (const DType produced : {DType::f32, DType::bf16, DType::f16})
+      for (const bool head_first : {false, true})
+        for (const bool whole : {false, true}) {
+          Graph graph = shared_table(dtype, head_first, whole);
+          differentiate(graph, {produced});
+          EXPECT_EQ(find_stale_read(graph), "");
+          EXPECT_EQ(graph.type(graph.unit_gradients[0]).dtype, produced);
+        }
 }
 
 TEST(AutodiffOfVersionsDeath, RefusesToReadWhatWasOverwritten) {

@@ -49,6 +49,7 @@ Clock no_instruction() {
 /// An instruction with addresses.
 struct Bound {
   kernels::Kernel kernel = nullptr;
+  comm::Communicator* communicator = nullptr;  ///< of a collective's axis
   std::vector<kernels::Tensor> inputs;
   std::vector<kernels::Tensor> outputs;
   std::span<std::byte> workspace;
@@ -90,8 +91,7 @@ class CpuExecutor final : public Executor {
     }
     if (running) {
       poisoned_.store(true, std::memory_order_release);
-      if (parts_.communicator != nullptr)
-        parts_.communicator->abort("the executor went while a Program ran", ExitCode::internal);
+      parts_.communicators.abort("the executor went while a Program ran", ExitCode::internal);
     }
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
@@ -192,7 +192,9 @@ class CpuExecutor final : public Executor {
       bound.workspace = {tensor(*in.workspace).data, static_cast<std::size_t>(in.workspace->bytes)};
     if (in.predicate)
       bound.predicate = reinterpret_cast<const std::uint32_t*>(tensor(*in.predicate).data);
-    if (!in.collective) {
+    if (in.collective) {
+      bound.communicator = &parts_.communicators.of(in.collective->axis);
+    } else {
       bound.kernel = kernels_.find(in.operation->name);
       if (bound.kernel == nullptr)
         throw InternalError("the CPU backend has no kernel for operation '" +
@@ -251,8 +253,8 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)
-        parts_.communicator->run(stream, *in.collective, bound.inputs[0].data,
-                                 bound.outputs[0].data, bound.workspace);
+        bound.communicator->run(stream, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
+                                bound.workspace);
       else
         bound.kernel(stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
     }
@@ -269,9 +271,12 @@ class CpuExecutor final : public Executor {
       if (!error_) error_ = std::make_exception_ptr(Error(code, message));
     }
     poisoned_.store(true, std::memory_order_release);
-    if (parts_.communicator != nullptr)
-      parts_.communicator->abort(
-          "rank " + std::to_string(parts_.communicator->rank()) + ": " + message, code);
+    const comm::Communicators& ranks = parts_.communicators;
+    const std::string who =
+        ranks.has(comm::MeshAxis::data)
+            ? "rank " + std::to_string(ranks.of(comm::MeshAxis::data).rank()) + ": "
+            : "";
+    ranks.abort(who + message, code);
   }
 
   ExecutorParts parts_;

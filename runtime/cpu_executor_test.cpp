@@ -77,7 +77,7 @@ class RelayRank {
       fill("shard." + std::to_string(i), 1.0f / static_cast<float>(3 + i));
     ExecutorParts parts;
     parts.arenas[static_cast<int>(Tier::device)] = &arena_;
-    parts.communicator = &communicator;
+    parts.communicators.add(comm::MeshAxis::data, communicator);
     if (observer != nullptr) parts.observers.push_back(observer);
     executor_ =
         make_cpu_executor(std::move(parts), kernels::cpu_kernels(), compute_, communication_);

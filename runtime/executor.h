@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "comm/communicators.h"
 #include "kernels/stream.h"
 #include "runtime/arena.h"
 #include "runtime/observer.h"
@@ -41,8 +41,8 @@ class Executor {
 
 /// What an executor borrows; all must outlive it.
 struct ExecutorParts {
-  std::array<Arena*, kTiers> arenas{};         ///< null where no Program uses the tier
-  comm::Communicator* communicator = nullptr;  ///< may be null without collectives
+  std::array<Arena*, kTiers> arenas{};  ///< null where no Program uses the tier
+  comm::Communicators communicators;    ///< of every axis that a Program's collectives name
   std::vector<Observer*> observers;
 };
 

@@ -95,7 +95,7 @@ class ExecutorFailure : public testing::Test {
   std::unique_ptr<Executor> make() {
     ExecutorParts parts;
     parts.arenas[static_cast<int>(Tier::device)] = &arena_;
-    parts.communicator = &communicator_;
+    parts.communicators.add(comm::MeshAxis::data, communicator_);
     return make_cpu_executor(std::move(parts), kernels_, streams_[0], streams_[1]);
   }
   static Program program(std::vector<Instruction> instructions) {

@@ -1,13 +1,12 @@
 #include "runtime/graph.h"
 
+#include <algorithm>
+
 #include "core/check.h"
+#include "core/error.h"
+#include "runtime/state_names.h"
 
 namespace strata::runtime {
-
-std::string_view name_of(Tier tier) {
-  constexpr std::string_view kNames[] = {"device", "pinned", "pageable", "disk"};
-  return kNames[static_cast<int>(tier)];
-}
 
 std::string_view name_of(Role role) {
   constexpr std::string_view kNames[] = {"activation", "parameter", "gradient",
@@ -18,6 +17,35 @@ std::string_view name_of(Role role) {
 std::string_view name_of(Pass pass) {
   constexpr std::string_view kNames[] = {"forward", "backward", "update"};
   return kNames[static_cast<int>(pass)];
+}
+
+std::string describe(const Value& value) {
+  return value.version == 0 ? value.name : value.name + " v" + std::to_string(value.version);
+}
+
+int Graph::add_block(std::string name) {
+  if (std::find(blocks.begin(), blocks.end(), name) != blocks.end())
+    throw InvalidArgument("the model has two blocks named '" + name +
+                          "'; give each block a name of its own");
+  blocks.push_back(std::move(name));
+  return static_cast<int>(blocks.size()) - 1;
+}
+
+int Graph::add_unit(ParameterUnit unit, DType dtype) {
+  for (const ParameterUnit& known : units)
+    if (known.name == unit.name)
+      throw InvalidArgument("the model has two parameter units named '" + unit.name +
+                            "', of the blocks '" + blocks[known.block] + "' and '" +
+                            blocks[unit.block] + "'; give each unit a name of its own");
+  Value root;
+  root.name = parameter_name(unit.name);
+  root.role = Role::parameter;
+  root.storage = Storage::persistent;
+  root.type = kernels::TensorType(dtype, kernels::Shape{unit.elements});
+  unit_values.push_back(add_value(std::move(root)));
+  unit_gradients.push_back(kNoValue);
+  units.push_back(std::move(unit));
+  return static_cast<int>(units.size()) - 1;
 }
 
 ValueId Graph::add_value(Value value) {
@@ -35,6 +63,23 @@ ValueId Graph::add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorTy
   STRATA_CHECK(view.offset_bytes >= 0 && view.offset_bytes + type.span_bytes() <= bytes(view.root),
                "view", view.name, "leaves", values[view.root].name);
   return add_value(std::move(view));
+}
+
+ValueId Graph::next_version(ValueId of) {
+  const ValueId next = add_view(of, 0, type(of), values[of].name);
+  ++values[next].version;
+  return next;
+}
+
+void Graph::make_persistent(ValueId root, std::string name) {
+  STRATA_CHECK(values[root].root == kNoValue && values[root].storage == Storage::transient,
+               values[root].name, "is no transient root");
+  values[root].name = std::move(name);
+  for (ValueId id = 0; id < static_cast<ValueId>(values.size()); ++id)
+    if (root_of(id) == root) {
+      values[id].storage = Storage::persistent;
+      ++values[id].version;
+    }
 }
 
 std::vector<ValueId> Graph::apply(std::string_view operation, std::vector<ValueId> inputs,
@@ -81,8 +126,12 @@ std::string Graph::to_string() const {
   std::string text;
   const auto list = [&](const std::vector<ValueId>& ids) {
     std::string names;
-    for (ValueId id : ids)
-      names += (names.empty() ? "" : ", ") + values[id].name + ":" + values[id].type.to_string();
+    for (ValueId id : ids) {
+      const Value& value = values[id];
+      names += (names.empty() ? "" : ", ") + describe(value) + ":" + value.type.to_string();
+      if (value.distribution.kind != Distribution::Kind::replicated)
+        names += " " + runtime::to_string(value.distribution);
+    }
     return names;
   };
   int block = -1;
@@ -98,9 +147,39 @@ std::string Graph::to_string() const {
   return text;
 }
 
+std::string to_string(const Distribution& distribution) {
+  const std::string axis(name_of(distribution.axis));
+  switch (distribution.kind) {
+    case Distribution::Kind::replicated:
+      return "replicated";
+    case Distribution::Kind::sharded:
+      return "sharded(" + std::to_string(distribution.dimension) + ", " + axis + ")";
+    case Distribution::Kind::partial_sum:
+      return "partial_sum(" + axis + ")";
+  }
+  return "?";
+}
+
 ByteRange range_of(const Graph& graph, ValueId id) {
   const Value& value = graph.values[id];
   return {value.offset_bytes, value.offset_bytes + value.type.span_bytes()};
+}
+
+bool overlap(const Graph& graph, ValueId a, ValueId b) {
+  if (graph.root_of(a) != graph.root_of(b)) return false;
+  const auto row_bytes = [&](ValueId id) {
+    return graph.type(id).row_stride * size_of(graph.type(id).dtype);
+  };
+  const auto columns = [&](ValueId id) {
+    const Value& value = graph.values[id];
+    const std::int64_t begin = value.offset_bytes % row_bytes(id);
+    return ByteRange{begin, begin + value.type.shape.cols() * size_of(value.type.dtype)};
+  };
+  if (row_bytes(a) > 0 && row_bytes(a) == row_bytes(b)) {
+    const ByteRange of_a = columns(a), of_b = columns(b);
+    if (of_a.end <= row_bytes(a) && of_b.end <= row_bytes(a) && !of_a.overlaps(of_b)) return false;
+  }
+  return range_of(graph, a).overlaps(range_of(graph, b));
 }
 
 }  // namespace strata::runtime

@@ -11,22 +11,22 @@
 #include "comm/collective.h"
 #include "kernels/operation.h"
 #include "runtime/parameter_unit.h"
+#include "runtime/tier.h"
 
 namespace strata::runtime {
 
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-/// Where bytes live. Each tier is one arena of a rank.
-enum class Tier : std::uint8_t { device, pinned, pageable, disk };
-inline constexpr int kTiers = 4;
-std::string_view name_of(Tier tier);
-
 /// How a value relates to the same value on other ranks of a mesh axis.
 struct Distribution {
   enum class Kind : std::uint8_t { replicated, sharded, partial_sum } kind = Kind::replicated;
   comm::MeshAxis axis = comm::MeshAxis::data;
+  int dimension = -1;  ///< sharded: which dimension of the tensor is cut over the axis
+  bool operator==(const Distribution&) const = default;
 };
+/// "replicated", "sharded(0, data)", "partial_sum(data)".
+std::string to_string(const Distribution& distribution);
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
 enum class Storage : std::uint8_t { transient, persistent };
@@ -35,9 +35,17 @@ enum class Storage : std::uint8_t { transient, persistent };
 enum class Role : std::uint8_t { activation, parameter, gradient, optimizer, input, control };
 std::string_view name_of(Role role);
 
-/// A typed piece of memory. A root owns storage; a view is (root, byte offset, type with row
-/// stride). Two views of the same bytes are versions of one another: the order of the nodes tells
-/// which.
+/// A typed piece of memory at one version. A root owns storage; a view is (root, byte offset, type
+/// with row stride, version).
+///
+/// Every byte of a root holds one version at a time. Persistent storage holds version 0 when the
+/// Program starts. Transient storage holds nothing until its first writer leaves version 0, or a
+/// later one where the parts of a root are written a different number of times, so that all end
+/// with the same. A write leaves its value's version in the bytes that it covers, which must have
+/// held an earlier one (not always the one just before: parts of a whole may skip some). A read
+/// demands that all bytes that it covers hold exactly the version that it names. A predicated write
+/// counts as done even when it is skipped, for then both versions are the same bytes; but it gives
+/// transient storage no first content.
 struct Value {
   std::string name;
   kernels::TensorType type;
@@ -47,7 +55,11 @@ struct Value {
   Role role = Role::activation;
   ValueId root = kNoValue;  ///< kNoValue: this is a root
   std::int64_t offset_bytes = 0;
+  std::int32_t version = 0;
 };
+
+/// The value's name, and its version when that is not 0: "agreed_word v2".
+std::string describe(const Value& value);
 
 enum class Pass : std::uint8_t { forward, backward, update };
 std::string_view name_of(Pass pass);
@@ -69,16 +81,29 @@ class Graph {
  public:
   std::vector<Value> values;
   std::vector<Node> nodes;
-  std::vector<std::string> blocks;      ///< names; Node::block indexes them
-  std::vector<ParameterUnit> units;     ///< in execution order of first use
-  std::vector<ValueId> unit_values;     ///< root of each unit's parameters, [elements] flat
-  std::vector<ValueId> unit_gradients;  ///< root of each unit's gradient, kNoValue before autodiff
+  std::vector<std::string> blocks;   ///< names; Node::block indexes them
+  std::vector<ParameterUnit> units;  ///< in execution order of first use
+  std::vector<ValueId> unit_values;  ///< root of each unit's parameters, [elements] flat
+  /// Each unit's whole gradient, [elements] flat; kNoValue before autodiff and where there is none.
+  /// Passes that change it leave the version here that the next one is to read.
+  std::vector<ValueId> unit_gradients;
 
+  /// Appends a block and returns its index. Throws InvalidArgument when one has that name: Plans
+  /// and reports address blocks and units by name.
+  int add_block(std::string name);
+  /// Appends a unit and the persistent root of its parameters, of `dtype`. Returns its index.
+  /// Throws InvalidArgument when a unit has that name.
+  int add_unit(ParameterUnit unit, DType dtype);
   ValueId add_value(Value value);
-  /// A view of `of` (a root or a view) at `offset_bytes` from its start. Ends the process when it
-  /// would leave the root's storage.
+  /// A view of `of` (a root or a view) at `offset_bytes` from its start and in its version. Ends
+  /// the process when it would leave the root's storage.
   ValueId add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorType type,
                    std::string name);
+  /// The same bytes one version later: what a write in place makes of `of`.
+  ValueId next_version(ValueId of);
+  /// Makes a transient root persistent under `name`. Its first writer no longer finds it empty but
+  /// with what the last Program left there, version 0: all versions count one more.
+  void make_persistent(ValueId root, std::string name);
   /// Infers output types, makes output values named LABEL or LABEL.k and appends the node.
   /// Operations without kernel types (collectives) use add_node directly.
   std::vector<ValueId> apply(std::string_view operation, std::vector<ValueId> inputs,
@@ -98,7 +123,8 @@ class Graph {
   [[nodiscard]] std::int64_t bytes(ValueId id) const { return values[id].type.span_bytes(); }
   [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
 
-  /// One line per node: outputs = operation(inputs) {attributes}.
+  /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
+  /// distribution when it is not replicated.
   [[nodiscard]] std::string to_string() const;
 };
 
@@ -111,5 +137,9 @@ struct ByteRange {
   }
 };
 ByteRange range_of(const Graph& graph, ValueId id);
+
+/// Whether two values share an element. Views of one product with the same row stride lie between
+/// one another's rows.
+bool overlap(const Graph& graph, ValueId a, ValueId b);
 
 }  // namespace strata::runtime

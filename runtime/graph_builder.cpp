@@ -20,7 +20,7 @@ GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequenc
 }
 
 void GraphBuilder::begin_block(std::string name) {
-  graph_.blocks.push_back(std::move(name));
+  graph_.add_block(std::move(name));
   matrices_unit_ = vectors_unit_ = -1;
   next_label_ = 0;
 }
@@ -39,19 +39,11 @@ ValueId GraphBuilder::grow_unit(bool matrices, const std::vector<WeightPart>& pa
                                 Initializer initializer) {
   int& index = matrices ? matrices_unit_ : vectors_unit_;
   if (index < 0) {
-    index = static_cast<int>(graph_.units.size());
     ParameterUnit unit;
     unit.block = static_cast<int>(graph_.blocks.size()) - 1;
     unit.matrices = matrices;
     unit.name = graph_.blocks.back() + (matrices ? ".matrices" : ".vectors");
-    Value root;
-    root.name = parameter_name(unit.name);
-    root.role = Role::parameter;
-    root.storage = Storage::persistent;
-    root.type = TensorType(dtype_, Shape{0});
-    graph_.unit_values.push_back(graph_.add_value(std::move(root)));
-    graph_.unit_gradients.push_back(kNoValue);
-    graph_.units.push_back(std::move(unit));
+    index = graph_.add_unit(std::move(unit), dtype_);
   }
   ParameterUnit& unit = graph_.units[index];
   std::int64_t first = -1, rows = 0;
@@ -178,7 +170,7 @@ ValueId GraphBuilder::rope_table(Attributes attributes) {
 }
 
 ValueId GraphBuilder::rope_in_place(ValueId x, ValueId table) {
-  const ValueId rotated = graph_.add_view(x, 0, graph_.type(x), graph_.values[x].name + ".rotated");
+  const ValueId rotated = graph_.next_version(x);
   graph_.apply_into("rope", {x, table}, {rotated},
                     {{"sequence", static_cast<double>(sequence_)}, {"inverse", 0}},
                     static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,

@@ -37,17 +37,26 @@ std::vector<int> sorted_by(const std::vector<Interval>& intervals, Rank rank) {
   return order;
 }
 
-/// Where `bytes` fit between the busy stretches, which are sorted by begin.
-std::int64_t find_hole(const std::vector<std::pair<std::int64_t, std::int64_t>>& busy,
+/// A buffer that has its place.
+struct Placed {
+  std::int64_t begin, end;  // bytes
+  int first, last;          // list positions
+};
+
+/// Where `bytes` fit between the buffers that live at the same time as `interval`. `placed` is
+/// sorted by begin.
+std::int64_t find_hole(const std::vector<Placed>& placed, const Interval& interval,
                        std::int64_t bytes, Fit fit) {
   std::int64_t end = 0, best = -1, best_hole = 0;
-  for (const auto& [begin, stop] : busy) {
-    const std::int64_t hole = begin - end;
-    if (hole >= bytes && (best < 0 || (fit == Fit::tightest && hole < best_hole))) {
+  for (const Placed& other : placed) {
+    if (other.first > interval.last || interval.first > other.last) continue;
+    const std::int64_t hole = other.begin - end;
+    if (hole >= bytes && (best < 0 || hole < best_hole)) {
       best = end;
       best_hole = hole;
+      if (fit == Fit::lowest || hole == bytes) break;
     }
-    end = std::max(end, stop);
+    end = std::max(end, other.end);
   }
   return best >= 0 ? best : end;
 }
@@ -55,20 +64,16 @@ std::int64_t find_hole(const std::vector<std::pair<std::int64_t, std::int64_t>>&
 std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<int>& order,
                             Fit fit) {
   std::int64_t top = 0;
-  std::vector<int> placed;
-  std::vector<std::pair<std::int64_t, std::int64_t>> busy;  // [begin, end) of conflicting buffers
+  std::vector<Placed> placed;
+  placed.reserve(order.size());
   for (int i : order) {
     Interval& interval = intervals[i];
     const std::int64_t bytes = align(interval.bytes);
-    busy.clear();
-    for (int p : placed)
-      if (intervals[p].first <= interval.last && interval.first <= intervals[p].last)
-        busy.emplace_back(intervals[p].offset_bytes,
-                          intervals[p].offset_bytes + align(intervals[p].bytes));
-    std::sort(busy.begin(), busy.end());
-    interval.offset_bytes = find_hole(busy, bytes, fit);
-    top = std::max(top, interval.offset_bytes + bytes);
-    placed.push_back(i);
+    const std::int64_t begin = interval.offset_bytes = find_hole(placed, interval, bytes, fit);
+    top = std::max(top, begin + bytes);
+    placed.insert(std::partition_point(placed.begin(), placed.end(),
+                                       [&](const Placed& p) { return p.begin < begin; }),
+                  {begin, begin + bytes, interval.first, interval.last});
   }
   return top;
 }
@@ -132,6 +137,9 @@ void alias_in_place(Graph& graph) {
     std::for_each(node.outputs.begin(), node.outputs.end(), access);
     if (node.predicate != kNoValue) access(node.predicate);
   }
+  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // of a root, itself included
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
+    views_of[graph.root_of(id)].push_back(id);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[i];
     for (const kernels::Alias& alias : node.operation->aliases) {
@@ -153,10 +161,13 @@ void alias_in_place(Graph& graph) {
                             (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
                             graph.bytes(from) == graph.bytes(out);
       if (!possible) continue;
-      for (Value& value : graph.values)
-        if (value.root == out) value.root = from;  // offsets stay: both start at the same byte
-      graph.values[out].root = from;
-      graph.values[out].offset_bytes = 0;
+      // Offsets stay, for both start at the same byte; versions go on behind the input's.
+      const std::int32_t first = graph.values[in].version + 1;
+      for (ValueId id : views_of[out]) {
+        graph.values[id].root = from;
+        graph.values[id].version += first;
+      }
+      views_of[from].insert(views_of[from].end(), views_of[out].begin(), views_of[out].end());
       last_access[from] = last_access[out];
     }
   }

@@ -40,6 +40,23 @@ TEST(AliasInPlace, TakesTheStorageOfADeadInputAlongAChain) {
   alias_in_place(v.graph);
   EXPECT_EQ(v.graph.root_of(b), a);
   EXPECT_EQ(v.graph.root_of(c), a);
+  EXPECT_EQ(v.graph.values[a].version, 0);
+  EXPECT_EQ(v.graph.values[b].version, 1);
+  EXPECT_EQ(v.graph.values[c].version, 2);
+}
+
+TEST(AliasInPlace, CountsTheVersionsOfAnOutputFromThoseOfTheInput) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b");
+  const ValueId after = v.graph.next_version(a), later = v.graph.next_version(b);
+  v.node(kMake, {}, {a});
+  v.node(kMake, {a}, {after});
+  v.node(kInPlace, {after}, {b});
+  v.node(kMake, {b}, {later});
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(later), a);
+  EXPECT_EQ(v.graph.values[b].version, 2);
+  EXPECT_EQ(v.graph.values[later].version, 3);
 }
 
 TEST(AliasInPlace, LeavesWhatALaterPredicateReads) {

@@ -13,15 +13,6 @@ bool is_transient_gather(const Graph& graph, const Node& node) {
          graph.values[graph.root_of(node.outputs[0])].storage == Storage::transient;
 }
 
-/// Position of the last node before `position` that writes what node `position` reads.
-int last_writer(const Graph& graph, int position) {
-  const ValueId source = graph.root_of(graph.nodes[position].inputs[0]);
-  for (int i = position - 1; i >= 0; --i)
-    for (ValueId out : graph.nodes[i].outputs)
-      if (graph.root_of(out) == source) return i;
-  return -1;
-}
-
 }  // namespace
 
 void hoist_gathers(Graph& graph, const TransferLimits& limits) {
@@ -36,14 +27,18 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   std::vector<bool> is_gather(static_cast<std::size_t>(count), false);
   std::vector<std::int64_t> live(static_cast<std::size_t>(count), 0);   // gathered elements
   std::vector<std::int64_t> ahead(static_cast<std::size_t>(count), 0);  // of these, not yet used
+  std::map<ValueId, int> last_writer;                                   // of a root, so far
   std::set<ValueId> begun;  // roots of which a piece was gathered: live as a whole from then on
   int previous = 0;         // gathers keep their order
   for (int i = 0; i < count; ++i) {
+    for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
     if (!is_transient_gather(graph, graph.nodes[i])) continue;
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
     const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;
-    const int earliest = std::max(previous, last_writer(graph, i) + 1);
+    // Behind whoever made the version of the shard that it reads.
+    const auto writer = last_writer.find(graph.root_of(graph.nodes[i].inputs[0]));
+    const int earliest = std::max(previous, writer == last_writer.end() ? 0 : writer->second + 1);
     int at = i;
     while (at > earliest && live[at - 1] + buffer <= limits.max_live_elements &&
            ahead[at - 1] + elements <= limits.prefetch_elements)

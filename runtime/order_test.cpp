@@ -65,7 +65,7 @@ TEST(HoistGathers, NeverPassesTheWriterOfTheShard) {
   Node write;
   write.operation = &kernels::find_operation("copy");
   write.inputs = {graph.add_view(graph.nodes[0].outputs[0], 0, graph.type(shard), "half")};
-  write.outputs = {graph.add_view(shard, 0, graph.type(shard), "shard'")};
+  write.outputs = {graph.next_version(shard)};
   write.label = "write shard 1";
   graph.nodes.insert(graph.nodes.begin() + 3, write);
   hoist_gathers(graph, {});

@@ -1,37 +1,194 @@
 #include "runtime/plan.h"
 
+#include <algorithm>
+#include <set>
+
+#include "core/json.h"
+#include "core/json_writer.h"
+
 namespace strata::runtime {
 namespace {
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostMicroSteps = 1 << 30;
+constexpr std::int64_t kMostBlocks = 1 << 30;
+
+/// Where a limit stands under its name in the text.
+struct LimitField {
+  std::string_view name;
+  std::int64_t TransferLimits::*field;
+};
+constexpr std::array kLimitFields{
+    LimitField{"prefetch_elements", &TransferLimits::prefetch_elements},
+    LimitField{"max_live_elements", &TransferLimits::max_live_elements},
+    LimitField{"max_reuse_distance", &TransferLimits::max_reuse_distance},
+    LimitField{"reduce_bucket_elements", &TransferLimits::reduce_bucket_elements},
+    LimitField{"gather_bucket_elements", &TransferLimits::gather_bucket_elements},
+    LimitField{"tile_elements", &TransferLimits::tile_elements},
+};
+
+// ---- writing
+
 std::string boolean(bool value) { return value ? "true" : "false"; }
 
+template <typename Named>
+std::string quoted_name(Named value) {
+  return quoted_json(name_of(value));
+}
+
+std::string amount(std::int64_t value) {
+  return value == kUnlimited ? "\"unlimited\"" : std::to_string(value);
+}
+
+std::string limits_json(const TransferLimits& limits) {
+  std::string text;
+  for (const LimitField& limit : kLimitFields)
+    text +=
+        (text.empty() ? "" : ", ") + quoted_json(limit.name) + ": " + amount(limits.*limit.field);
+  return "{" + text + "}";
+}
+
+std::string budget_json(const TierBytes& budget_bytes) {
+  std::string text;
+  for (Tier tier : kAllTiers)
+    text += (text.empty() ? "" : ", ") + quoted_name(tier) + ": " +
+            amount(budget_bytes[static_cast<std::size_t>(tier)]);
+  return "{" + text + "}";
+}
+
 std::string unit_json(const UnitPlan& unit) {
-  return "    {\"unit\": " + quoted(unit.unit) +
+  return "    {\"unit\": " + quoted_json(unit.unit) +
          ", \"shard\": {\"optimizer\": " + boolean(unit.shard_optimizer) +
          ", \"gradient\": " + boolean(unit.shard_gradient) +
          ", \"parameter\": " + boolean(unit.shard_parameter) +
-         "}, \"tier\": {\"optimizer\": " + quoted(name_of(unit.optimizer_tier)) +
-         ", \"gradient\": " + quoted(name_of(unit.gradient_tier)) +
-         ", \"parameter\": " + quoted(name_of(unit.parameter_tier)) + "}}";
+         "}, \"tier\": {\"optimizer\": " + quoted_name(unit.optimizer_tier) +
+         ", \"gradient\": " + quoted_name(unit.gradient_tier) +
+         ", \"parameter\": " + quoted_name(unit.parameter_tier) + "}}";
+}
+
+// ---- reading
+
+/// `object` has these keys and no others.
+void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys) {
+  std::string known;
+  for (std::string_view key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
+  for (const auto& [key, value] : object.members())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      value.fail("unknown key, expected one of " + known);
+  for (std::string_view key : keys) static_cast<void>(object.at(key));
+}
+
+[[noreturn]] void refuse(const JsonValue& value, const std::string& expected) {
+  value.fail("expected " + expected + ", found " + value.describe());
+}
+
+int number(const JsonValue& value, std::int64_t least, std::int64_t most) {
+  const std::int64_t found = value.as_integer();
+  if (found < least || found > most)
+    refuse(value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  return static_cast<int>(found);
+}
+
+std::int64_t read_amount(const JsonValue& value) {
+  if (value.is(JsonKind::string) && value.as_string() == "unlimited") return kUnlimited;
+  if (!value.is(JsonKind::integer) || value.as_integer() < 0)
+    refuse(value, "an integer from 0 or \"unlimited\"");
+  return value.as_integer();
+}
+
+template <typename Named, std::size_t kCount>
+Named one_of(const JsonValue& value, const std::array<Named, kCount>& choices) {
+  const std::string found = value.as_string();
+  std::string known;
+  for (Named choice : choices) {
+    if (name_of(choice) == found) return choice;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(choice));
+  }
+  refuse(value, "one of " + known);
+}
+
+std::vector<RecomputeSegment> read_recompute(const JsonValue& list) {
+  std::vector<RecomputeSegment> segments;
+  for (const JsonValue& pair : list.elements()) {
+    const std::vector<JsonValue> blocks = pair.elements();
+    if (blocks.size() != 2) refuse(pair, "a first and a last block");
+    const std::int64_t free = segments.empty() ? 0 : segments.back().last_block + 1;
+    const int first = number(blocks[0], free, kMostBlocks);
+    segments.push_back({first, number(blocks[1], first, kMostBlocks)});
+  }
+  return segments;
+}
+
+GradientTypes read_gradient(const JsonValue& object) {
+  expect_keys(object, {"produced", "reduced", "accumulated"});
+  GradientTypes types;
+  types.produced = one_of(object.at("produced"), kGradientTypes);
+  types.reduced = one_of(object.at("reduced"), kGradientTypes);
+  types.accumulated = one_of(object.at("accumulated"), kGradientTypes);
+  if (types.accumulated != DType::f32 && types.accumulated != types.produced)
+    refuse(object.at("accumulated"), "fp32 or the type produced");
+  return types;
+}
+
+TransferLimits read_limits(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (const LimitField& limit : kLimitFields) names.push_back(limit.name);
+  expect_keys(object, names);
+  TransferLimits limits;
+  for (const LimitField& limit : kLimitFields)
+    limits.*limit.field = read_amount(object.at(limit.name));
+  return limits;
+}
+
+TierBytes read_budget(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (Tier tier : kAllTiers) names.push_back(name_of(tier));
+  expect_keys(object, names);
+  TierBytes bytes{};
+  for (Tier tier : kAllTiers)
+    bytes[static_cast<std::size_t>(tier)] = read_amount(object.at(name_of(tier)));
+  return bytes;
+}
+
+UnitPlan read_unit(const JsonValue& object) {
+  expect_keys(object, {"unit", "shard", "tier"});
+  const JsonValue shard = object.at("shard"), tier = object.at("tier");
+  for (const JsonValue& kinds : {shard, tier})
+    expect_keys(kinds, {"optimizer", "gradient", "parameter"});
+  UnitPlan plan;
+  plan.unit = object.at("unit").as_string();
+  plan.shard_optimizer = shard.at("optimizer").as_boolean();
+  plan.shard_gradient = shard.at("gradient").as_boolean();
+  plan.shard_parameter = shard.at("parameter").as_boolean();
+  plan.optimizer_tier = one_of(tier.at("optimizer"), kAllTiers);
+  plan.gradient_tier = one_of(tier.at("gradient"), kAllTiers);
+  plan.parameter_tier = one_of(tier.at("parameter"), kAllTiers);
+  return plan;
+}
+
+std::vector<UnitPlan> read_units(const JsonValue& list) {
+  std::vector<UnitPlan> units;
+  std::set<std::string> names;
+  for (const JsonValue& object : list.elements()) {
+    units.push_back(read_unit(object));
+    if (units.back().unit.empty() || !names.insert(units.back().unit).second)
+      refuse(object.at("unit"), "a name that no other unit has");
+  }
+  return units;
 }
 
 }  // namespace
 
 std::string Plan::to_json() const {
-  std::string text =
-      "{\n  \"world\": " + std::to_string(world) +
-      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
-      ",\n  \"gradient\": {\"produced\": " + quoted(strata::name_of(gradient.produced)) +
-      ", \"reduced\": " + quoted(strata::name_of(gradient.reduced)) +
-      ", \"accumulated\": " + quoted(strata::name_of(gradient.accumulated)) + "},\n";
-  text += "  \"limits\": {\"prefetch_elements\": " + std::to_string(limits.prefetch_elements) +
-          ", \"max_live_elements\": " + std::to_string(limits.max_live_elements) +
-          ", \"max_reuse_distance\": " + std::to_string(limits.max_reuse_distance) +
-          ", \"reduce_bucket_elements\": " + std::to_string(limits.reduce_bucket_elements) +
-          ", \"gather_bucket_elements\": " + std::to_string(limits.gather_bucket_elements) +
-          ", \"tile_elements\": " + std::to_string(limits.tile_elements) + "},\n";
-  text += "  \"recompute\": [";
+  std::string text = "{\n  \"world\": " + std::to_string(world) +
+                     ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
+                     ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
+                     ", \"reduced\": " + quoted_name(gradient.reduced) +
+                     ", \"accumulated\": " + quoted_name(gradient.accumulated) +
+                     "},\n  \"limits\": " + limits_json(limits) +
+                     ",\n  \"budget_bytes\": " + budget_json(budget_bytes) +
+                     ",\n  \"recompute\": [";
   for (std::size_t i = 0; i < recompute.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string("[") + std::to_string(recompute[i].first_block) +
             ", " + std::to_string(recompute[i].last_block) + "]";
@@ -39,6 +196,23 @@ std::string Plan::to_json() const {
   for (std::size_t i = 0; i < units.size(); ++i)
     text += unit_json(units[i]) + (i + 1 < units.size() ? ",\n" : "\n");
   return text + "  ]\n}\n";
+}
+
+Plan Plan::from_json(std::string_view text, const std::string& file) {
+  JsonOptions options;
+  options.fault = JsonFault::configuration;
+  const JsonValue top = parse_json(text, file, options);
+  expect_keys(top,
+              {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute", "units"});
+  Plan plan;
+  plan.world = number(top.at("world"), 1, kMostRanks);
+  plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
+  plan.gradient = read_gradient(top.at("gradient"));
+  plan.limits = read_limits(top.at("limits"));
+  plan.budget_bytes = read_budget(top.at("budget_bytes"));
+  plan.recompute = read_recompute(top.at("recompute"));
+  plan.units = read_units(top.at("units"));
+  return plan;
 }
 
 }  // namespace strata::runtime

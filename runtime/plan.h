@@ -1,17 +1,27 @@
 // Every policy decision of the system, as plain data (design section 1). Passes read it; nothing
-// else decides. Printable and serializable, the same on all ranks.
+// else decides. Printable and serializable, the same on all ranks. docs/formats/plan.md describes
+// the text.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
-#include "runtime/graph.h"
+#include "runtime/tier.h"
 
 namespace strata::runtime {
+
+/// As a limit or a budget: none.
+inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+/// Bytes of each tier; the index is the Tier.
+using TierBytes = std::array<std::int64_t, kTiers>;
+
+inline constexpr TierBytes kUnlimitedBytes{kUnlimited, kUnlimited, kUnlimited, kUnlimited};
 
 /// What is sharded of one unit (that is the ZeRO stage) and where each kind lives.
 struct UnitPlan {
@@ -22,42 +32,54 @@ struct UnitPlan {
   Tier optimizer_tier = Tier::device;
   Tier gradient_tier = Tier::device;
   Tier parameter_tier = Tier::device;
+  bool operator==(const UnitPlan&) const = default;
 };
 
 /// Blocks [first, last] whose forward pass is repeated in the backward pass from their inputs.
 struct RecomputeSegment {
   int first_block = 0;
   int last_block = 0;
+  bool operator==(const RecomputeSegment&) const = default;
 };
 
 /// Types of a gradient on its way (design 2.13).
 struct GradientTypes {
   DType produced = DType::f32;     ///< as backward operations write it
   DType reduced = DType::f32;      ///< on the wire; every contribution is rounded to it once
-  DType accumulated = DType::f32;  ///< in which micro-steps add up
+  DType accumulated = DType::f32;  ///< in which micro-steps add up and the sum waits: fp32, or
+                                   ///< `produced`
+  bool operator==(const GradientTypes&) const = default;
 };
 
 /// Limits on transfers, in elements of flat parameter space.
 struct TransferLimits {
-  static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
   std::int64_t prefetch_elements = 50'000'000;        ///< gathered ahead of their block
   std::int64_t max_live_elements = 1'000'000'000;     ///< gathered at one time; stops prefetch only
   std::int64_t max_reuse_distance = 1'000'000'000;    ///< keep gathered when used again within
   std::int64_t reduce_bucket_elements = 500'000'000;  ///< largest single reduction
   std::int64_t gather_bucket_elements = 500'000'000;  ///< largest single gather
   std::int64_t tile_elements = 4 << 20;               ///< optimizer work per instruction
+  bool operator==(const TransferLimits&) const = default;
 };
 
 struct Plan {
   int world = 1;
-  int micro_steps = 1;  ///< gradient accumulation
-  std::vector<UnitPlan> units;
-  std::vector<RecomputeSegment> recompute;
+  int micro_steps = 1;                      ///< gradient accumulation
+  std::vector<UnitPlan> units;              ///< one per unit of the model, in its order
+  std::vector<RecomputeSegment> recompute;  ///< ascending, disjoint
   GradientTypes gradient;
   TransferLimits limits;
+  TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank
+
+  bool operator==(const Plan&) const = default;
 
   /// Pretty-printed JSON with every field.
   [[nodiscard]] std::string to_json() const;
+
+  /// Inverse of to_json. Strict: throws ConfigError that names `file`, line and JSON path, what was
+  /// found and what is expected, for an unknown or missing key and a value of another type or out
+  /// of range. Whether a model has these units is for whoever lowers it to say (zero/policy.h).
+  static Plan from_json(std::string_view text, const std::string& file);
 };
 
 }  // namespace strata::runtime

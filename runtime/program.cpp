@@ -74,7 +74,8 @@ std::string Program::to_string() const {
                      " instructions, device arena " +
                      std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
   const auto operand = [&](const Operand& o) {
-    return values[o.value].name + ":" + o.type.to_string() + "@" + std::to_string(o.offset_bytes);
+    return describe(values[o.value]) + ":" + o.type.to_string() + "@" +
+           std::to_string(o.offset_bytes);
   };
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& in = instructions[i];

@@ -4,6 +4,9 @@
 #include <map>
 #include <set>
 
+#include "core/check.h"
+#include "runtime/stale_read.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -107,6 +110,9 @@ class SegmentRecomputer {
 
 void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments) {
   for (const RecomputeSegment& segment : segments) SegmentRecomputer(graph, segment).run();
+  const std::string problem = find_stale_read(graph);
+  STRATA_CHECK(problem.empty(), "in a recomputed segment:", problem,
+               "(what a segment reads again may not be overwritten in place in the meantime)");
 }
 
 }  // namespace strata::runtime

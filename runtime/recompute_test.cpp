@@ -113,6 +113,77 @@ TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
   EXPECT_EQ(repeated, kLayers * 3);  // norm, linear, gelu
 }
 
+const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
+
+/// Blocks 0 to 2: 0 makes x; 1, the segment, makes a of x and b of a; 2 reads b. On the way back
+/// block 1 reads a, which is made again from x.
+struct InPlace {
+  Graph graph;
+  ValueId x = add("x"), a = add("a"), b = add("b"), result = add("result");
+
+  InPlace() {
+    graph.blocks = {"before", "segment", "behind"};
+    node("make x", 0, {}, {x});
+    node("make a", 1, {x}, {a});
+    node("make b", 1, {a}, {b});
+    node("read b", 2, {b}, {result});
+  }
+  ValueId add(const char* name) {
+    Value value;
+    value.name = name;
+    value.type = {DType::f32, kernels::Shape{16}};
+    return graph.add_value(value);
+  }
+  void node(const char* label, int block, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+            Pass pass = Pass::forward) {
+    Node node;
+    node.operation = &kStep;
+    node.label = label;
+    node.block = block;
+    node.pass = pass;
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    graph.nodes.push_back(std::move(node));
+  }
+  void overwrite(ValueId value, int block) {
+    node("overwrite", block, {value}, {graph.next_version(value)});
+  }
+  /// The graph with its backward pass, recomputed.
+  void recompute_segment() {
+    node("d a", 1, {a}, {add("d a")}, Pass::backward);
+    recompute(graph, {{1, 1}});
+  }
+};
+
+TEST(Recompute, LeavesWhatIsOverwrittenAndNotReadAgain) {
+  InPlace g;
+  g.overwrite(g.b, 2);
+  g.recompute_segment();
+  EXPECT_EQ(g.graph.nodes.back().inputs, std::vector<ValueId>{g.graph.nodes[5].outputs[0]});
+  EXPECT_EQ(g.graph.nodes[5].label, "make a.again");
+}
+
+TEST(RecomputeDeath, RefusesWhenWhatEntersASegmentIsOverwrittenBehindIt) {
+  InPlace g;
+  g.overwrite(g.x, 2);
+  EXPECT_DEATH(g.recompute_segment(),
+               "'make a.again' reads version 0 of 'x', which was overwritten before: 'overwrite' "
+               "left version 1");
+}
+
+TEST(RecomputeDeath, RefusesWhenWhatEntersASegmentIsOverwrittenInIt) {
+  InPlace g;
+  g.overwrite(g.x, 1);
+  EXPECT_DEATH(g.recompute_segment(), "'make a.again' reads version 0 of 'x.again', which nobody");
+}
+
+TEST(RecomputeDeath, RefusesWhenWhatASegmentRepeatsIsOverwrittenBehindIt) {
+  InPlace g;
+  g.overwrite(g.a, 2);
+  EXPECT_DEATH(g.recompute_segment(),
+               "'d a' reads version 0 of 'a', which was overwritten before: 'overwrite' left");
+}
+
 TEST(Recompute, WithoutSegmentsChangesNothing) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});

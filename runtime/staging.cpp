@@ -47,28 +47,27 @@ void stage_inputs(Graph& graph) {
     if (value.role != Role::input || value.tier != Tier::device || value.root != kNoValue) continue;
     const std::string label = "copy in " + value.name;
     const ValueId twin = add_twin(graph, id, Role::input);
-    if (is_read(graph, id)) {
-      Node node = copy(graph, twin, id, label);
-      node.block = 0;
-      node.pass = Pass::forward;
-      inserter.before(0, std::move(node));
-    } else {
-      graph.values[id].role = Role::control;  // nothing touches it: it needs no place
-    }
+    graph.values[id].storage = Storage::transient;
+    if (!is_read(graph, id)) continue;
+    Node node = copy(graph, twin, id, label);
+    node.block = 0;
+    node.pass = Pass::forward;
+    inserter.before(0, std::move(node));
   }
   inserter.apply(graph);
 }
 
 void stage_output(Graph& graph, const std::string& name) {
-  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
-    const Value& value = graph.values[id];
-    if (value.name != name || value.root != kNoValue || value.storage != Storage::persistent)
-      continue;
-    const ValueId twin = add_twin(graph, id, Role::control);
-    graph.nodes.push_back(copy(graph, id, twin, "copy out " + name));
-    return;
-  }
-  STRATA_CHECK(false, "no persistent value", name);
+  ValueId last = kNoValue;
+  for (const Node& node : graph.nodes)
+    for (ValueId out : node.outputs) {
+      const Value& root = graph.values[graph.root_of(out)];
+      if (root.name == name && root.storage == Storage::persistent) last = out;
+    }
+  STRATA_CHECK(last != kNoValue && graph.bytes(last) == graph.bytes(graph.root_of(last)),
+               "no node writes the whole of", name);
+  const ValueId twin = add_twin(graph, graph.root_of(last), Role::control);
+  graph.nodes.push_back(copy(graph, last, graph.next_version(twin), "copy out " + name));
 }
 
 }  // namespace strata::runtime

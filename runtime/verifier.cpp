@@ -4,6 +4,9 @@
 #include <array>
 #include <map>
 
+#include "runtime/version_map.h"
+#include "runtime/version_replay.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -17,14 +20,24 @@ struct Access {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program) : p_(program) {}
+  explicit Verifier(const Program& program) : p_(program) {
+    std::map<std::string, ValueId> persistent;  // roots of one name are one, whatever their ids
+    for (ValueId id = 0; id < static_cast<ValueId>(p_.values.size()); ++id) {
+      const ValueId root = p_.values[id].root == kNoValue ? id : p_.values[id].root;
+      const Value& whole = p_.values[root];
+      roots_.push_back(whole.storage == Storage::persistent
+                           ? persistent.try_emplace(whole.name, root).first->second
+                           : root);
+    }
+  }
 
   std::vector<std::string> run() {
     compute_clocks();
     collect();
     check_addresses();
     for (auto& accesses : accesses_) check_order(accesses);
-    check_contents();
+    check_within();
+    replay_versions(p_, roots_, [this](std::string problem) { report(std::move(problem)); });
     check_border();
     return std::move(problems_);
   }
@@ -34,9 +47,7 @@ class Verifier {
     if (problems_.size() < 20) problems_.push_back(std::move(problem));
   }
 
-  [[nodiscard]] std::string name(std::int32_t i) const {
-    return "#" + std::to_string(i) + " '" + p_.instructions[i].label + "'";
-  }
+  [[nodiscard]] std::string name(std::int32_t i) const { return describe_instruction(p_, i); }
 
   /// clock[i][q]: the latest instruction of queue q that is complete when i has completed.
   void compute_clocks() {
@@ -99,14 +110,7 @@ class Verifier {
     }
   }
 
-  [[nodiscard]] ValueId root(const Operand& operand) const {
-    const ValueId r = p_.values[operand.value].root;
-    return r == kNoValue ? operand.value : r;
-  }
-
-  [[nodiscard]] bool persistent(const Operand& operand) const {
-    return p_.values[root(operand)].storage == Storage::persistent;
-  }
+  [[nodiscard]] ValueId root(const Operand& operand) const { return roots_[operand.value]; }
 
   /// Operands are as large as their types say; a root has one address wherever it occurs;
   /// persistent roots (one per name) lie side by side inside persistent storage.
@@ -124,6 +128,10 @@ class Verifier {
         report(name(i) + ": '" + value.name + "' has " + std::to_string(o.bytes) +
                " bytes, its type " + o.type.to_string() + " " +
                std::to_string(o.type.span_bytes()));
+      if (o.type != value.type || o.tier != value.tier)
+        report(name(i) + ": '" + value.name + "' is taken for " + o.type.to_string() + " in the " +
+               std::string(name_of(o.tier)) + " tier, but it is " + value.type.to_string() +
+               " in the " + std::string(name_of(value.tier)) + " tier");
       const std::int64_t begin = o.offset_bytes - value.offset_bytes;
       const std::int64_t end = begin + whole.type.span_bytes();
       if (value.offset_bytes < 0 || o.offset_bytes + o.bytes > end)
@@ -136,7 +144,8 @@ class Verifier {
         report(name(i) + ": persistent value '" + whole.name + "' leaves persistent storage");
       persistent_places[tier].try_emplace(whole.name, Place{begin, end});
     };
-    for_each_operand(check);
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i)
+      for_each_operand(p_.instructions[i], [&](const Operand& o) { check(i, o); });
     for (int tier = 0; tier < kTiers; ++tier) {
       std::vector<std::pair<Place, std::string>> places;
       for (const auto& [value, place] : persistent_places[tier])
@@ -151,57 +160,63 @@ class Verifier {
     }
   }
 
-  template <typename Visit>
-  void for_each_operand(const Visit& visit) const {
+  /// What one instruction touches is touched in any order: scratch is nobody else's, results lie
+  /// apart from one another, and a result over an input takes its very place. A collective's own
+  /// piece lies inside the whole instead.
+  void check_within() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
       const Instruction& in = p_.instructions[i];
-      for (const Operand& o : in.inputs) visit(i, o);
-      for (const Operand& o : in.outputs) visit(i, o);
-      if (in.predicate) visit(i, *in.predicate);
-      if (in.workspace) visit(i, *in.workspace);
+      std::vector<const Operand*> reads;
+      for (const Operand& o : in.inputs) reads.push_back(&o);
+      if (in.predicate) {
+        reads.push_back(&*in.predicate);
+        if (in.predicate->bytes < static_cast<std::int64_t>(sizeof(std::uint32_t)))
+          report(name(i) + " has a predicate of " + std::to_string(in.predicate->bytes) + " bytes");
+      }
+      for (const Operand& out : in.outputs) {
+        for (const Operand* read : reads)
+          if (share(out, *read) && !in_place(in, out, *read)) report_shared(i, out, *read);
+        for (const Operand* other = &out + 1; other != in.outputs.data() + in.outputs.size();
+             ++other)
+          if (share(out, *other)) report_shared(i, out, *other);
+      }
+      if (!in.workspace) continue;
+      for (const Operand& out : in.outputs) reads.push_back(&out);
+      for (const Operand* operand : reads)
+        if (share(*in.workspace, *operand)) report_shared(i, *in.workspace, *operand);
     }
   }
 
-  /// Replays writes in list order; what a read finds must come from its own root value. An
-  /// instruction that may be skipped writes nothing that one can count on, but it does overwrite.
-  void check_contents() {
-    for (int tier = 0; tier < kTiers; ++tier) {
-      std::map<std::int64_t, ValueId> owner{{0, kNoValue}};  // stretch begin -> root that wrote it
-      const auto split = [&](std::int64_t at) {
-        auto next = owner.lower_bound(at);
-        if (next != owner.end() && next->first == at) return next;
-        return owner.emplace_hint(next, at, std::prev(next)->second);
-      };
-      const auto replay = [&](std::int32_t i, const Operand& o, bool write) {
-        if (static_cast<int>(o.tier) != tier || o.bytes == 0 || persistent(o)) return;
-        if (o.offset_bytes < p_.persistent_bytes[tier])
-          report(name(i) + ": transient value '" + p_.values[o.value].name +
-                 "' lies in persistent storage");
-        const std::int64_t end = o.offset_bytes + o.bytes;
-        auto at = split(o.offset_bytes);
-        split(end);
-        for (; at != owner.end() && at->first < end; ++at) {
-          if (write) {
-            if (!p_.instructions[i].predicate || at->second != root(o))
-              at->second = p_.instructions[i].predicate ? kNoValue : root(o);
-          } else if (at->second != root(o)) {
-            report(name(i) + " reads '" + p_.values[o.value].name + "' at byte " +
-                   std::to_string(at->first) +
-                   (at->second == kNoValue
-                        ? std::string(" that nobody wrote")
-                        : " that '" + p_.values[at->second].name + "' overwrote"));
-            return;
-          }
-        }
-      };
-      for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
-        const Instruction& in = p_.instructions[i];
-        for (const Operand& o : in.inputs) replay(i, o, false);
-        if (in.predicate) replay(i, *in.predicate, false);
-        for (const Operand& o : in.outputs) replay(i, o, true);
-        if (in.workspace) replay(i, *in.workspace, true);
-      }
-    }
+  void report_shared(std::int32_t i, const Operand& a, const Operand& b) {
+    report(name(i) + " has '" + p_.values[a.value].name + "' and '" + p_.values[b.value].name +
+           "' in one place");
+  }
+
+  /// Whether two operands have a byte in common. Views of one root with one stride may lie between
+  /// one another's rows.
+  [[nodiscard]] bool share(const Operand& a, const Operand& b) const {
+    if (a.tier != b.tier || a.bytes == 0 || b.bytes == 0 ||
+        a.offset_bytes + a.bytes <= b.offset_bytes || b.offset_bytes + b.bytes <= a.offset_bytes)
+      return false;
+    const ByteRows of_a = rows_of(a.type, p_.values[a.value].offset_bytes);
+    const ByteRows of_b = rows_of(b.type, p_.values[b.value].offset_bytes);
+    if (root(a) != root(b) || of_a.contiguous() || of_b.contiguous() || of_a.stride != of_b.stride)
+      return true;
+    const std::int64_t column_a = of_a.begin % of_a.stride, column_b = of_b.begin % of_b.stride;
+    return (column_b - column_a + of_a.stride) % of_a.stride < of_a.columns ||
+           (column_a - column_b + of_a.stride) % of_a.stride < of_b.columns;
+  }
+
+  [[nodiscard]] bool in_place(const Instruction& in, const Operand& out,
+                              const Operand& read) const {
+    if (root(out) != root(read)) return false;
+    const std::int64_t begin = out.offset_bytes - read.offset_bytes;
+    if (!in.collective)
+      return begin == 0 && out.bytes == read.bytes &&
+             (out.type.contiguous() ? read.type.contiguous()
+                                    : out.type.row_stride == read.type.row_stride);
+    return (begin <= 0 && begin + out.bytes >= read.bytes) ||
+           (begin >= 0 && begin + out.bytes <= read.bytes);
   }
 
   void check_border() {
@@ -217,6 +232,7 @@ class Verifier {
   }
 
   const Program& p_;
+  std::vector<ValueId> roots_;  // of every value
   std::vector<VectorClock> clocks_;
   std::array<std::vector<Access>, kTiers> accesses_;
   std::vector<std::string> problems_;

@@ -10,7 +10,7 @@ constexpr int kDevice = static_cast<int>(Tier::device);
 const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
 const kernels::TensorType kType{DType::f32, kernels::Shape{16}};
 
-/// Values: persistent a @0 and b @64 (its predicate), transient t @128.
+/// Values: persistent a @0 and b @64, transient t @128, and b as step 1 leaves it.
 struct Storage {
   Program program;
 
@@ -26,11 +26,31 @@ struct Storage {
       value.storage = name[0] == 't' ? runtime::Storage::transient : runtime::Storage::persistent;
       program.values.push_back(value);
     }
+    program.values.push_back(program.values[1]);
+    program.values[3].root = 1;
+    program.values[3].version = 1;
     add({operand(0, 0)}, {operand(2, 128)});
-    add({operand(2, 128)}, {operand(1, 64)});
+    add({operand(2, 128)}, {operand(3, 64)});
   }
   static Operand operand(ValueId value, std::int64_t offset) {
     return {kType, Tier::device, offset, kType.span_bytes(), value};
+  }
+  /// One more transient value of 64 bytes.
+  ValueId temporary(const char* name) {
+    program.arena_bytes[kDevice] = 512;
+    program.values.push_back(program.values[2]);
+    program.values.back().name = name;
+    return static_cast<ValueId>(program.values.size()) - 1;
+  }
+  /// `count` elements of t from `first` on, as `version`.
+  Operand part(const char* name, std::int64_t first, std::int64_t count, std::int32_t version) {
+    Value& value = program.values[static_cast<std::size_t>(temporary(name))];
+    value.root = 2;
+    value.version = version;
+    value.offset_bytes = first * 4;
+    value.type = {DType::f32, kernels::Shape{count}};
+    return {value.type, Tier::device, 128 + first * 4, count * 4,
+            static_cast<ValueId>(program.values.size()) - 1};
   }
   void add(std::vector<Operand> inputs, std::vector<Operand> outputs) {
     Instruction in;
@@ -65,7 +85,7 @@ TEST(VerifierOfStorage, RefusesAPersistentValueAmongTransientOnes) {
 
 TEST(VerifierOfStorage, RefusesAValueWithTwoAddresses) {
   Storage s;
-  s.add({Storage::operand(0, 64)}, {Storage::operand(2, 128)});
+  s.add({Storage::operand(0, 64)}, {});
   EXPECT_EQ(s.problem(), "#2 'step 2': 'a' lies at device byte 64, elsewhere at 0");
 }
 
@@ -73,6 +93,71 @@ TEST(VerifierOfStorage, RefusesAnOperandOfOtherSizeThanItsType) {
   Storage s;
   s.program.instructions[0].inputs[0].bytes = 32;
   EXPECT_EQ(s.problem(), "#0 'step 0': 'a' has 32 bytes, its type fp32[16] 64");
+}
+
+TEST(VerifierOfStorage, RefusesAnOperandOfAnotherTypeThanItsValue) {
+  Storage s;
+  s.program.instructions[1].inputs[0].type = {DType::f32, kernels::Shape{8}};
+  s.program.instructions[1].inputs[0].bytes = 32;
+  EXPECT_EQ(s.problem(),
+            "#1 'step 1': 't' is taken for fp32[8] in the device tier, but it is fp32[16] in the "
+            "device tier");
+}
+
+TEST(VerifierOfStorage, RefusesScratchInThePlaceOfAnOperand) {
+  for (const std::int64_t place : {128, 192, 256}) {
+    Storage s;
+    const ValueId u = s.temporary("u"), scratch = s.temporary("scratch");
+    s.add({Storage::operand(2, 128)}, {Storage::operand(u, 192)});
+    s.program.instructions.back().workspace = Storage::operand(scratch, place);
+    EXPECT_EQ(s.problem(), place == 128   ? "#2 'step 2' has 'scratch' and 't' in one place"
+                           : place == 192 ? "#2 'step 2' has 'scratch' and 'u' in one place"
+                                          : "");
+  }
+}
+
+TEST(VerifierOfStorage, RefusesAResultOverAnotherValue) {
+  for (const std::int64_t place : {128, 160, 192}) {
+    Storage s;
+    s.add({Storage::operand(2, 128)}, {Storage::operand(s.temporary("u"), place)});
+    EXPECT_EQ(s.problem(), place < 192 ? "#2 'step 2' has 'u' and 't' in one place" : "");
+  }
+}
+
+TEST(VerifierOfStorage, TakesAResultOverAnInputInItsVeryPlaceOnly) {
+  struct {
+    std::int64_t first, count;
+    bool right;
+  } const cases[] = {{0, 8, true}, {0, 12, false}, {4, 8, false}, {8, 8, true}};
+  for (const auto& c : cases) {
+    Storage s;
+    const Operand in = s.part("in", 0, 8, 0), out = s.part("out", c.first, c.count, 1);
+    s.add({in}, {out});
+    EXPECT_EQ(s.problem(), c.right ? "" : "#2 'step 2' has 'out' and 'in' in one place") << c.first;
+  }
+}
+
+TEST(VerifierOfStorage, TakesACollectivesOwnPieceInsideTheWhole) {
+  for (const bool gather : {false, true}) {
+    Storage s;
+    const Operand piece = s.part("piece", 4, 4, gather ? 0 : 1);
+    const Operand whole = s.part("whole", 0, 16, gather ? 1 : 0);
+    s.add({gather ? piece : whole}, {gather ? whole : piece});
+    EXPECT_EQ(s.problem(), gather ? "#2 'step 2' has 'whole' and 'piece' in one place"
+                                  : "#2 'step 2' has 'piece' and 'whole' in one place");
+    s.program.instructions.back().collective.emplace();
+    EXPECT_EQ(s.problem(), "");
+  }
+}
+
+TEST(VerifierOfStorage, RefusesAPredicateThatIsTooSmall) {
+  Storage s;
+  Value& flag = s.program.values[static_cast<std::size_t>(s.temporary("flag"))];
+  flag.root = 0;
+  flag.storage = runtime::Storage::persistent;
+  flag.type = {DType::u8, kernels::Shape{2}};
+  s.program.instructions[1].predicate = {flag.type, Tier::device, 0, 2, 4};
+  EXPECT_EQ(s.problem(), "#1 'step 1' has a predicate of 2 bytes");
 }
 
 TEST(VerifierOfStorage, RefusesAPredicateThatNobodyWrote) {

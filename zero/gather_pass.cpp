@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "core/check.h"
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
 #include "runtime/state_names.h"
@@ -53,6 +55,9 @@ class GatherPass {
       for (ValueId in : node.inputs) {
         const auto unit = unit_of.find(graph_.root_of(in));
         if (unit == unit_of.end()) continue;
+        STRATA_CHECK(graph_.values[in].version == 0, node.label, "reads",
+                     describe(graph_.values[in]),
+                     "but shards are gathered as the Program finds them");
         const auto [at, fresh] = open.try_emplace(unit->second, regions_.size());
         if (fresh) regions_.push_back({unit->second, i, i, {}});
         Region& region = regions_[at->second];
@@ -62,53 +67,92 @@ class GatherPass {
     }
   }
 
-  /// Elements of other units gathered between two regions of one unit: what a user of DeepSpeed's
-  /// `max_reuse_distance` counts.
-  [[nodiscard]] std::int64_t distance(const Region& a, const Region& b) const {
-    std::int64_t sum = 0;
-    for (const Region& other : regions_)
-      if (other.unit != a.unit && other.first > a.last && other.first < b.first)
-        sum += elements(other.unit);
-    return sum;
-  }
-
-  /// Whether keeping `unit` between two regions stays within the live limit everywhere.
-  [[nodiscard]] bool fits(const Region& a, const Region& b) const {
-    for (int position = a.last + 1; position < b.first; ++position) {
-      std::int64_t live = elements(a.unit);
-      for (const Region& other : regions_)
-        if (other.unit != a.unit && other.first <= position && position <= other.last)
-          live += elements(other.unit);
-      if (live > settings_.plan.limits.max_live_elements) return false;
-    }
-    return true;
-  }
+  /// Between two uses of one unit: what keeping the unit gathered would cost.
+  struct Gap {
+    std::size_t before;       ///< the region in front of it; the next one stands behind it
+    std::size_t from, until;  ///< which regions begin inside it, in order of their begin
+  };
 
   /// Joins neighbours, nearest first, so that the live limit keeps what is needed again soonest.
+  /// Near are two uses with few elements of other units gathered between them: what a user of
+  /// DeepSpeed's `max_reuse_distance` counts. One join makes others nearer, but the room less.
   void merge_regions() {
     std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) {
       return std::pair(a.unit, a.first) < std::pair(b.unit, b.first);
     });
-    while (true) {
-      std::int64_t nearest = settings_.plan.limits.max_reuse_distance;
-      int best = -1;
-      for (std::size_t i = 0; i + 1 < regions_.size(); ++i) {
-        if (regions_[i].unit != regions_[i + 1].unit) continue;
-        const std::int64_t d = distance(regions_[i], regions_[i + 1]);
-        if ((d < nearest || (best < 0 && d == nearest)) && fits(regions_[i], regions_[i + 1])) {
-          nearest = d;
-          best = static_cast<int>(i);
-        }
-      }
-      if (best < 0) break;
-      Region& a = regions_[best];
-      const Region& b = regions_[best + 1];
-      a.last = b.last;
-      a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
-      regions_.erase(regions_.begin() + best + 1);
+    count_live();
+    std::vector<bool> joined(regions_.size(), false);  // with the region before
+    std::vector<std::size_t> by_first(regions_.size());
+    std::iota(by_first.begin(), by_first.end(), std::size_t{0});
+    std::sort(by_first.begin(), by_first.end(),
+              [&](std::size_t a, std::size_t b) { return regions_[a].first < regions_[b].first; });
+    std::vector<Gap> gaps = find_gaps(by_first);
+    std::vector<std::int64_t> begun(regions_.size() + 1, 0);  // elements gathered before a region
+    while (!gaps.empty()) {
+      for (std::size_t k = 0; k < by_first.size(); ++k)
+        begun[k + 1] = begun[k] + (joined[by_first[k]] ? 0 : elements(regions_[by_first[k]].unit));
+      const auto distance = [&](const Gap& gap) { return begun[gap.until] - begun[gap.from]; };
+      const auto nearest =
+          std::min_element(gaps.begin(), gaps.end(),
+                           [&](const Gap& a, const Gap& b) { return distance(a) < distance(b); });
+      if (distance(*nearest) > settings_.plan.limits.max_reuse_distance) break;
+      joined[nearest->before + 1] = keep(nearest->before);
+      gaps.erase(nearest);
     }
-    std::sort(regions_.begin(), regions_.end(),
-              [](const Region& a, const Region& b) { return a.first < b.first; });
+    join(joined);
+  }
+
+  /// Gathered elements at every position, each use with a gather of its own.
+  void count_live() {
+    live_.assign(graph_.nodes.size(), 0);
+    for (const Region& region : regions_)
+      for (int i = region.first; i <= region.last; ++i) live_[i] += elements(region.unit);
+  }
+
+  [[nodiscard]] std::vector<Gap> find_gaps(const std::vector<std::size_t>& by_first) const {
+    const auto begins_before = [&](int position) {
+      return static_cast<std::size_t>(
+          std::partition_point(by_first.begin(), by_first.end(),
+                               [&](std::size_t r) { return regions_[r].first < position; }) -
+          by_first.begin());
+    };
+    std::vector<Gap> gaps;
+    for (std::size_t i = 0; i + 1 < regions_.size(); ++i)
+      if (regions_[i].unit == regions_[i + 1].unit)
+        gaps.push_back(
+            {i, begins_before(regions_[i].last + 1), begins_before(regions_[i + 1].first)});
+    return gaps;
+  }
+
+  /// Keeps a unit between region `before` and the next one, if that stays within the live limit
+  /// everywhere. What does not fit never will: other units only take more room.
+  bool keep(std::size_t before) {
+    const std::int64_t more = elements(regions_[before].unit);
+    const auto begin = live_.begin() + regions_[before].last + 1;
+    const auto end = live_.begin() + regions_[before + 1].first;
+    if (std::any_of(begin, end, [&](std::int64_t live) {
+          return live + more > settings_.plan.limits.max_live_elements;
+        }))
+      return false;
+    for (auto at = begin; at < end; ++at) *at += more;
+    return true;
+  }
+
+  void join(const std::vector<bool>& joined) {
+    std::vector<Region> regions;
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+      if (!joined[i]) {
+        regions.push_back(std::move(regions_[i]));
+        continue;
+      }
+      Region& whole = regions.back();
+      whole.last = regions_[i].last;
+      whole.nodes.insert(whole.nodes.end(), regions_[i].nodes.begin(), regions_[i].nodes.end());
+    }
+    std::sort(regions.begin(), regions.end(), [](const Region& a, const Region& b) {
+      return std::pair(a.first, a.unit) < std::pair(b.first, b.unit);
+    });
+    regions_ = std::move(regions);
   }
 
   /// Inserts the gather before the region and redirects its nodes to the gathered copy.
@@ -159,6 +203,7 @@ class GatherPass {
   Graph& graph_;
   const StepSettings& settings_;
   std::vector<Region> regions_;
+  std::vector<std::int64_t> live_;  // gathered elements, by list position
   runtime::NodeInserter inserter_;
 };
 

@@ -125,7 +125,7 @@ TEST_P(GatherPass, NeverHoldsMoreThanTheLiveLimitWhenItCanBeMet) {
   const std::int64_t all = most_live(lowered(world, {}));
   ASSERT_GT(least, 0);
   ASSERT_GT(all, least);  // else the limit would never bind
-  for (std::int64_t bucket : {std::int64_t{1024}, std::int64_t{2048}, TransferLimits::kUnlimited})
+  for (std::int64_t bucket : {std::int64_t{1024}, std::int64_t{2048}, runtime::kUnlimited})
     for (std::int64_t limit = least; limit <= all; limit += 512) {
       TransferLimits limits;
       limits.max_live_elements = limit;
@@ -172,7 +172,7 @@ TEST_P(GatherPass, ReuseJoinsTheNearestUsesFirst) {
   const int world = GetParam();
   if (world == 1) return;
   TransferLimits limits;
-  limits.max_reuse_distance = TransferLimits::kUnlimited;
+  limits.max_reuse_distance = runtime::kUnlimited;
   for (const auto& [unit, count] : gathers_per_unit(lowered(world, limits)))
     EXPECT_EQ(count, 1) << unit;
   limits.max_reuse_distance = -1;

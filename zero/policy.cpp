@@ -1,8 +1,32 @@
 #include "zero/policy.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace strata::zero {
+namespace {
+
+void check_names(const std::vector<runtime::UnitPlan>& planned,
+                 const std::vector<runtime::ParameterUnit>& units) {
+  for (std::size_t u = 0; u < std::max(planned.size(), units.size()); ++u) {
+    const std::string found = u < planned.size() ? "'" + planned[u].unit + "'" : "missing";
+    const std::string expected = u < units.size() ? "'" + units[u].name + "'" : "no such unit";
+    if (found != expected)
+      throw InvalidArgument("the Plan is for another model: its unit " + std::to_string(u) +
+                            " is " + found + ", the model has " + expected +
+                            "; make a Plan for this model");
+  }
+}
+
+void check_tier(const runtime::UnitPlan& plan, const char* kind, runtime::Tier tier) {
+  if (tier != runtime::Tier::device)
+    throw InvalidArgument("the Plan puts the " + std::string(kind) + " of unit '" + plan.unit +
+                          "' in tier " + std::string(name_of(tier)) +
+                          ", which nothing serves yet; set tier device");
+}
+
+}  // namespace
 
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world) {
@@ -28,6 +52,20 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units) {
+  check_names(plan.units, units);
+  for (const runtime::UnitPlan& unit : plan.units) {
+    check_tier(unit, "optimizer state", unit.optimizer_tier);
+    check_tier(unit, "gradient", unit.gradient_tier);
+    check_tier(unit, "parameter", unit.parameter_tier);
+  }
+  const runtime::GradientTypes& types = plan.gradient;
+  if (types.accumulated != DType::f32 && types.accumulated != types.produced)
+    throw InvalidArgument("the Plan adds gradients up in " +
+                          std::string(name_of(types.accumulated)) + ", expected fp32 or " +
+                          std::string(name_of(types.produced)) + ", in which they are produced");
 }
 
 }  // namespace strata::zero

@@ -1,10 +1,12 @@
 // The ZeRO stage as a policy value: which of {optimizer state, gradient, parameter} of each unit is
-// sharded. Besides the configuration, the only place that knows what a stage number means.
+// sharded. Besides the configuration, the only place that knows what a stage number means. And
+// which Plans the passes of zero/ can obey.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "runtime/parameter_unit.h"
 #include "runtime/plan.h"
 
 namespace strata::zero {
@@ -21,5 +23,10 @@ struct StagePolicy {
 /// One UnitPlan per unit, for `world` ranks. A world of one shards nothing.
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world);
+
+/// Throws InvalidArgument unless `plan` is one for a model of `units` that can be lowered: the same
+/// units by name and in order (the message names the first that differs), every tier device, sums
+/// of gradients in fp32 or in the type produced.
+void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
 
 }  // namespace strata::zero

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "core/error.h"
 
 namespace strata::zero {
@@ -62,6 +64,60 @@ TEST(PlanUnits, KeepsNoMoreThanTheModelsThreshold) {
 TEST(PlanUnits, ThresholdsMeanNothingBelowStageThree) {
   for (const runtime::UnitPlan& plan : plan_units(units_of({1024}), {2, 0, 0}, 2))
     EXPECT_FALSE(plan.shard_parameter);
+}
+
+/// What check_plan says of a Plan for units "unit.0" and "unit.1" after `change`; "" if nothing.
+std::string complaint(const std::function<void(runtime::Plan&)>& change) {
+  const auto units = units_of({1024, 2048});
+  runtime::Plan plan;
+  plan.units = plan_units(units, {}, 1);
+  change(plan);
+  try {
+    check_plan(plan, units);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckPlan, NamesTheFirstUnitThatDiffers) {
+  using runtime::Plan;
+  const auto expect_words = [](const std::string& words, const std::function<void(Plan&)>& change) {
+    const std::string message = complaint(change);
+    EXPECT_NE(message.find(words), std::string::npos) << words << " not in '" << message << "'";
+  };
+  EXPECT_EQ(complaint([](Plan&) {}), "");
+  expect_words("its unit 1 is 'other', the model has 'unit.1'",
+               [](Plan& plan) { plan.units[1].unit = "other"; });
+  expect_words("its unit 0 is 'unit.1', the model has 'unit.0'",
+               [](Plan& plan) { std::swap(plan.units[0], plan.units[1]); });
+  expect_words("its unit 1 is missing, the model has 'unit.1'",
+               [](Plan& plan) { plan.units.pop_back(); });
+  expect_words("its unit 2 is 'unit.1', the model has no such unit",
+               [](Plan& plan) { plan.units.push_back(plan.units.back()); });
+}
+
+TEST(CheckPlan, RefusesWhatNoPassObeys) {
+  using runtime::Plan;
+  using runtime::Tier;
+  const auto expect_refused = [](const std::string& words,
+                                 const std::function<void(Plan&)>& change) {
+    const std::string message = complaint(change);
+    EXPECT_NE(message.find(words), std::string::npos) << words << " not in '" << message << "'";
+  };
+  expect_refused("optimizer state of unit 'unit.1' in tier pageable",
+                 [](Plan& plan) { plan.units[1].optimizer_tier = Tier::pageable; });
+  expect_refused("gradient of unit 'unit.0' in tier pinned",
+                 [](Plan& plan) { plan.units[0].gradient_tier = Tier::pinned; });
+  expect_refused("parameter of unit 'unit.0' in tier disk",
+                 [](Plan& plan) { plan.units[0].parameter_tier = Tier::disk; });
+  expect_refused("adds gradients up in bf16, expected fp32 or fp16", [](Plan& plan) {
+    plan.gradient = {DType::f16, DType::f16, DType::bf16};
+  });
+  EXPECT_EQ(complaint([](Plan& plan) {
+              plan.gradient = {DType::bf16, DType::f32, DType::bf16};
+            }),
+            "");
 }
 
 TEST(PlanUnits, RefusesOtherStages) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
@@ -13,12 +14,12 @@ using runtime::Graph;
 using runtime::Node;
 using runtime::ValueId;
 
-/// Handles one unit's gradient. `at_` is the list position of its last writer; everything is
+/// Handles one unit's gradient. `at` is the list position of its last writer; everything is
 /// inserted behind it, so a reduction can run while the backward pass goes on.
 class UnitReduction {
  public:
   UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const StepSettings& settings,
-                Position position, int unit)
+                Position position, int unit, int at)
       : graph_(graph),
         inserter_(inserter),
         settings_(settings),
@@ -26,63 +27,85 @@ class UnitReduction {
         unit_(graph.units[unit]),
         plan_(settings.plan.units[unit]),
         gradient_(graph.unit_gradients[unit]),
-        owned_(owned_unit(unit_, plan_, settings.plan.world, settings.rank)) {
-    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
-      for (ValueId out : graph.nodes[i].outputs)
-        if (graph.root_of(out) == gradient_) at_ = i;
-  }
+        owned_(owned_unit(unit_, plan_, settings.plan.world, settings.rank)),
+        at_(at) {}
 
-  void run() {
-    if (plan_.shard_gradient)
-      reduce_then_accumulate();
-    else
-      accumulate_then_reduce();
+  /// The gradient that the update is to read: the accumulator in its last version.
+  ValueId run() {
+    return plan_.shard_gradient ? reduce_then_accumulate() : accumulate_then_reduce();
   }
 
  private:
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
+  [[nodiscard]] DType accumulated() const { return settings_.plan.gradient.accumulated; }
 
   /// Sharded gradients: every micro-step is reduced; only the own piece is kept.
-  void reduce_then_accumulate() {
+  ValueId reduce_then_accumulate() {
     const std::int64_t mine = owned_.owned_end - owned_.owned_begin;
-    const ValueId sum = accumulator(mine);
-    if (begins_step(position_)) {
+    const ValueId before = accumulator(mine), sum = graph_.next_version(before);
+    if (begins_step(position_) && accumulated() == DType::f32) {
       reduce_scatter(gradient_, sum, owned_.owned_begin);
-      return;
+      return sum;
     }
-    runtime::Value part;
-    part.name = "reduced/" + unit_.name;
-    part.type = {DType::f32, kernels::Shape{mine}};
-    part.role = runtime::Role::gradient;
-    const ValueId reduced = graph_.add_value(std::move(part));
-    reduce_scatter(gradient_, reduced, owned_.owned_begin);
-    if (mine > 0) insert("accumulate", {sum, reduced}, {version(sum)}, {});
+    const ValueId reduced = reduce_apart(gradient_);
+    if (mine > 0) take(reduced, before, sum);
+    return sum;
   }
 
   /// Whole gradients: micro-steps add up locally, the step's sum is reduced once.
-  void accumulate_then_reduce() {
+  ValueId accumulate_then_reduce() {
     ValueId sum = gradient_;
-    if (begins_step(position_) && produced() == DType::f32) {
+    if (begins_step(position_) && produced() == accumulated()) {
       // Backward operations write the accumulator itself.
-      runtime::Value& value = graph_.values[gradient_];
-      value.storage = runtime::Storage::persistent;
-      value.name = runtime::accumulator_name(unit_.name);
+      graph_.make_persistent(graph_.root_of(gradient_), runtime::accumulator_name(unit_.name));
     } else {
-      sum = accumulator(unit_.elements);
-      if (begins_step(position_))
-        insert("convert", {gradient_}, {version(sum)},
-               {{"dtype", static_cast<double>(DType::f32)}});
-      else
-        insert("accumulate", {sum, gradient_}, {version(sum)}, {});
+      const ValueId before = accumulator(unit_.elements);
+      sum = graph_.next_version(before);
+      take(gradient_, before, sum);
     }
-    if (!ends_step(position_) || !changes_anything()) return;
-    reduce_scatter(sum, sum, 0);
-    if (!plan_.shard_optimizer) gather_sums(sum);
+    if (!ends_step(position_) || !changes_anything()) return sum;
+    const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
+    if (accumulated() == DType::f32)
+      reduce_scatter(sum, reduced, 0);
+    else
+      reduce_and_round(sum, reduced);
+    return plan_.shard_optimizer ? reduced : gather_sums(reduced);
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
   [[nodiscard]] bool changes_anything() const {
-    return settings_.plan.world > 1 || settings_.plan.gradient.reduced != DType::f32;
+    const DType reduced = settings_.plan.gradient.reduced;
+    return settings_.plan.world > 1 || (reduced != DType::f32 && reduced != accumulated());
+  }
+
+  /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
+  void take(ValueId part, ValueId before, ValueId sum) {
+    if (begins_step(position_))
+      round_into(part, sum);
+    else
+      insert("accumulate", {before, part}, {sum}, {});
+  }
+
+  void round_into(ValueId from, ValueId to) {
+    insert("convert", {from}, {to}, {{"dtype", static_cast<double>(accumulated())}});
+  }
+
+  /// Own piece of the sum over ranks, in fp32 storage of its own.
+  ValueId reduce_apart(ValueId source) {
+    runtime::Value part;
+    part.name = "reduced/" + unit_.name;
+    part.type = {DType::f32, kernels::Shape{owned_.owned_end - owned_.owned_begin}};
+    part.role = runtime::Role::gradient;
+    const ValueId reduced = graph_.add_value(std::move(part));
+    reduce_scatter(source, reduced, owned_.owned_begin);
+    return reduced;
+  }
+
+  /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
+  void reduce_and_round(ValueId contribution, ValueId sum) {
+    const ValueId reduced = reduce_apart(contribution);
+    if (owned_.owned_begin < owned_.owned_end)
+      round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
   }
 
   /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.
@@ -100,15 +123,18 @@ class UnitReduction {
     }
   }
 
-  void gather_sums(ValueId sum) {
+  ValueId gather_sums(ValueId reduced) {
+    const ValueId all = graph_.next_version(reduced);
     for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
-      insert_collective(collective(comm::CollectiveKind::all_gather, piece),
-                        flat_view(graph_, sum, begin, begin + mine.elements(), "own sum"),
-                        flat_view(graph_, sum, piece.begin, piece.end, "sums"),
-                        "gather gradient " + unit_.name);
+      comm::Collective gather = collective(comm::CollectiveKind::all_gather, piece);
+      gather.input_type = gather.wire_type = accumulated();
+      insert_collective(
+          gather, flat_view(graph_, reduced, begin, begin + mine.elements(), "own sum"),
+          flat_view(graph_, all, piece.begin, piece.end, "sums"), "gather gradient " + unit_.name);
     }
+    return all;
   }
 
   [[nodiscard]] comm::Collective collective(comm::CollectiveKind kind, const Extent& piece) const {
@@ -120,12 +146,7 @@ class UnitReduction {
 
   ValueId accumulator(std::int64_t elements) {
     return persistent_value(graph_, runtime::accumulator_name(unit_.name),
-                            {DType::f32, kernels::Shape{elements}}, runtime::Role::gradient);
-  }
-
-  /// The next version of a whole root: same bytes.
-  ValueId version(ValueId root) {
-    return graph_.add_view(root, 0, graph_.type(root), graph_.values[root].name + "'");
+                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient);
   }
 
   void insert(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
@@ -159,16 +180,22 @@ class UnitReduction {
   const runtime::UnitPlan& plan_;
   ValueId gradient_;
   OwnedUnit owned_;
-  int at_ = -1;
+  int at_;
 };
 
 }  // namespace
 
 void reduction_pass(runtime::Graph& graph, const StepSettings& settings, Position position) {
+  std::map<ValueId, int> last_writer;  // of a root
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+    for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
   runtime::NodeInserter inserter;
-  for (std::size_t u = 0; u < graph.units.size(); ++u)
-    if (graph.units[u].trainable)
-      UnitReduction(graph, inserter, settings, position, static_cast<int>(u)).run();
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    if (!graph.units[u].trainable) continue;
+    const int at = last_writer.at(graph.root_of(graph.unit_gradients[u]));
+    graph.unit_gradients[u] =
+        UnitReduction(graph, inserter, settings, position, static_cast<int>(u), at).run();
+  }
   inserter.apply(graph);
 }
 

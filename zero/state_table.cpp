@@ -1,7 +1,12 @@
 #include "zero/state_table.h"
 
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/step_state.h"
 #include "runtime/state_names.h"
 #include "zero/partition.h"
+#include "zero/policy.h"
 
 namespace strata::zero {
 namespace {
@@ -10,6 +15,7 @@ namespace {
 struct Kept {
   std::string kind;
   std::string storage;
+  runtime::Tier tier;
   DType dtype;
   Extent held;
 };
@@ -20,42 +26,108 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
   const Extent optimizer{owned.optimizer_begin, owned.optimizer_end};
   std::vector<Kept> kept;
   if (plan.shard_parameter)
-    kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), settings.dtype, shard});
+    kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), plan.parameter_tier,
+                    settings.dtype, shard});
   else
-    kept.push_back({"parameter", runtime::parameter_name(unit.name), settings.dtype, whole});
+    kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
+                    settings.dtype, whole});
   if (!unit.trainable) return kept;
-  if (settings.dtype != DType::f32)
-    kept.push_back({"master", runtime::master_name(unit.name), DType::f32, optimizer});
-  if (settings.optimizer.moments > 0)
-    kept.push_back({"moment1", runtime::moment1_name(unit.name), DType::f32, optimizer});
-  if (settings.optimizer.moments > 1)
-    kept.push_back({"moment2", runtime::moment2_name(unit.name), DType::f32, optimizer});
+  const auto keep = [&](const char* kind, const std::string& storage) {
+    kept.push_back({kind, storage, plan.optimizer_tier, DType::f32, optimizer});
+  };
+  if (settings.dtype != DType::f32) keep("master", runtime::master_name(unit.name));
+  if (settings.optimizer.moments > 0) keep("moment1", runtime::moment1_name(unit.name));
+  if (settings.optimizer.moments > 1) keep("moment2", runtime::moment2_name(unit.name));
   return kept;
 }
+
+struct ScalarField {
+  const char* name;
+  DType dtype;
+  std::size_t offset_bytes;
+};
+
+constexpr ScalarField kScalars[] = {
+    {"loss_scale", DType::f64, offsetof(kernels::StepState, loss_scale)},
+    {"hysteresis", DType::i64, offsetof(kernels::StepState, hysteresis)},
+    {"scale_step", DType::i64, offsetof(kernels::StepState, scale_step)},
+    {"last_overflow", DType::i64, offsetof(kernels::StepState, last_overflow)},
+    {"updates", DType::i64, offsetof(kernels::StepState, updates)},
+    {"skipped", DType::i64, offsetof(kernels::StepState, skipped)},
+    {"beta1_power", DType::f64, offsetof(kernels::StepState, beta1_power)},
+    {"beta2_power", DType::f64, offsetof(kernels::StepState, beta2_power)},
+    {"at_floor", DType::i64, offsetof(kernels::StepState, at_floor)},
+};
+static_assert(std::size(kScalars) * 8 == sizeof(kernels::StepState), "list every field");
+
+class StateLister {
+ public:
+  StateLister(const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings,
+              StateScope scope, std::int64_t updates)
+      : units_(units), settings_(settings), scope_(scope), updates_(updates) {}
+
+  std::vector<StateEntry> list() {
+    for (std::size_t u = 0; u < units_.size(); ++u) add_unit(units_[u], settings_.plan.units[u]);
+    const bool trains =
+        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit.trainable; });
+    if (trains && lists(0)) add_scalars();
+    return std::move(entries_);
+  }
+
+ private:
+  [[nodiscard]] bool lists(int owner) const {
+    return scope_ == StateScope::held || owner == settings_.rank;
+  }
+
+  void add_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan) {
+    const OwnedUnit owned = owned_unit(unit, plan, settings_.plan.world, settings_.rank);
+    for (const Kept& kept : kept_of(unit, plan, owned, settings_))
+      for (const runtime::Segment& segment : unit.segments)
+        for (int rank = 0; rank < settings_.plan.world; ++rank) {
+          const std::int64_t begin = owned.partition.begin(rank);
+          const Extent share{begin, begin + owned.partition.count(rank)};
+          if (lists(rank)) add_part(segment, kept, intersect(kept.held, share), rank);
+        }
+  }
+
+  void add_part(const runtime::Segment& segment, const Kept& kept, const Extent& range, int owner) {
+    const Extent part =
+        intersect({segment.offset_elements, segment.offset_elements + segment.elements}, range);
+    if (part.elements() == 0) return;
+    entries_.push_back({segment.name, kept.kind, kept.storage, kept.tier, kept.dtype, segment.shape,
+                        part.begin - segment.offset_elements, part.elements(), part.begin,
+                        part.begin - kept.held.begin, segment.initializer, owner, updates_});
+  }
+
+  /// Every rank keeps them; the first one saves them.
+  void add_scalars() {
+    for (const ScalarField& field : kScalars) {
+      StateEntry entry;
+      entry.name = std::string(runtime::kStepState) + "." + field.name;
+      entry.kind = "scalar";
+      entry.storage = runtime::kStepState;
+      entry.dtype = field.dtype;
+      entry.elements = 1;
+      entry.storage_element = static_cast<std::int64_t>(field.offset_bytes) / size_of(field.dtype);
+      entry.version = updates_;
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  const std::vector<runtime::ParameterUnit>& units_;
+  const StepSettings& settings_;
+  StateScope scope_;
+  std::int64_t updates_;
+  std::vector<StateEntry> entries_;
+};
 
 }  // namespace
 
 std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& units,
-                                   const StepSettings& settings, StateScope scope) {
-  std::vector<StateEntry> entries;
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    const OwnedUnit owned =
-        owned_unit(units[u], settings.plan.units[u], settings.plan.world, settings.rank);
-    for (const Kept& kept : kept_of(units[u], settings.plan.units[u], owned, settings)) {
-      const Extent range = scope == StateScope::held
-                               ? kept.held
-                               : intersect(kept.held, {owned.owned_begin, owned.owned_end});
-      for (const runtime::Segment& segment : units[u].segments) {
-        const Extent part =
-            intersect({segment.offset_elements, segment.offset_elements + segment.elements}, range);
-        if (part.elements() == 0) continue;
-        entries.push_back({segment.name, kept.kind, kept.storage, runtime::Tier::device, kept.dtype,
-                           segment.shape, part.begin - segment.offset_elements, part.elements(),
-                           part.begin, part.begin - kept.held.begin, segment.initializer});
-      }
-    }
-  }
-  return entries;
+                                   const StepSettings& settings, StateScope scope,
+                                   std::int64_t updates) {
+  check_plan(settings.plan, units);
+  return StateLister(units, settings, scope, updates).list();
 }
 
 }  // namespace strata::zero

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
+#include "core/error.h"
+#include "kernels/step_state.h"
 #include "runtime/state_names.h"
 #include "zero/policy.h"
 
@@ -63,6 +66,16 @@ Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings&
   return counts;
 }
 
+constexpr std::int64_t kUpdates = 17;
+
+/// Without the scalars.
+std::vector<StateEntry> tensors_of(const std::vector<ParameterUnit>& units,
+                                   const StepSettings& settings, StateScope scope) {
+  std::vector<StateEntry> entries = list_state(units, settings, scope, kUpdates);
+  std::erase_if(entries, [](const StateEntry& entry) { return entry.kind == "scalar"; });
+  return entries;
+}
+
 void count(const std::vector<StateEntry>& entries, Counts& counts) {
   for (const StateEntry& entry : entries) {
     auto at = counts.find(entry.name + " " + entry.kind);
@@ -98,7 +111,7 @@ TEST_P(StateTable, SavesEachElementOfEveryKindExactlyOnceOverAllRanks) {
     Counts counts =
         empty_counts(units_, settings_of(units_, c.stage, c.world, 0, c.dtype, c.moments));
     for (int rank = 0; rank < c.world; ++rank)
-      count(list_state(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
+      count(tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
                        StateScope::saved),
             counts);
     for (const auto& [name, times] : counts)
@@ -112,7 +125,7 @@ TEST_P(StateTable, HoldsReplicasOfExactlyWhatTheStageDoesNotShard) {
     Counts counts =
         empty_counts(units_, settings_of(units_, c.stage, c.world, 0, c.dtype, c.moments));
     for (int rank = 0; rank < c.world; ++rank)
-      count(list_state(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
+      count(tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
                        StateScope::held),
             counts);
     for (const auto& [name, times] : counts) {
@@ -133,7 +146,7 @@ TEST_P(StateTable, EveryEntryLiesInDeclaredStorageApartFromTheOthers) {
       runtime::PersistentLayout layout;
       declare_state(layout, units_, settings);
       std::map<std::string, std::vector<int>> used;
-      for (const StateEntry& entry : list_state(units_, settings, StateScope::held)) {
+      for (const StateEntry& entry : tensors_of(units_, settings, StateScope::held)) {
         ASSERT_TRUE(layout.has(entry.storage)) << entry.storage;
         const runtime::PersistentValue& value = layout.find(entry.storage);
         EXPECT_EQ(value.type.dtype, entry.dtype);
@@ -151,13 +164,99 @@ TEST_P(StateTable, FlatPlaceAndTensorPlaceAgree) {
   for (const Case& c : cases())
     for (int rank = 0; rank < c.world; ++rank)
       for (const StateEntry& entry :
-           list_state(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
+           tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
                       StateScope::held))
         for (const ParameterUnit& unit : units_)
           for (const runtime::Segment& segment : unit.segments)
             if (segment.name == entry.name) {
               EXPECT_EQ(entry.unit_element - entry.first_element, segment.offset_elements);
             }
+}
+
+TEST_P(StateTable, TheOwnerOfAnElementIsTheRankThatSavesIt) {
+  using Elements = std::map<std::string, std::vector<int>>;
+  const auto note = [](const StateEntry& entry, int rank, Elements& ranks) {
+    auto& of = ranks[entry.name + " " + entry.kind];
+    of.resize(static_cast<std::size_t>(entry.shape.elements()), -1);
+    for (std::int64_t i = 0; i < entry.elements; ++i)
+      of[static_cast<std::size_t>(entry.first_element + i)] = rank;
+  };
+  for (const Case& c : cases()) {
+    const auto settings = [&](int rank) {
+      return settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments);
+    };
+    Elements savers;
+    for (int rank = 0; rank < c.world; ++rank)
+      for (const StateEntry& entry : tensors_of(units_, settings(rank), StateScope::saved)) {
+        EXPECT_EQ(entry.owner, rank);
+        EXPECT_EQ(entry.version, kUpdates);
+        note(entry, rank, savers);
+      }
+    Elements owners;
+    for (int rank = 0; rank < c.world; ++rank)
+      for (const StateEntry& entry : tensors_of(units_, settings(rank), StateScope::held)) {
+        EXPECT_EQ(entry.version, kUpdates);
+        note(entry, entry.owner, owners);
+      }
+    EXPECT_EQ(owners, savers) << "stage " << c.stage;
+  }
+}
+
+TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
+  const std::vector<std::string> fields{"loss_scale",    "hysteresis",  "scale_step",
+                                        "last_overflow", "updates",     "skipped",
+                                        "beta1_power",   "beta2_power", "at_floor"};
+  kernels::StepState state;  // each field another number
+  state.loss_scale = 0;
+  state.hysteresis = 1;
+  state.scale_step = 2;
+  state.last_overflow = 3;
+  state.updates = 4;
+  state.skipped = 5;
+  state.beta1_power = 6;
+  state.beta2_power = 7;
+  state.at_floor = 8;
+  for (int rank = 0; rank < GetParam(); ++rank)
+    for (StateScope scope : {StateScope::held, StateScope::saved}) {
+      const StepSettings settings = settings_of(units_, 3, GetParam(), rank, DType::f16, 2);
+      std::vector<StateEntry> entries = list_state(units_, settings, scope, kUpdates);
+      std::erase_if(entries, [](const StateEntry& entry) { return entry.kind != "scalar"; });
+      if (scope == StateScope::saved && rank != 0) {
+        EXPECT_TRUE(entries.empty());
+        continue;
+      }
+      ASSERT_EQ(entries.size(), fields.size());
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        EXPECT_EQ(entries[f].name, "step_state." + fields[f]);
+        EXPECT_EQ(entries[f].storage, runtime::kStepState);
+        EXPECT_EQ(entries[f].owner, 0);
+        EXPECT_EQ(entries[f].elements, entries[f].shape.elements());
+        const auto* at =
+            reinterpret_cast<const std::byte*>(&state) + 8 * entries[f].storage_element;
+        double number = 0;
+        std::int64_t integer = 0;
+        std::memcpy(&number, at, sizeof number);
+        std::memcpy(&integer, at, sizeof integer);
+        EXPECT_EQ(entries[f].dtype == DType::f64 ? number : static_cast<double>(integer),
+                  static_cast<double>(f))
+            << entries[f].name;
+      }
+    }
+}
+
+TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
+  std::vector<ParameterUnit> units = make_units();
+  for (ParameterUnit& unit : units) unit.trainable = false;
+  const StepSettings settings = settings_of(units, 0, 1, 0, DType::f32, 2);
+  for (const StateEntry& entry : list_state(units, settings, StateScope::held, 0))
+    EXPECT_EQ(entry.kind, "parameter");
+}
+
+TEST(StateTableOf, RefusesThePlanOfAnotherModel) {
+  const std::vector<ParameterUnit> units = make_units();
+  StepSettings settings = settings_of(units, 0, 1, 0, DType::f32, 2);
+  settings.plan.units[1].unit = "other";
+  EXPECT_THROW(list_state(units, settings, StateScope::held, 0), InvalidArgument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, StateTable, testing::Values(1, 2, 3, 8));

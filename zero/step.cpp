@@ -10,6 +10,7 @@
 #include "runtime/state_names.h"
 #include "zero/partition.h"
 #include "zero/passes.h"
+#include "zero/policy.h"
 
 namespace strata::zero {
 namespace {
@@ -24,15 +25,17 @@ using runtime::ValueId;
 
 const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
 
-/// The host's word (flags) starts the step's; every micro-step adds its loss.
-void add_word(Graph& graph, ValueId loss, bool begins) {
-  const ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
+/// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
+/// this one's loss in it.
+ValueId add_word(Graph& graph, ValueId loss, bool begins) {
+  ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
   runtime::NodeInserter inserter;
   const auto make = [&](std::string_view operation, std::vector<ValueId> inputs) {
     runtime::Node node;
     node.operation = &kernels::find_operation(operation);
     node.inputs = std::move(inputs);
-    node.outputs = {graph.add_view(word, 0, kWordType, "agreed_word'")};
+    word = graph.next_version(word);
+    node.outputs = {word};
     node.label = std::string(operation) + " agreed_word";
     return node;
   };
@@ -49,6 +52,7 @@ void add_word(Graph& graph, ValueId loss, bool begins) {
     inserter.after(i, std::move(node));
   }
   inserter.apply(graph);
+  return word;
 }
 
 }  // namespace
@@ -77,6 +81,7 @@ ValueId persistent_value(Graph& graph, const std::string& name, const TensorType
         known.storage != runtime::Storage::persistent)
       continue;
     STRATA_CHECK(known.type == type, name, known.type.to_string(), type.to_string());
+    STRATA_CHECK(known.version == 0, name, "is written from the start; read its version instead");
     return static_cast<ValueId>(i);
   }
   runtime::Value value;
@@ -97,6 +102,7 @@ ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end
 
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
+  check_plan(settings.plan, units);
   const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role) {
     layout.add(name, TensorType(dtype, Shape{elements}), runtime::Tier::device, role);
   };
@@ -111,7 +117,7 @@ void declare_state(runtime::PersistentLayout& layout,
     else
       flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter);
     if (!unit.trainable) continue;
-    flat(runtime::accumulator_name(unit.name), DType::f32,
+    flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient);
     if (settings.dtype != DType::f32)
       flat(runtime::master_name(unit.name), DType::f32, held, Role::optimizer);
@@ -123,24 +129,24 @@ void declare_state(runtime::PersistentLayout& layout,
 }
 
 Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
-  STRATA_CHECK(settings.plan.units.size() == graph.units.size(), "plan of another model");
+  check_plan(settings.plan, graph.units);
   reduction_pass(graph, settings, position);
-  add_word(graph, loss, begins_step(position));
-  if (ends_step(position)) update_pass(graph, settings);
+  const ValueId word = add_word(graph, loss, begins_step(position));
+  if (ends_step(position)) update_pass(graph, settings, word);
   gather_pass(graph, settings);
   runtime::hoist_gathers(graph, settings.plan.limits);
   return graph;
 }
 
 Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
+  check_plan(settings.plan, graph.units);
   if (loss != runtime::kNoValue) {
-    add_word(graph, loss, true);
+    const ValueId word = add_word(graph, loss, true);
     if (settings.plan.world > 1) {
-      const ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
       const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
-      graph.nodes.push_back(runtime::collective_node(
-          sum, word, graph.add_view(word, 0, kWordType, "agreed_word'"),
-          static_cast<int>(graph.blocks.size()) - 1, runtime::Pass::forward, "agree on the loss"));
+      graph.nodes.push_back(runtime::collective_node(sum, word, graph.next_version(word),
+                                                     static_cast<int>(graph.blocks.size()) - 1,
+                                                     runtime::Pass::forward, "agree on the loss"));
     }
   }
   gather_pass(graph, settings);

@@ -20,15 +20,13 @@ using runtime::ValueId;
 
 class UpdatePass {
  public:
-  UpdatePass(Graph& graph, const StepSettings& settings) : graph_(graph), settings_(settings) {
-    graph_.blocks.push_back("update");
-    block_ = static_cast<int>(graph_.blocks.size()) - 1;
+  UpdatePass(Graph& graph, const StepSettings& settings, ValueId word)
+      : graph_(graph), settings_(settings), word_(word) {
+    block_ = graph_.add_block("update");
   }
 
   void run() {
     const int units = static_cast<int>(graph_.units.size());
-    word_ = persistent_value(graph_, runtime::kAgreedWord, {DType::i64, Shape{AgreedWord::kWords}},
-                             Role::control);
     for (int u = units - 1; u >= 0; --u)  // in the order in which the backward pass ends them
       if (graph_.units[u].trainable) add_norm(u);
     agree();
@@ -48,14 +46,11 @@ class UpdatePass {
     return persistent_value(graph_, name, {DType::f32, Shape{elements}}, role);
   }
 
-  /// The reduced gradient's storage and where in flat space it begins.
+  /// The reduced gradient and where in flat space its storage begins. Where it is not sharded the
+  /// version is that of the part that this rank reads: its own, or all.
   std::pair<ValueId, std::int64_t> gradient(int unit) {
-    const OwnedUnit o = owned(unit);
     const bool sharded = settings_.plan.units[unit].shard_gradient;
-    const std::int64_t elements =
-        sharded ? o.owned_end - o.owned_begin : graph_.units[unit].elements;
-    return {state(runtime::accumulator_name(graph_.units[unit].name), elements, Role::gradient),
-            sharded ? o.owned_begin : 0};
+    return {graph_.unit_gradients[unit], sharded ? owned(unit).owned_begin : 0};
   }
 
   /// Each element counts on one rank: its owner's.
@@ -65,14 +60,18 @@ class UpdatePass {
     const auto [values, begin] = gradient(unit);
     const ValueId own =
         flat_view(graph_, values, o.owned_begin - begin, o.owned_end - begin, "own gradient");
-    add("norm_squares", {word_, own}, {version(word_)}, {}, "norm " + graph_.units[unit].name);
+    const ValueId next = graph_.next_version(word_);
+    add("norm_squares", {word_, own}, {next}, {}, "norm " + graph_.units[unit].name);
+    word_ = next;
   }
 
   void agree() {
     if (settings_.plan.world == 1) return;
     const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings_.plan.world);
-    graph_.nodes.push_back(runtime::collective_node(sum, word_, version(word_), block_,
-                                                    Pass::update, "agree on norm and flags"));
+    const ValueId next = graph_.next_version(word_);
+    graph_.nodes.push_back(runtime::collective_node(sum, word_, next, block_, Pass::update,
+                                                    "agree on norm and flags"));
+    word_ = next;
   }
 
   void control() {
@@ -81,15 +80,16 @@ class UpdatePass {
     };
     const ValueId step = persistent_value(graph_, runtime::kStepState,
                                           bytes(sizeof(kernels::StepState)), Role::control);
-    control_ = persistent_value(graph_, runtime::kStepControl, bytes(sizeof(kernels::StepControl)),
-                                Role::control);
+    control_ = graph_.next_version(persistent_value(
+        graph_, runtime::kStepControl, bytes(sizeof(kernels::StepControl)), Role::control));
     const ValueId metrics = persistent_value(graph_, runtime::kStepMetrics,
                                              bytes(sizeof(kernels::StepMetrics)), Role::control);
     kernels::Attributes attributes = settings_.control;
     attributes.set("world", settings_.plan.world);
-    add("step_control", {step, word_}, {version(step), version(control_), version(metrics)},
+    const ValueId made = graph_.next_version(metrics);
+    add("step_control", {step, word_}, {graph_.next_version(step), control_, made},
         std::move(attributes), "step_control");
-    publish_metrics(metrics);
+    publish_metrics(made);
   }
 
   /// Two slots, so that the host may read step t's metrics while step t + 1 ends.
@@ -101,7 +101,9 @@ class UpdatePass {
     for (int slot = 0; slot < 2; ++slot) {
       const std::int64_t flag =
           offsetof(kernels::StepControl, slot) + slot * sizeof(kernels::StepControl::slot[0]);
-      add("copy", {metrics}, {graph_.add_view(slots, slot * size, graph_.type(metrics), "metrics")},
+      add("copy", {metrics},
+          {graph_.next_version(
+              graph_.add_view(slots, slot * size, graph_.type(metrics), "metrics"))},
           {}, "copy out metrics");
       graph_.nodes.back().predicate =
           graph_.add_view(control_, flag, {DType::u8, Shape{sizeof(std::uint32_t)}}, "slot");
@@ -159,8 +161,8 @@ class UpdatePass {
       states.push_back(
           flat_view(graph_, state(moments[m], held, Role::optimizer), begin, end, moments[m]));
     std::vector<ValueId> inputs = states, outputs;
-    for (ValueId s : states) outputs.push_back(version(s));
-    if (has_master) outputs.push_back(version(parameter));
+    for (ValueId s : states) outputs.push_back(graph_.next_version(s));
+    if (has_master) outputs.push_back(graph_.next_version(parameter));
     inputs.push_back(flat_view(graph_, gradients, extent.begin - gradient_begin,
                                extent.end - gradient_begin, name + ".gradient"));
     inputs.push_back(control_);
@@ -186,7 +188,8 @@ class UpdatePass {
   /// Every rank's updated shard to every rank that keeps the whole unit.
   void publish(int unit, const OwnedUnit& o) {
     const runtime::ParameterUnit& u = graph_.units[unit];
-    const ValueId whole = graph_.unit_values[unit];
+    const ValueId updated = graph_.next_version(graph_.unit_values[unit]);
+    const ValueId published = graph_.next_version(updated);
     for (const Extent& piece : cut(u.elements, settings_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {o.owned_begin, o.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
@@ -195,14 +198,10 @@ class UpdatePass {
       gather.input_type = gather.wire_type = settings_.dtype;
       gather.partition = slice(o.partition, piece.begin, piece.end);
       graph_.nodes.push_back(runtime::collective_node(
-          gather, flat_view(graph_, whole, begin, begin + mine.elements(), u.name + ".own"),
-          flat_view(graph_, whole, piece.begin, piece.end, u.name + ".whole"), block_, Pass::update,
-          "publish " + u.name));
+          gather, flat_view(graph_, updated, begin, begin + mine.elements(), u.name + ".own"),
+          flat_view(graph_, published, piece.begin, piece.end, u.name + ".whole"), block_,
+          Pass::update, "publish " + u.name));
     }
-  }
-
-  ValueId version(ValueId of) {
-    return graph_.add_view(of, 0, graph_.type(of), graph_.values[of].name + "'");
   }
 
   void add(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
@@ -214,14 +213,14 @@ class UpdatePass {
   Graph& graph_;
   const StepSettings& settings_;
   int block_ = 0;
-  ValueId word_ = runtime::kNoValue;
-  ValueId control_ = runtime::kNoValue;
+  ValueId word_;                         // as written last
+  ValueId control_ = runtime::kNoValue;  // as step_control leaves it
 };
 
 }  // namespace
 
-void update_pass(runtime::Graph& graph, const StepSettings& settings) {
-  UpdatePass(graph, settings).run();
+void update_pass(runtime::Graph& graph, const StepSettings& settings, ValueId word) {
+  UpdatePass(graph, settings, word).run();
 }
 
 }  // namespace strata::zero

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "core/error.h"
@@ -16,21 +17,22 @@ constexpr std::chrono::microseconds kLongestSleep{1000};
 
 }  // namespace
 
-void check_mpi(int result, const std::string& call) {
+void check_mpi(int result, const char* call, std::string_view collective) {
   if (result == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(result, text, &length);
-  throw PeerError(call + " failed: " + text);
+  const std::string where = collective.empty() ? "" : " in '" + std::string(collective) + "'";
+  throw PeerError(call + where + " failed: " + text);
 }
 
 bool MpiRequests::test() {
   const std::lock_guard lock(mutex_);
-  if (aborted_) throw PeerError("aborted during '" + what_ + "'");
+  if (aborted_) throw PeerError("aborted during '" + std::string(collective_) + "'");
   int done = 0;
   check_mpi(
       MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
-      "MPI_Testall in '" + what_ + "'");
+      "MPI_Testall", collective_);
   return done != 0;
 }
 

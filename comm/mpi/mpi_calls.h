@@ -5,28 +5,33 @@
 
 #include <atomic>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace strata::comm {
 
-/// Throws PeerError naming `call` and MPI's own text unless `result` is MPI_SUCCESS.
-void check_mpi(int result, const std::string& call);
+/// Throws PeerError naming `call`, the collective (empty: none) and MPI's own text unless `result`
+/// is MPI_SUCCESS.
+void check_mpi(int result, const char* call, std::string_view collective = {});
 
-/// Nonblocking operations under way. MPI's own waiting burns a core per rank, which starves the
-/// others where ranks outnumber cores: here one tests and sleeps. `mutex` guards every call into
-/// MPI.
+/// Nonblocking operations of one collective after the other. MPI's own waiting burns a core per
+/// rank, which starves the others where ranks outnumber cores: here one tests and sleeps. `mutex`
+/// guards every call into MPI. Room for requests is kept from collective to collective.
 class MpiRequests {
  public:
-  MpiRequests(std::mutex& mutex, const std::atomic<bool>& aborted, std::string what)
-      : mutex_(mutex), aborted_(aborted), what_(std::move(what)) {}
+  MpiRequests(std::mutex& mutex, const std::atomic<bool>& aborted)
+      : mutex_(mutex), aborted_(aborted) {}
 
-  /// Room for one more request, to be filled by the call that `begin` checks.
+  /// Those begun from here on belong to `collective`, a text that must live until they are
+  /// finished.
+  void belong_to(std::string_view collective) { collective_ = collective; }
+
+  /// `call` fills one more request.
   template <typename Call>
   void begin(const char* name, Call&& call) {
     const std::lock_guard lock(mutex_);
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(call(&request), name + (" in '" + what_ + "'"));
+    check_mpi(call(&request), name, collective_);
     requests_.push_back(request);
   }
 
@@ -37,7 +42,7 @@ class MpiRequests {
   [[nodiscard]] bool test();
   std::mutex& mutex_;
   const std::atomic<bool>& aborted_;
-  std::string what_;
+  std::string_view collective_;
   std::vector<MPI_Request> requests_;
 };
 

@@ -42,13 +42,12 @@ std::int64_t MpiCommunicator::workspace_bytes(const Collective& collective) cons
          (world_ - 1) * padded(collective.partition.count(rank_) * size);
 }
 
-void MpiCommunicator::exchange(const std::string& what, const Piece& outgoing,
-                               const Piece& incoming) {
-  MpiRequests requests(mutex_, aborted_, what);
+template <typename Outgoing, typename Incoming>
+void MpiCommunicator::exchange(const Outgoing& outgoing, const Incoming& incoming) {
   for (int step = 1; step < world_; ++step) {
     const int source = (rank_ + world_ - step) % world_;
     for_each_part(incoming(source), [&](std::byte* data, int bytes) {
-      requests.begin("MPI_Irecv", [&](MPI_Request* request) {
+      requests_.begin("MPI_Irecv", [&](MPI_Request* request) {
         return MPI_Irecv(data, bytes, MPI_BYTE, source, kTag, comm_, request);
       });
     });
@@ -56,12 +55,12 @@ void MpiCommunicator::exchange(const std::string& what, const Piece& outgoing,
   for (int step = 1; step < world_; ++step) {
     const int target = (rank_ + step) % world_;
     for_each_part(outgoing(target), [&](std::byte* data, int bytes) {
-      requests.begin("MPI_Isend", [&](MPI_Request* request) {
+      requests_.begin("MPI_Isend", [&](MPI_Request* request) {
         return MPI_Isend(data, bytes, MPI_BYTE, target, kTag, comm_, request);
       });
     });
   }
-  requests.finish();
+  requests_.finish();
 }
 
 void MpiCommunicator::all_gather(const Collective& collective, const std::byte* input,
@@ -70,11 +69,10 @@ void MpiCommunicator::all_gather(const Collective& collective, const std::byte* 
   const std::int64_t size = size_of(collective.input_type);
   const std::int64_t mine = partition.count(rank_) * size;
   copy_bytes(output + partition.begin(rank_) * size, input, mine);
-  exchange(
-      describe(collective), [&](int) { return bytes_at(input, 0, mine); },
-      [&](int peer) {
-        return bytes_at(output, partition.begin(peer) * size, partition.count(peer) * size);
-      });
+  exchange([&](int) { return bytes_at(input, 0, mine); },
+           [&](int peer) {
+             return bytes_at(output, partition.begin(peer) * size, partition.count(peer) * size);
+           });
 }
 
 void MpiCommunicator::reduce_scatter(const Collective& collective, const std::byte* input,
@@ -90,43 +88,39 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
     free += padded(partition.total() * size);
   }
   const std::int64_t count = partition.count(rank_);
-  std::vector<const std::byte*> contributions(static_cast<std::size_t>(world_));
   for (int peer = 0; peer < world_; ++peer) {
-    contributions[peer] = peer == rank_ ? rounded + partition.begin(rank_) * size : free;
+    contributions_[peer] = peer == rank_ ? rounded + partition.begin(rank_) * size : free;
     if (peer != rank_) free += padded(count * size);
   }
   exchange(
-      describe(collective),
       [&](int peer) {
         return bytes_at(rounded, partition.begin(peer) * size, partition.count(peer) * size);
       },
-      [&](int peer) { return bytes_at(contributions[peer], 0, count * size); });
+      [&](int peer) { return bytes_at(contributions_[peer], 0, count * size); });
   if (count > 0)
-    kernels::ordered_sum(nullptr, contributions, wire, wire, count, collective.scale, output);
+    kernels::ordered_sum(nullptr, contributions_, wire, wire, count, collective.scale, output);
 }
 
 void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {
   const std::int64_t bytes = collective.partition.total() * size_of(DType::i64);
-  MpiRequests requests(mutex_, aborted_, describe(collective));
   for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests.begin("MPI_Iallreduce", [&](MPI_Request* request) {
+    requests_.begin("MPI_Iallreduce", [&](MPI_Request* request) {
       // Unsigned: the sum wraps.
       return MPI_Iallreduce(MPI_IN_PLACE, part, part_bytes / 8, MPI_UINT64_T, MPI_SUM, comm_,
                             request);
     });
   });
-  requests.finish();
+  requests_.finish();
 }
 
 void MpiCommunicator::broadcast(const Collective& collective, std::byte* data) {
   const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  MpiRequests requests(mutex_, aborted_, describe(collective));
   for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests.begin("MPI_Ibcast", [&](MPI_Request* request) {
+    requests_.begin("MPI_Ibcast", [&](MPI_Request* request) {
       return MPI_Ibcast(part, part_bytes, MPI_BYTE, 0, comm_, request);
     });
   });
-  requests.finish();
+  requests_.finish();
 }
 
 void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* input,
@@ -136,7 +130,6 @@ void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* 
   const std::int64_t mine = partition.count(rank_) * size;
   copy_bytes(output + rank_ * mine, input + partition.begin(rank_) * size, mine);
   exchange(
-      describe(collective),
       [&](int peer) {
         return bytes_at(input, partition.begin(peer) * size, partition.count(peer) * size);
       },
@@ -145,32 +138,29 @@ void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* 
 
 void MpiCommunicator::send(const Collective& collective, const std::byte* input) {
   const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  MpiRequests requests(mutex_, aborted_, describe(collective));
   for_each_part(bytes_at(input, 0, bytes), [&](std::byte* part, int part_bytes) {
     // Synchronous, so that code which deadlocks without buffering does so on every backend.
-    requests.begin("MPI_Issend", [&](MPI_Request* request) {
+    requests_.begin("MPI_Issend", [&](MPI_Request* request) {
       return MPI_Issend(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
     });
   });
-  requests.finish();
+  requests_.finish();
 }
 
 void MpiCommunicator::receive(const Collective& collective, std::byte* output) {
   const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  MpiRequests requests(mutex_, aborted_, describe(collective));
   for_each_part(bytes_at(output, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests.begin("MPI_Irecv", [&](MPI_Request* request) {
+    requests_.begin("MPI_Irecv", [&](MPI_Request* request) {
       return MPI_Irecv(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
     });
   });
-  requests.finish();
+  requests_.finish();
 }
 
-void MpiCommunicator::barrier(const std::string& what) {
-  MpiRequests requests(mutex_, aborted_, what);
-  requests.begin("MPI_Ibarrier",
-                 [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
-  requests.finish();
+void MpiCommunicator::barrier() {
+  requests_.begin("MPI_Ibarrier",
+                  [&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); });
+  requests_.finish();
 }
 
 }  // namespace strata::comm

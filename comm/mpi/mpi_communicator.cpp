@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "comm/first_cause.h"
 #include "comm/mpi/mpi_calls.h"
 #include "core/check.h"
 
@@ -24,7 +25,8 @@ void initialize_mpi() {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(int rank, int world) : rank_(rank), world_(world) {
+MpiCommunicator::MpiCommunicator(int rank, int world)
+    : rank_(rank), world_(world), contributions_(static_cast<std::size_t>(world)) {
   initialize_mpi();
   int mpi_rank = -1;
   int mpi_world = -1;
@@ -48,9 +50,10 @@ void MpiCommunicator::unregister_arena(const std::byte* base) { arenas_.remove(b
 void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
                           const std::byte* input, std::byte* output,
                           std::span<std::byte> workspace) {
-  const std::string what = describe(collective);
+  const std::string_view what = describe_into(collective, text_);
   STRATA_CHECK(!closed_, "rank", rank_, "after close:", what);
-  if (failed_ || aborted_) throw PeerError("'" + what + "' after a communication error");
+  if (failed_ || aborted_)
+    throw PeerError("'" + std::string(what) + "' after a communication error");
   validate(collective, rank_, world_);
   const OperandBytes bytes = operand_bytes(collective, rank_);
   static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
@@ -60,6 +63,7 @@ void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collect
   STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective), what,
                "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
   failed_ = true;  // until it is known to be false
+  requests_.belong_to(what);
   switch (collective.kind) {
     case CollectiveKind::all_gather:
       all_gather(collective, input, output);
@@ -83,7 +87,7 @@ void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collect
       receive(collective, output);
       break;
     case CollectiveKind::barrier:
-      barrier(what);
+      barrier();
       break;
   }
   failed_ = false;
@@ -91,7 +95,7 @@ void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collect
 
 void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
   if (aborted_.exchange(true)) return;
-  std::fprintf(stderr, "rank %d: %s\n", rank_, reason.c_str());
+  std::fprintf(stderr, "%s\n", attributed(rank_, reason).c_str());
   std::fflush(stderr);
   // The queue's thread holds the mutex only for one nonblocking call at a time.
   const std::lock_guard lock(mutex_);
@@ -100,7 +104,8 @@ void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
 
 void MpiCommunicator::close() {
   if (closed_ || failed_ || aborted_) return;
-  barrier("close");
+  requests_.belong_to("close");
+  barrier();
   const std::lock_guard lock(mutex_);
   closed_ = true;
   check_mpi(MPI_Comm_free(&comm_), "MPI_Comm_free");

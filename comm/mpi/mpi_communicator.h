@@ -4,13 +4,15 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "comm/arena_table.h"
 #include "comm/communicator.h"
+#include "comm/mpi/mpi_calls.h"
 
 namespace strata::comm {
 
@@ -34,11 +36,10 @@ class MpiCommunicator final : public Communicator {
   void close() override;
 
  private:
-  /// Where rank r's bytes come from or go to.
-  using Piece = std::function<std::span<std::byte>(int peer)>;
-
   /// Sends every other rank a piece and receives one from each; the own piece is the caller's.
-  void exchange(const std::string& what, const Piece& outgoing, const Piece& incoming);
+  /// `outgoing` and `incoming` map a rank to the span of its bytes.
+  template <typename Outgoing, typename Incoming>
+  void exchange(const Outgoing& outgoing, const Incoming& incoming);
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
   void reduce_scatter(const Collective& collective, const std::byte* input, float* output,
                       std::span<std::byte> workspace);
@@ -47,7 +48,7 @@ class MpiCommunicator final : public Communicator {
   void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
   void send(const Collective& collective, const std::byte* input);
   void receive(const Collective& collective, std::byte* output);
-  void barrier(const std::string& what);
+  void barrier();
 
   int rank_;
   int world_;
@@ -57,6 +58,9 @@ class MpiCommunicator final : public Communicator {
   bool failed_ = false;
   bool closed_ = false;
   ArenaTable arenas_;
+  std::array<char, kDescriptionBytes> text_{};  ///< describes the collective under way
+  MpiRequests requests_{mutex_, aborted_};
+  std::vector<const std::byte*> contributions_;  ///< of the reduce_scatter under way, by rank
 };
 
 }  // namespace strata::comm

@@ -1,7 +1,9 @@
 #include "comm/peer_memory/board.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "core/check.h"
 
@@ -52,6 +54,24 @@ std::string Board::abort_reason() const {
   // State 1 for long: the aborting rank died while it wrote.
   if (header().reason_state.load(std::memory_order_acquire) != 2) return "a rank gave up";
   return header().reason;
+}
+
+bool Board::begin_reading(int rank) const {
+  std::atomic<std::uint32_t>& reading = slot(rank).reading;
+  // Sequentially consistent, like poison(): either the aborting rank sees this, or this sees
+  // poison.
+  reading.store(1, std::memory_order_seq_cst);
+  if (!aborted()) return true;
+  reading.store(0, std::memory_order_release);
+  return false;
+}
+
+void Board::end_reading(int rank) const { slot(rank).reading.store(0, std::memory_order_release); }
+
+void Board::wait_for_readers() const {
+  for (int rank = 0; rank < world_; ++rank)
+    while (slot(rank).reading.load(std::memory_order_seq_cst) != 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 void copy_text(char* field, std::size_t field_bytes, std::string_view text) {

@@ -27,6 +27,9 @@ struct alignas(64) RankSlot {
   std::int32_t process;
   /// Used in turn: a slow peer may still read one after the barrier while the next is written.
   Publication publications[2];
+  /// 1 while this rank reads what others published. A failing rank's memory may go once it is 0
+  /// everywhere: whoever begins to read afterwards sees that the board is aborted first.
+  std::atomic<std::uint32_t> reading;
   std::byte* arena_base;  ///< of the arena being registered; an address in that rank
   std::int64_t arena_bytes;
 };
@@ -59,6 +62,12 @@ class Board {
   void abort(std::string_view reason) const noexcept;
   [[nodiscard]] bool aborted() const { return header().generation.poisoned(); }
   [[nodiscard]] std::string abort_reason() const;
+
+  /// `rank` reads its peers' operands from here to `end_reading`. False: aborted, it must not.
+  [[nodiscard]] bool begin_reading(int rank) const;
+  void end_reading(int rank) const;
+  /// After `abort`: sleeps until no rank reads any more. Their reading ends by itself.
+  void wait_for_readers() const;
 
  private:
   struct alignas(64) Header {

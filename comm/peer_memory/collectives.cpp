@@ -126,6 +126,7 @@ void PeerCommunicator::receive(const Collective& collective, std::byte* output) 
   // The sender waits for each message to be taken, so it is at most one ahead.
   const std::uint32_t taken = mailbox.taken.count();
   wait(mailbox.posted, taken, collective.peer, collective.peer + 1);
+  begin_reading();
   const Publication& theirs = mailbox.publication;
   if (theirs.fingerprint != fingerprint(collective))
     throw InternalError("collective " + std::to_string(sequence_) +
@@ -133,6 +134,7 @@ void PeerCommunicator::receive(const Collective& collective, std::byte* output) 
                         " runs '" + theirs.text + "', rank " + std::to_string(rank_) + " runs '" +
                         what_ + "'");
   copy_bytes(output, peer_operand(theirs, collective.peer), bytes);
+  board_.end_reading(rank_);
   mailbox.taken.advance();
 }
 

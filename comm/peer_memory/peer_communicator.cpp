@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/first_cause.h"
 #include "core/check.h"
 
 namespace strata::comm {
@@ -47,12 +48,23 @@ void PeerCommunicator::begin(std::string_view what, const std::function<void()>&
   try {
     step();
   } catch (const std::exception& error) {
-    board_.abort(error.what());
+    leave_failed(error.what());
     throw;
   }
 }
 
+void PeerCommunicator::leave_failed(std::string_view reason) noexcept {
+  board_.end_reading(rank_);
+  board_.abort(attributed(rank_, reason));
+  if (link_->maps_in_place()) board_.wait_for_readers();
+}
+
+void PeerCommunicator::begin_reading() {
+  if (!board_.begin_reading(rank_)) throw PeerError(board_.abort_reason());
+}
+
 void PeerCommunicator::barrier() {
+  board_.end_reading(rank_);
   const std::uint32_t seen = board_.barrier_word().count();
   if (!board_.arrive()) wait(board_.barrier_word(), seen, 0, world_);
 }
@@ -134,6 +146,7 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
   const std::size_t turn = exchanges_++ % 2;
   board_.slot(rank_).publications[turn] = publication_of(collective, operand, bytes, "input");
   barrier();
+  begin_reading();
   const Publication& first = board_.slot(0).publications[turn];
   for (int peer = 0; peer < world_; ++peer) {
     const Publication& theirs = board_.slot(peer).publications[turn];
@@ -148,7 +161,7 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
 }
 
 void PeerCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexcept {
-  board_.abort(reason);
+  board_.abort(attributed(rank_, reason));
 }
 
 void PeerCommunicator::close() {

@@ -15,8 +15,8 @@ namespace strata::comm {
 
 /// Every wait sleeps on a futex, ends with PeerError on abort, and looks every 200 ms whether a
 /// peer died. Two barriers per collective: operands are published before the first and are free
-/// after the second. Arenas of rank threads must outlive all ranks' communicators, not only their
-/// own.
+/// after the second. A rank whose collective fails leaves it only when no peer reads its memory
+/// any more, so a rank thread may then destroy its arena.
 class PeerCommunicator final : public Communicator {
  public:
   /// Waits for nobody: the ranks meet in their first collective.
@@ -41,7 +41,10 @@ class PeerCommunicator final : public Communicator {
   // Waiting (peer_communicator.cpp).
   /// Runs `step`; an exception out of it kills the communicator on all ranks and goes on.
   void begin(std::string_view what, const std::function<void()>& step);
+  void leave_failed(std::string_view reason) noexcept;
   void barrier();
+  /// From here to the next barrier the peers' operands may be read.
+  void begin_reading();
   void wait(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
   void look_for_the_dead(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
   void unmap_peers(Mappings& mappings) noexcept;

@@ -26,6 +26,8 @@ class PeerLink {
   virtual std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                          std::int64_t bytes) = 0;
   virtual void unmap(int peer, std::span<const std::byte> mapping) noexcept = 0;
+  /// Whether what `map` gave dies with the peer's own arena.
+  [[nodiscard]] virtual bool maps_in_place() const = 0;
 
   /// Empty while `peer` lives as far as one can see; else what became of it.
   [[nodiscard]] virtual std::string death_of(int peer) const = 0;

@@ -22,7 +22,7 @@ void WakeWord::advance() {
 }
 
 void WakeWord::poison() {
-  value_.fetch_or(kPoison, std::memory_order_acq_rel);
+  value_.fetch_or(kPoison, std::memory_order_seq_cst);
   wake_all();
 }
 

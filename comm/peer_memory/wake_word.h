@@ -16,7 +16,10 @@ class WakeWord {
 
   /// Number of events; what was written before `advance` is visible to who sees the new count.
   [[nodiscard]] std::uint32_t count() const { return load() & ~kPoison; }
-  [[nodiscard]] bool poisoned() const { return (load() & kPoison) != 0; }
+  /// Sequentially consistent, as is `poison`.
+  [[nodiscard]] bool poisoned() const {
+    return (value_.load(std::memory_order_seq_cst) & kPoison) != 0;
+  }
 
   /// Counts one event and wakes all waiters.
   void advance();

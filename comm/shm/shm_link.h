@@ -24,6 +24,7 @@ class ShmLink final : public PeerLink {
   std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                  std::int64_t bytes) override;
   void unmap(int peer, std::span<const std::byte> mapping) noexcept override;
+  [[nodiscard]] bool maps_in_place() const override { return false; }
   [[nodiscard]] std::string death_of(int peer) const override;
 
  private:

@@ -21,6 +21,7 @@ struct TestedBackend {
   /// left over, and returns when all are through. A failed expectation or an escaped exception on
   /// any rank fails the current test.
   std::function<void(int world, const RankBody& body)> run_ranks;
+  bool ranks_share_process = false;
 };
 
 inline void PrintTo(const TestedBackend& backend, std::ostream* out) {

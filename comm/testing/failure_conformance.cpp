@@ -46,10 +46,30 @@ TEST_P(CommFailure, AbortWakesEveryoneAndStaysForEver) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the others wait by now
       communicator.abort("no space left on /data");
     }
+    const std::string reason =
+        "rank " + std::to_string(communicator.size() - 1) + ": no space left on /data";
     for (int call = 0; call < 3; ++call)
-      EXPECT_EQ(error_of(communicator, collective, arena.take(8)), "no space left on /data");
-    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr),
-              "no space left on /data");
+      EXPECT_EQ(error_of(communicator, collective, arena.take(8)), reason);
+    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr), reason);
+  });
+}
+
+// What an executor does: it says where it was, and hands on what it heard.
+TEST_P(CommFailure, NamesTheFirstCauseOnceHoweverOftenItIsHandedOn) {
+  run_ranks([](Communicator& communicator) {
+    TestArena arena(communicator, 4096);
+    const std::string me = "rank " + std::to_string(communicator.rank()) + ": ";
+    if (communicator.rank() == 1)
+      communicator.abort(me +
+                         "instruction 'embed' failed: rank 0: instruction 'gather' failed: "
+                         "rank 1: instruction 'load' failed: no space left on /data");
+    const std::string cause = "rank 1: instruction 'load' failed: no space left on /data";
+    for (int call = 0; call < 2; ++call) {
+      const std::string text =
+          error_of(communicator, word_all_reduce(communicator.size()), arena.take(8));
+      EXPECT_EQ(text, cause);
+      communicator.abort(me + "instruction 'reduce' failed: " + text);
+    }
   });
 }
 
@@ -64,7 +84,8 @@ TEST_P(CommFailure, AbortFromAnotherThreadWakesTheWaitingOne) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       communicator.abort("stopped");
     });
-    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr), "stopped");
+    EXPECT_EQ(error_of(communicator, {.kind = CollectiveKind::barrier}, nullptr),
+              "rank 0: stopped");
     other.join();
   });
 }
@@ -81,7 +102,7 @@ TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       communicator.abort("stopped");
     }
-    EXPECT_EQ(error_of(communicator, message, arena.take(8)), "stopped");
+    EXPECT_EQ(error_of(communicator, message, arena.take(8)), "rank 0: stopped");
   });
 }
 
@@ -101,8 +122,9 @@ TEST_P(CommFailure, RefusesNonsenseOnAllRanks) {
     TestArena arena(communicator, 4096);
     Collective collective = word_all_reduce(communicator.size());
     if (communicator.rank() == 0) collective.input_type = DType::f32;
-    expect_contains(error_of(communicator, collective, arena.take(8)),
-                    "all_reduce sums int64 only");
+    const std::string text = error_of(communicator, collective, arena.take(8));
+    expect_contains(text, "all_reduce sums int64 only");
+    if (communicator.rank() != 0) expect_contains(text, "rank 0: ");
   });
 }
 

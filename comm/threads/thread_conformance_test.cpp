@@ -1,8 +1,12 @@
+#include <chrono>
 #include <thread>
 #include <vector>
 
 #include "comm/factory.h"
+#include "comm/host_stream.h"
 #include "comm/testing/conformance.h"
+#include "comm/testing/test_arena.h"
+#include "core/error.h"
 
 namespace strata::comm {
 namespace {
@@ -28,9 +32,9 @@ void run_threads(int world, const RankBody& body, bool closes) {
 std::vector<TestedBackend> backends(std::initializer_list<int> worlds, bool closes) {
   std::vector<TestedBackend> result;
   for (const int world : worlds)
-    result.push_back({"threads", world, [closes](int ranks, const RankBody& body) {
-                        run_threads(ranks, body, closes);
-                      }});
+    result.push_back(
+        {"threads", world,
+         [closes](int ranks, const RankBody& body) { run_threads(ranks, body, closes); }, true});
   return result;
 }
 
@@ -38,6 +42,37 @@ INSTANTIATE_TEST_SUITE_P(Threads, CommConformance,
                          testing::ValuesIn(backends({1, 2, 3, 4, 5, 8}, true)), backend_name);
 INSTANTIATE_TEST_SUITE_P(Threads, CommFailure, testing::ValuesIn(backends({2, 3, 8}, false)),
                          backend_name);
+
+/// Gathers until somebody gives up; the arena goes at once. Nearly all bytes are rank 1's, so it
+/// waits while the others read them.
+void gather_until_abort(Communicator& communicator) {
+  constexpr std::int64_t kPiece = 16 << 20;
+  try {
+    TestArena arena(communicator, kPiece + 4096);
+    const Collective gather{.kind = CollectiveKind::all_gather,
+                            .input_type = DType::u8,
+                            .partition = {{0, 64, kPiece, kPiece + 64}}};
+    std::byte* whole = arena.take(kPiece + 64);
+    std::byte* mine = whole + gather.partition.begin(communicator.rank());
+    HostStream stream;
+    for (;;) communicator.run(stream, gather, mine, whole, {});
+  } catch (const PeerError& error) {
+    EXPECT_NE(std::string(error.what()).find("enough"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ThreadCommunicator, AFailingRanksArenaMayGoAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    auto communicators = make_thread_communicators(3);
+    std::vector<std::thread> threads;
+    for (auto& communicator : communicators)
+      threads.emplace_back([&communicator] { gather_until_abort(*communicator); });
+    // Another of rank 1's threads, as a compute queue is. Whenever it comes, nobody may crash.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 + round));
+    communicators[1]->abort("enough");
+    for (std::thread& thread : threads) thread.join();
+  }
+}
 
 }  // namespace
 }  // namespace strata::comm

@@ -21,6 +21,7 @@ class ThreadLink final : public PeerLink {
     return {base_in_peer, static_cast<std::size_t>(bytes)};
   }
   void unmap(int /*peer*/, std::span<const std::byte> /*mapping*/) noexcept override {}
+  [[nodiscard]] bool maps_in_place() const override { return true; }
   /// A thread that ends destroys its communicator, which the board tells; nothing else to see.
   [[nodiscard]] std::string death_of(int /*peer*/) const override { return {}; }
 

@@ -14,18 +14,30 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-template <class X>
-void add_loop(const float* sum, const std::byte* x_bytes, float* out, std::int64_t count) {
+template <class Sum, class X>
+void add_loop(const std::byte* sum_bytes, const std::byte* x_bytes, std::byte* out_bytes,
+              std::int64_t count) {
+  const auto* sum = reinterpret_cast<const typename Sum::Storage*>(sum_bytes);
   const auto* x = reinterpret_cast<const typename X::Storage*>(x_bytes);
+  auto* out = reinterpret_cast<typename Sum::Storage*>(out_bytes);
   for_each_vector(count, [&](auto d, std::int64_t i) HWY_ATTR {
-    hn::StoreU(hn::Add(hn::LoadU(d, sum + i), X::load(d, x + i)), d, out + i);
+    Sum::store(d, hn::Add(Sum::load(d, sum + i), X::load(d, x + i)), out + i);
   });
 }
 
-void add_range(DType x_type, const float* sum, const std::byte* x, float* out, std::int64_t count) {
-  if (x_type == DType::bf16) return add_loop<ElementBf16>(sum, x, out, count);
-  if (x_type == DType::f16) return add_loop<ElementF16>(sum, x, out, count);
-  return add_loop<ElementF32>(sum, x, out, count);
+template <class Sum>
+void add_typed(DType x_type, const std::byte* sum, const std::byte* x, std::byte* out,
+               std::int64_t count) {
+  if (x_type == DType::bf16) return add_loop<Sum, ElementBf16>(sum, x, out, count);
+  if (x_type == DType::f16) return add_loop<Sum, ElementF16>(sum, x, out, count);
+  return add_loop<Sum, ElementF32>(sum, x, out, count);
+}
+
+void add_range(DType sum_type, DType x_type, const std::byte* sum, const std::byte* x,
+               std::byte* out, std::int64_t count) {
+  if (sum_type == DType::bf16) return add_typed<ElementBf16>(x_type, sum, x, out, count);
+  if (sum_type == DType::f16) return add_typed<ElementF16>(x_type, sum, x, out, count);
+  return add_typed<ElementF32>(x_type, sum, x, out, count);
 }
 
 }  // namespace
@@ -45,8 +57,8 @@ void accumulate_kernel(Stream& stream, const KernelCall& call) {
   for_each_run(&cpu(stream).pool(), {&sum, &x, &out},
                [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                  HWY_DYNAMIC_DISPATCH(add_range)
-                 (x.dtype(), reinterpret_cast<const float*>(element(sum, row, col)),
-                  element(x, row, col), reinterpret_cast<float*>(element(out, row, col)), count);
+                 (sum.dtype(), x.dtype(), element(sum, row, col), element(x, row, col),
+                  element(out, row, col), count);
                });
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/gradient_input.h"
 #include "kernels/cpu/parameter_output.h"
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/simd_targets.h"
@@ -94,10 +95,12 @@ void adamw_kernel(Stream& stream, const KernelCall& call) {
   std::memcpy(&control, call.inputs[4].data, sizeof control);
   const AdamwScalars scalars = scalars_of(control, call.attributes);
   const ParameterOutput parameter = parameter_output(call, 3);
+  const GradientInput gradient(call.inputs[3]);
   const auto in = [&](std::size_t i) { return call.inputs[i].row<const float>(); };
   const auto out = [&](std::size_t i) { return call.outputs[i].row<float>(); };
   const auto update = [&](std::int64_t at, std::int64_t count) {
-    const AdamwRange range{in(0) + at,  in(1) + at,  in(2) + at,  in(3) + at,
+    GradientInput::Buffer buffer;
+    const AdamwRange range{in(0) + at,  in(1) + at,  in(2) + at,  gradient.read(at, count, buffer),
                            out(0) + at, out(1) + at, out(2) + at, count};
     HWY_DYNAMIC_DISPATCH(adamw_range)(scalars, range);
     parameter.write(range.master, at, count);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/gradient_input.h"
 #include "kernels/cpu/parameter_output.h"
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/simd_targets.h"
@@ -85,11 +86,13 @@ void sgd_kernel(Stream& stream, const KernelCall& call) {
   std::memcpy(&control, call.inputs[gradient_input + 1].data, sizeof control);
   const SgdScalars scalars = scalars_of(control, call.attributes);
   const ParameterOutput parameter = parameter_output(call, momentum ? 2 : 1);
-  const auto* gradient = call.inputs[gradient_input].row<const float>();
+  const GradientInput gradient(call.inputs[gradient_input]);
   const auto* master_in = call.inputs[0].row<const float>();
   auto* master = call.outputs[0].row<float>();
   const auto update = [&](std::int64_t begin, std::int64_t count) {
-    SgdRange range{master_in + begin, nullptr, gradient + begin, master + begin, nullptr, count};
+    GradientInput::Buffer buffer;
+    SgdRange range{master_in + begin, nullptr, gradient.read(begin, count, buffer),
+                   master + begin,    nullptr, count};
     if (momentum) {
       range.momentum_in = call.inputs[1].row<const float>() + begin;
       range.momentum = call.outputs[1].row<float>() + begin;

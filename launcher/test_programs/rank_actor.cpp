@@ -69,6 +69,22 @@ int stubborn(Actor& actor) {
   for (;;) sleep_long();
 }
 
+/// save: after SIGTERM or SIGUSR1 it takes its time, says that it has saved, and ends with 75.
+int save(Actor& actor) {
+  sigset_t requests;
+  ::sigemptyset(&requests);
+  ::sigaddset(&requests, SIGTERM);
+  ::sigaddset(&requests, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &requests, nullptr);
+  std::puts("ready");
+  std::fflush(stdout);
+  int number = 0;
+  if (::sigwait(&requests, &number) != 0) return 70;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300) * actor.context.rank);
+  std::printf("saved after signal %d\n", number);
+  return static_cast<int>(ExitCode::try_again);
+}
+
 /// grandchildren RANK CODE: each rank leaves a detached process with a child of its own; then as
 /// `fail`, or all end well when CODE is 0.
 int grandchildren(Actor& actor) {
@@ -135,6 +151,16 @@ int blame(Actor& actor) {
   throw DataError("model.safetensors: tensor w is cut off");
 }
 
+/// quarrel: rank 1 fails first; then rank 0 with an error of its own, the others as rank 1 did.
+int quarrel(Actor& actor) {
+  if (actor.context.rank != 1) try {
+      actor.context.store->get("never", std::chrono::seconds(60));
+    } catch (const PeerError&) {  // rank 1 has ended
+    }
+  if (actor.context.rank == 0) throw HostError("/data is not mounted");
+  throw DataError("model.safetensors: tensor w is cut off");
+}
+
 /// garbage: sends nonsense to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
@@ -149,9 +175,10 @@ int run(const std::string& mode, const Arguments& arguments) {
                                            : StatusPage::create(context.rank);
   Actor actor{std::move(context), std::move(page), arguments};
   const std::map<std::string, int (*)(Actor&)> modes{
-      {"fail", fail},   {"signal", signal_self}, {"stubborn", stubborn},
-      {"lines", lines}, {"meet", meet},          {"grandchildren", grandchildren},
-      {"blame", blame}, {"abandon", abandon},    {"garbage", garbage}};
+      {"fail", fail},       {"signal", signal_self}, {"stubborn", stubborn},
+      {"lines", lines},     {"meet", meet},          {"grandchildren", grandchildren},
+      {"blame", blame},     {"abandon", abandon},    {"garbage", garbage},
+      {"quarrel", quarrel}, {"save", save}};
   try {
     return modes.at(mode)(actor);
   } catch (const Error& error) {

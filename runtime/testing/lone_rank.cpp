@@ -11,9 +11,11 @@ namespace strata::runtime {
 
 LoneRank::LoneRank(Graph graph, ValueId loss, std::uint64_t seed) : units_(graph.units) {
   for (ValueId gradient : graph.unit_gradients)
-    if (gradient != kNoValue) graph.values[gradient].storage = Storage::persistent;
-  graph.values[loss].storage = Storage::persistent;
-  graph.values[loss].name = "loss";
+    if (gradient != kNoValue) {
+      const ValueId root = graph.root_of(gradient);
+      graph.make_persistent(root, graph.values[root].name);
+    }
+  graph.make_persistent(loss, "loss");
   layout_.add_all(graph);
   Program lowered = lower(std::move(graph), layout_, {"alone", device_.capabilities(), nullptr});
   const std::int64_t arena_bytes = lowered.arena_bytes[static_cast<int>(Tier::device)];

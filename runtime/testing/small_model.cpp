@@ -72,10 +72,9 @@ Graph relay(int links, std::int64_t elements, int world) {
   }
   const ValueId result = flat(graph, "result", elements / world, Storage::persistent);
   graph.nodes.push_back(
-      collective_node(even_collective(CollectiveKind::reduce_scatter, elements, world), sum, result,
-                      0, Pass::backward, "reduce"));
-  const ValueId next = graph.add_view(start, 0, graph.type(start), "start'");
-  graph.apply_into("copy", {sum}, {next}, {}, 0, Pass::update, "keep sum");
+      collective_node(even_collective(CollectiveKind::reduce_scatter, elements, world), sum,
+                      graph.next_version(result), 0, Pass::backward, "reduce"));
+  graph.apply_into("copy", {sum}, {graph.next_version(start)}, {}, 0, Pass::update, "keep sum");
   return graph;
 }
 

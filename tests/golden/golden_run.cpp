@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "runtime/state_names.h"
 #include "tests/training/rank_threads.h"
+#include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 #include "zero/partition.h"
@@ -28,11 +29,7 @@ TrainingCase training_case(const GoldenRun& run) {
   options.accumulation = run.accumulation;
   options.global_batch = run.rows;
   options.micro_batch = run.rows / run.world / run.accumulation;
-  options.optimizer.learning_rate = 1e-3;
-  options.optimizer.beta1 = 0.9;
-  options.optimizer.beta2 = 0.95;
-  options.optimizer.epsilon = 1e-8;
-  options.optimizer.weight_decay = 0.1;
+  options.optimizer = run.optimizer;
   options.no_decay = train::NoDecay::none;
   options.gradient_clipping = 0;
   options.activation_checkpointing = run.recompute;
@@ -90,8 +87,9 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
 }
 
 void put_parameters(const train::Engine& engine, Tensors& parameters) {
-  for (const zero::StateEntry& entry : zero::list_state(
-           engine.programs().units, engine.programs().settings, zero::StateScope::saved)) {
+  for (const zero::StateEntry& entry :
+       zero::list_state(engine.programs().units, engine.programs().settings,
+                        zero::StateScope::saved, train::step_state(engine).updates)) {
     if (entry.kind != "parameter") continue;
     STRATA_CHECK(entry.dtype == DType::f32, entry.name, name_of(entry.dtype));
     put(parameters, entry.name, entry.shape.elements(), entry.first_element, engine.storage(entry));
@@ -99,6 +97,16 @@ void put_parameters(const train::Engine& engine, Tensors& parameters) {
 }
 
 }  // namespace
+
+train::OptimizerOptions golden_adamw() {
+  train::OptimizerOptions optimizer;
+  optimizer.learning_rate = 1e-3;
+  optimizer.beta1 = 0.9;
+  optimizer.beta2 = 0.95;
+  optimizer.epsilon = 1e-8;
+  optimizer.weight_decay = 0.1;
+  return optimizer;
+}
 
 GoldenResult run_golden(const GoldenRun& run) {
   const TrainingCase training = training_case(run);

@@ -6,6 +6,9 @@
 
 namespace strata::tests {
 
+/// AdamW as README.md says.
+train::OptimizerOptions golden_adamw();
+
 struct GoldenRun {
   std::string model;  ///< directory
   /// Of each step: `rows` x (T + 1) tokens, inputs and next targets.
@@ -16,6 +19,7 @@ struct GoldenRun {
   int stage = 0;
   int accumulation = 1;
   bool recompute = false;
+  train::OptimizerOptions optimizer = golden_adamw();
   std::string save;  ///< directory to write afterwards; empty: none
 };
 
@@ -27,7 +31,7 @@ struct GoldenResult {
   Tensors parameters;                  ///< after the last step
 };
 
-/// fp32, with the optimizer of README.md. Every Program is verified first.
+/// fp32, decay on every parameter, no clipping. Every Program is verified first.
 GoldenResult run_golden(const GoldenRun& run);
 
 }  // namespace strata::tests

@@ -17,7 +17,7 @@ void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name;
 
 namespace {
 
-constexpr double kTolerance = 1e-5;         // logits, loss, gradients: |a - b| / |b|
+constexpr double kTolerance = 1e-5;         // logits, loss, gradients, ten steps: |a - b| / |b|
 constexpr double kTrainedTolerance = 1e-4;  // after 30 updates
 constexpr double kSixteenBitTolerance = 2e-2;
 constexpr double kWorldTolerance = 1e-6;  // one rank against two
@@ -82,6 +82,25 @@ constexpr Way kWays[] = {kOneRank,
                          {"two ranks, stage 1", 2, 1, 1, false},
                          kTwoRanks};
 
+/// One batch of [rows, T + 1] tokens per step.
+std::vector<std::vector<std::int32_t>> training_batches(const train::ModelFiles& values) {
+  const std::vector<std::int32_t> ids = read_ids(values, "adamw.batches");
+  const auto size = static_cast<std::ptrdiff_t>(ids.size()) / kSteps;
+  std::vector<std::vector<std::int32_t>> batches;
+  for (std::ptrdiff_t step = 0; step < kSteps; ++step)
+    batches.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
+  return batches;
+}
+
+/// What training gave against what PyTorch's gave.
+void expect_trained(const GoldenResult& result, const std::vector<double>& losses,
+                    const Tensors& parameters, double tolerance) {
+  ASSERT_EQ(result.losses.size(), losses.size());
+  for (std::size_t step = 0; step < losses.size(); ++step)
+    EXPECT_NEAR(result.losses[step], losses[step], losses[step] * tolerance) << "step " << step;
+  EXPECT_TRUE(agree(without_key_bias(result.parameters), parameters, tolerance));
+}
+
 class Golden : public testing::TestWithParam<GoldenCase> {
  protected:
   [[nodiscard]] std::vector<double> doubles(const std::string& name) const {
@@ -103,12 +122,7 @@ class Golden : public testing::TestWithParam<GoldenCase> {
   }
 
   [[nodiscard]] std::vector<std::vector<std::int32_t>> adamw_batches() const {
-    const std::vector<std::int32_t> ids = read_ids(values_, "adamw.batches");
-    const auto size = static_cast<std::ptrdiff_t>(ids.size()) / kSteps;
-    std::vector<std::vector<std::int32_t>> batches;
-    for (std::ptrdiff_t step = 0; step < kSteps; ++step)
-      batches.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
-    return batches;
+    return training_batches(values_);
   }
 
   [[nodiscard]] GoldenRun golden_run(std::vector<std::vector<std::int32_t>> batches, int steps,
@@ -164,11 +178,7 @@ TEST_P(Golden, ThirtyStepsOfAdamW) {
   for (const Way& way : {kOneRank, kTwoRanks}) {
     SCOPED_TRACE(way.name);
     const GoldenResult result = run_golden(golden_run(adamw_batches(), kSteps, way));
-    ASSERT_EQ(result.losses.size(), losses.size());
-    for (std::size_t step = 0; step < losses.size(); ++step)
-      EXPECT_NEAR(result.losses[step], losses[step], losses[step] * kTrainedTolerance)
-          << "step " << step;
-    EXPECT_TRUE(agree(without_key_bias(result.parameters), golden, kTrainedTolerance));
+    expect_trained(result, losses, golden, kTrainedTolerance);
   }
 }
 
@@ -232,6 +242,57 @@ TEST_P(Golden, TrainedDirectoryIsReadBackTheSame) {
         same_bytes(read.parameters, run_golden(golden_run(adamw_batches(), 0)).parameters));
     EXPECT_EQ(train::to_hf_config_json(train::read_model_config(run.save), ""),
               train::to_hf_config_json(train::read_model_config(run.model), ""));
+  }
+}
+
+struct OptimizerCase {
+  const char* name;
+  train::OptimizerOptions options;
+};
+
+/// Those of optimizers.safetensors (README.md).
+std::vector<OptimizerCase> optimizer_cases() {
+  train::OptimizerOptions sgd;
+  sgd.type = train::OptimizerType::sgd;
+  sgd.learning_rate = 0.1;
+  sgd.weight_decay = 0.1;
+  train::OptimizerOptions momentum = sgd;
+  momentum.learning_rate = 0.05;
+  momentum.momentum = 0.9;
+  momentum.dampening = 0.5;
+  train::OptimizerOptions nesterov = sgd;
+  nesterov.learning_rate = 0.02;
+  nesterov.momentum = 0.9;
+  nesterov.nesterov = true;
+  train::OptimizerOptions adam = golden_adamw();
+  adam.type = train::OptimizerType::adam;
+  return {{"sgd", sgd}, {"momentum", momentum}, {"nesterov", nesterov}, {"adam", adam}};
+}
+
+TEST(GoldenOptimizers, TenSteps) {
+  const std::vector<GoldenCase> cases = golden_cases();
+  const auto llama = std::ranges::find(cases, "llama", &GoldenCase::name);
+  ASSERT_NE(llama, cases.end());
+  const train::ModelFiles batches(llama->values);
+  const train::ModelFiles values(llama->directory + "/optimizers.safetensors");
+  for (const OptimizerCase& optimizer : optimizer_cases()) {
+    const std::string prefix = optimizer.name + std::string(".");
+    const std::vector<double> losses = read_doubles(values, prefix + "losses");
+    const Tensors parameters = read_tensors(values, prefix + "final.");
+    ASSERT_EQ(losses.size(), 10U);
+    for (const Way& way : kWays) {
+      SCOPED_TRACE(prefix + " " + way.name);
+      GoldenRun run;
+      run.model = llama->directory;
+      run.batches = training_batches(batches);
+      run.steps = static_cast<int>(losses.size());
+      run.world = way.world;
+      run.stage = way.stage;
+      run.accumulation = way.accumulation;
+      run.recompute = way.recompute;
+      run.optimizer = optimizer.options;
+      expect_trained(run_golden(run), losses, parameters, kTolerance);
+    }
   }
 }
 

@@ -26,6 +26,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH, SEQUENCE, CONTEXT, STEPS = 2, 16, 32, 30
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+PLAIN = dict(fused=False, foreach=False)
+
+# The other optimizers do not depend on the model: one family is enough. The first steps of the same batches.
+OPTIMIZER_FAMILY, OPTIMIZER_STEPS = "llama", 10
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.1, **PLAIN),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.5, weight_decay=0.1, **PLAIN),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.02, momentum=0.9, nesterov=True, weight_decay=0.1, **PLAIN),
+    "adam": lambda p: torch.optim.Adam(p, **ADAMW, **PLAIN),
+}
 
 LLAMA = dict(vocab_size=96, hidden_size=32, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
              max_position_embeddings=CONTEXT, rms_norm_eps=1e-5, tie_word_embeddings=False)
@@ -126,6 +136,29 @@ def build(config, weights):
     return model.eval()
 
 
+def train(model, batches, optimizer):
+    """Losses before each update."""
+    losses = []
+    with float64_everywhere(model.config), RefuseFloat32():
+        for rows in batches:
+            optimizer.zero_grad()
+            _, loss = mean_loss(model, rows)
+            loss.backward()
+            losses.append(loss.detach())
+            optimizer.step()
+    return torch.stack(losses)
+
+
+def optimizer_values(config, weights, batches):
+    out = {}
+    for name, make_optimizer in OPTIMIZERS.items():
+        model = build(config, weights)
+        out[f"{name}.losses"] = train(model, batches[:OPTIMIZER_STEPS], make_optimizer(model.parameters()))
+        out |= {f"{name}.final.{key}": p.detach().float() for key, p in model.named_parameters()}
+        print(f"{'':14} {name} {out[f'{name}.losses'][0]:.4f} -> {out[f'{name}.losses'][-1]:.4f}")
+    return {name: value.contiguous() for name, value in out.items()}
+
+
 def golden_values(config, weights, generator):
     model = build(config, weights)
     batch = tokens((BATCH, SEQUENCE + 1), config.vocab_size, generator)
@@ -136,16 +169,7 @@ def golden_values(config, weights, generator):
         out = {"input_ids": batch[:, :-1].int(), "targets": batch[:, 1:].int(), "logits": logits.detach(),
                "loss": loss.detach().reshape(1), "adamw.batches": batches.int()}
         out |= {f"grad.{name}": p.grad.clone() for name, p in model.named_parameters()}
-        model.zero_grad()
-        optimizer = torch.optim.AdamW(model.parameters(), **ADAMW, fused=False, foreach=False)
-        losses = []
-        for rows in batches:
-            optimizer.zero_grad()
-            _, loss = mean_loss(model, rows)
-            loss.backward()
-            losses.append(loss.detach())
-            optimizer.step()
-    out["adamw.losses"] = torch.stack(losses)
+    out["adamw.losses"] = train(model, batches, torch.optim.AdamW(model.parameters(), **ADAMW, **PLAIN))
     out |= {f"final.{name}": p.detach() for name, p in model.named_parameters()}
     return {name: value.contiguous() for name, value in out.items()}
 
@@ -159,7 +183,7 @@ def save_model(model, folder, **options):
 
 
 def make(name):
-    """(fp32 model as stock transformers builds it, golden values)."""
+    """(fp32 model as stock transformers builds it, golden values by file)."""
     config = FAMILIES[name]()
     generator = torch.Generator().manual_seed(1234 + list(FAMILIES).index(name))
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
@@ -171,7 +195,10 @@ def make(name):
           f"{values['adamw.losses'][-1]:.4f}, stock fp32 logits differ by {difference:.1e}")
     if not difference < 1e-5:
         raise RuntimeError(f"{name}: float64 everywhere changed the model")
-    return model, values
+    files = {"golden.safetensors": values}
+    if name == OPTIMIZER_FAMILY:
+        files["optimizers.safetensors"] = optimizer_values(config, model.state_dict(), values["adamw.batches"].long())
+    return model, files
 
 
 def write_published_rope(folder):
@@ -202,23 +229,25 @@ def write_variants(name, model, folder):
 
 def write(name):
     folder = os.path.join(HERE, name)
-    model, values = make(name)
+    model, files = make(name)
     save_model(model, folder)
     if name == "llama-linear":
         write_published_rope(folder)
-    save_file(values, os.path.join(folder, "golden.safetensors"))
+    for file, values in files.items():
+        save_file(values, os.path.join(folder, file))
     write_variants(name, model, folder)
 
 
 def check(name):
     folder = os.path.join(HERE, name)
-    _, values = make(name)
-    stored = load_file(os.path.join(folder, "golden.safetensors"))
-    if stored.keys() != values.keys():
-        raise SystemExit(f"{name}: other tensors than committed: {stored.keys() ^ values.keys()}")
-    for key, value in values.items():
-        if not torch.allclose(stored[key].double(), value.double(), rtol=1e-8, atol=1e-8):
-            raise SystemExit(f"{name}: {key} differs from the committed values")
+    for file, values in make(name)[1].items():
+        stored = load_file(os.path.join(folder, file))
+        if stored.keys() != values.keys():
+            raise SystemExit(f"{name}/{file}: other tensors than committed: {stored.keys() ^ values.keys()}")
+        for key, value in values.items():
+            tolerance = 1e-6 if value.dtype == torch.float32 else 1e-8
+            if not torch.allclose(stored[key].double(), value.double(), rtol=tolerance, atol=tolerance):
+                raise SystemExit(f"{name}/{file}: {key} differs from the committed values")
 
 
 def main():

@@ -101,8 +101,17 @@ bool MlaunchProcess::read_some(int timeout_ms) {
 
 bool MlaunchProcess::wait_for_output(const std::string& text, int count,
                                      std::chrono::milliseconds limit) {
+  return wait_for(output_, text, count, limit);
+}
+
+bool MlaunchProcess::wait_for_error(const std::string& text, std::chrono::milliseconds limit) {
+  return wait_for(error_, text, 1, limit);
+}
+
+bool MlaunchProcess::wait_for(const std::string& stream, const std::string& text, int count,
+                              std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
-  while (occurrences(output_, text) < count) {
+  while (occurrences(stream, text) < count) {
     if (Clock::now() > deadline) return false;
     read_some(50);
   }

@@ -27,6 +27,9 @@ class MlaunchProcess {
   /// Waits until standard output contains `text` `count` times. False after `limit`.
   bool wait_for_output(const std::string& text, int count,
                        std::chrono::milliseconds limit = std::chrono::seconds(8));
+  /// The same for standard error.
+  bool wait_for_error(const std::string& text,
+                      std::chrono::milliseconds limit = std::chrono::seconds(8));
   /// Reads to the end and waits. Returns the exit code, 1000 + signal when it was killed, -1 when
   /// it did not end within `limit`.
   int wait(std::chrono::milliseconds limit = std::chrono::seconds(10));
@@ -43,6 +46,8 @@ class MlaunchProcess {
  private:
   MlaunchProcess(const char* program, const std::vector<std::string>& arguments);
   bool read_some(int timeout_ms);
+  bool wait_for(const std::string& stream, const std::string& text, int count,
+                std::chrono::milliseconds limit);
 
   std::string mark_;
   pid_t pid_ = -1;

@@ -101,6 +101,17 @@ TEST(Mlaunch, TheCauseIsReportedNotTheRankThatBlamesIt) {
   EXPECT_TRUE(contains(report_of(mlaunch), "model.safetensors: tensor w is cut off"));
 }
 
+TEST(Mlaunch, ErrorsOfOtherRanksStandBeforeTheFirstOne) {
+  MlaunchProcess mlaunch(actors(4, {"quarrel"}));
+  EXPECT_EQ(mlaunch.wait(), 65);
+  EXPECT_EQ(mlaunch.error(), std::string("mlaunch: rank 1 of 4 failed: ") + ACTOR_PATH +
+                                 " exited with code 65 (bad stored data)\n"
+                                 "  also    rank 0: /data is not mounted\n"
+                                 "          ranks 2-3 failed likewise\n"
+                                 "  error   model.safetensors: tensor w is cut off\n"
+                                 "  advice  check or fetch again the file that the error names\n");
+}
+
 TEST(Mlaunch, CtrlCEndsWillingRanksAtOnce) {
   MlaunchProcess mlaunch({"--grace", "12", "-np", "8", "sh", "-c", "echo ready; exec sleep 60"});
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
@@ -124,7 +135,7 @@ TEST(Mlaunch, ASecondCtrlCKillsAtOnce) {
   MlaunchProcess mlaunch(actors(8, {"stubborn"}));
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 8));
   mlaunch.send(SIGINT);
-  std::this_thread::sleep_for(milliseconds(100));
+  ASSERT_TRUE(mlaunch.wait_for_error("Ctrl-C"));
   mlaunch.send(SIGINT);
   EXPECT_EQ(mlaunch.wait(seconds(2)), 130);
   expect_nothing_left(mlaunch);
@@ -135,6 +146,44 @@ TEST(Mlaunch, TermEndsTheRun) {
   ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
   mlaunch.send(SIGTERM);
   EXPECT_EQ(mlaunch.wait(seconds(5)), 143);
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, TermAndUsr1LetRanksSaveAndStop) {
+  for (const int number : {SIGTERM, SIGUSR1}) {
+    MlaunchProcess mlaunch(actors(4, {"save"}));
+    ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
+    mlaunch.send(number);
+    EXPECT_EQ(mlaunch.wait(), 75);
+    EXPECT_TRUE(
+        mlaunch.wait_for_output("saved after signal " + std::to_string(number), 4, milliseconds(0)))
+        << mlaunch.output();
+    EXPECT_EQ(mlaunch.error_lines().back(), number == SIGTERM
+                                                ? "mlaunch: stopped on request (SIGTERM)"
+                                                : "mlaunch: stopped on request");
+    expect_nothing_left(mlaunch);
+  }
+}
+
+TEST(Mlaunch, RanksThatDoNotStopInTimeAreKilled) {
+  std::vector<std::string> arguments = actors(4, {"stubborn"});
+  arguments.insert(arguments.begin(), {"--grace", "1"});
+  MlaunchProcess mlaunch(arguments);
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
+  mlaunch.send(SIGTERM);
+  EXPECT_EQ(mlaunch.wait(), 143);
+  EXPECT_TRUE(contains(mlaunch.error(), "have 1 s to stop by themselves"));
+  EXPECT_EQ(mlaunch.error_lines().back(), "mlaunch: ended by SIGTERM");
+  expect_nothing_left(mlaunch);
+}
+
+TEST(Mlaunch, ASecondTermDoesNotWaitForTheGrace) {
+  MlaunchProcess mlaunch(actors(4, {"stubborn"}));
+  ASSERT_TRUE(mlaunch.wait_for_output("ready", 4));
+  mlaunch.send(SIGTERM);
+  ASSERT_TRUE(mlaunch.wait_for_error("have 30 s to stop by themselves"));
+  mlaunch.send(SIGTERM);
+  EXPECT_EQ(mlaunch.wait(), 143);  // within 10 s
   expect_nothing_left(mlaunch);
 }
 

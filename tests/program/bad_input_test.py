@@ -6,7 +6,7 @@ import shutil
 import struct
 import unittest
 
-from programs import QUICK, ProgramTest, SafetensorsFile, mlaunch, train
+from programs import HAS_MPI, QUICK, ProgramTest, SafetensorsFile, mlaunch, mpirun, train
 
 USAGE, DATA, HOST, IO, CONFIGURATION = 2, 65, 69, 74, 78
 WEIGHTS = "model.safetensors"
@@ -199,9 +199,12 @@ class BadModel(BadInput):
 
     def test_too_little_memory(self):
         """Refused from the plan alone: nothing of the 100 GiB is touched."""
-        done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "--zero"],
+        done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "--zero 3"],
                            "--model", "qwen2.5-7b", "--zero", "0", limit_s=15)
         self.assertRegex(done.stdout, r"device arena +1\d\d\.\d+ GiB")
+        error = next(line for line in done.stderr.splitlines() if "out of memory" in line)
+        self.assertNotRegex(error, r"\d{6}")  # bytes are for machines
+        self.assertRegex(error, r"--zero 3.* (is the cheapest change that fits|needs about \d+\.\d+ GiB)")
 
 
 class BadData(BadInput):
@@ -275,6 +278,34 @@ class OneRankAlone(BadInput):
             whole = (model / WEIGHTS).read_bytes()
             (model / WEIGHTS).write_bytes(whole[:-100])
         self.assertIn("model.safetensors", self.refuse_on_rank_1(truncate))
+
+
+@unittest.skipUnless(HAS_MPI, "no mpirun here")
+class UnderMpirun(BadInput):
+    """Where no launcher speaks for all ranks, one of them does."""
+
+    def test_ranks_that_fail_alike_say_it_once(self):
+        self.write("ds.json", '{"train_batch_size": 9, "train_micro_batch_size_per_gpu": 2}')
+        for code, word, arguments in [
+                (USAGE, "unknown flag --zerro, did you mean '--zero'?", ["--zerro", "3"]),
+                (CONFIGURATION, "train_batch_size 9 is not divisible by", ["--config", "ds.json"]),
+                (DATA, "data file nosuch.txt: cannot open", [*QUICK, "--data", "nosuch.txt"]),
+                (IO, "nosuch: cannot create the file of --metrics", [*QUICK, "--metrics", "nosuch/m"])]:
+            with self.subTest(arguments=arguments):
+                done = self.run_program(mpirun(4, *arguments), expect=code, limit_s=20)
+                self.assertEqual(done.stderr.count(word), 1, done.stderr)
+
+    def test_a_rank_that_fails_alone_is_heard(self):
+        for rank in (0, 2):
+            with self.subTest(rank=rank):
+                script = self.write("rank.sh", '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" != '
+                                    f'{rank} ] || exec "$@" --steps none\nexec "$@"\n')
+                script.chmod(0o755)
+                command = mpirun(3, *QUICK)
+                at = command.index(train()[0])
+                done = self.run_program(command[:at] + [str(script)] + command[at:],
+                                        expect=USAGE, limit_s=20)
+                self.assertEqual(done.stderr.count("--steps: found 'none'"), 1, done.stderr)
 
 
 if __name__ == "__main__":

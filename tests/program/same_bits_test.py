@@ -1,8 +1,10 @@
 """The way ranks are started and talk, thread counts and recomputation leave every bit as it is."""
 import itertools
+import json
+import pathlib
 import unittest
 
-from programs import HAS_MPI, ProgramTest, mlaunch, mpirun, train
+from programs import BIN, HAS_MPI, ProgramTest, mlaunch, mpirun, train
 
 JOB = ["--steps", "3", "--sequence-length", "32", "--micro-batch", "2"]
 
@@ -39,6 +41,32 @@ class SameBits(ProgramTest):
                 self.compare(model, ranks,
                              [(start, ["--zero", zero, "--threads", "1"]) for zero, start in
                               itertools.product("03", [mlaunch, via_mlaunch_mpi, mpirun])])
+
+    def state_of(self, command, job):
+        self.run_program([*command, *job, "--dump-state", "state"])
+        state = self.read("state")
+        (self.home / "state").unlink()
+        return state
+
+    def test_processes_agree_with_threads_of_one_process(self):
+        """Over shared memory and over MPI, sharded, recomputed and threaded: what rank threads get plainly."""
+        presets = pathlib.Path(__file__).parents[2] / "configs/models"
+        config = json.loads((presets / "gpt2-tiny.json").read_text())
+        config |= {"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1}
+        self.write("dropout/config.json", json.dumps(config))
+        again = ["--threads", "2", "--activation-checkpointing"]
+        for model, ranks in [("dropout/config.json", 2), ("llama-tiny", 3)]:
+            job = ["--model", model, *JOB]
+            threads = [str(BIN.parent / "tests/train_on_threads"), str(ranks)]
+            expected = self.state_of(threads, [*job, "--zero", "0", "--threads", "1"])
+            self.assertIn("moment2", expected)
+            starts = {"threads": threads, "shared memory": mlaunch(ranks)}
+            if HAS_MPI:
+                starts["mpi"] = mpirun(ranks)
+            for (name, start), stage in itertools.product(starts.items(), "03"):
+                with self.subTest(model=model, backend=name, stage=stage):
+                    state = self.state_of(start, [*job, *again, "--zero", stage])
+                    self.assertEqual(state, expected)
 
     @unittest.skipUnless(HAS_MPI, "no mpirun here")
     def test_eight_ranks_agree(self):

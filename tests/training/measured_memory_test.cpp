@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "comm/factory.h"
-#include "tests/training/allocation_counter.h"
+#include "core/testing/allocation_counter.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/engine/weights.h"

@@ -1,30 +1,51 @@
 #include "tests/training/rank_threads.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/factory.h"
+#include "core/error.h"
 
 namespace strata::tests {
+namespace {
+
+/// What a rank ended with; `cause`: by itself, not because of another rank.
+struct Ended {
+  std::exception_ptr error;
+  bool cause = false;
+};
+
+Ended run_rank(std::unique_ptr<comm::Communicator> communicator,
+               const std::function<void(comm::Communicator&)>& body) {
+  try {
+    body(*communicator);
+    return {};
+  } catch (const Error& error) {
+    communicator->abort(error.what(), error.exit_code());
+    return {std::current_exception(), error.exit_code() != ExitCode::try_again};
+  } catch (const std::exception& error) {
+    communicator->abort(error.what(), ExitCode::internal);
+    return {std::current_exception(), true};
+  }
+}
+
+}  // namespace
 
 void on_rank_threads(int world, const std::function<void(comm::Communicator&)>& body) {
   auto communicators = comm::make_thread_communicators(world);
-  std::vector<std::exception_ptr> errors(communicators.size());
+  std::vector<Ended> ended(communicators.size());
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < communicators.size(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        body(*communicators[r]);
-      } catch (...) {
-        errors[r] = std::current_exception();
-        communicators[r]->abort("rank " + std::to_string(r) + " failed");
-      }
-    });
+    // The communicator goes with its rank: those that still wait for it hear that it left.
+    threads.emplace_back([&, r] { ended[r] = run_rank(std::move(communicators[r]), body); });
   for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  std::ranges::stable_partition(ended, &Ended::cause);
+  for (const Ended& rank : ended)
+    if (rank.error) std::rethrow_exception(rank.error);
 }
 
 }  // namespace strata::tests

@@ -26,7 +26,8 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"shuffle", "false: samples in the order of the file", &o.shuffle},
        {"dtype", "parameters, activations, produced gradients: fp32, bf16, fp16", &o.dtype},
        {"communication_dtype", "gradients on the wire; default: dtype", &o.communication_dtype},
-       {"accumulation_dtype", "gradients added over micro-steps: fp32", &o.accumulation_dtype}});
+       {"accumulation_dtype", "gradients added over micro-steps: fp32, or dtype",
+        &o.accumulation_dtype}});
 }
 
 void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {

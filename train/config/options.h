@@ -109,7 +109,7 @@ struct TrainOptions {
   bool shuffle = true;
   DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
-  DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps
+  DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
   ZeroOptions zero;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;

@@ -123,12 +123,12 @@ void Resolver::take_precision() {
     derived("communication_dtype");
   }
   if (open_autos_.contains("accumulation_dtype")) derived("accumulation_dtype");
-  if (options_.accumulation_dtype != DType::f32) {
+  if (options_.accumulation_dtype != DType::f32 && options_.accumulation_dtype != options_.dtype) {
     const Given* given = in_file("accumulation_dtype");
     problem(given == nullptr ? "" : given->where,
             "found " + std::string(name_of(options_.accumulation_dtype)) +
-                ", which is not supported; micro-steps are added in fp32: set \"fp32\" or leave it "
-                "out");
+                ", expected fp32 or the model's type, " + std::string(name_of(options_.dtype)) +
+                ": set \"fp32\" or leave it out, which means fp32");
   }
   const Given* parameters = fact("data_types.param_dtype");
   if (parameters == nullptr || parameters->automatic) return;

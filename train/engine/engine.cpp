@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
+#include "runtime/budget.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "runtime/verifier.h"
@@ -68,7 +69,7 @@ Engine::Engine(EngineParts parts)
   runtime::ExecutorParts executor_parts;
   for (int t = 0; t < runtime::kTiers; ++t)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
-  executor_parts.communicator = communicator_;
+  executor_parts.communicators.add(comm::MeshAxis::data, *communicator_);
   executor_parts.observers = std::move(parts.observers);
   executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
                                          compute_stream_, communication_stream_);
@@ -76,6 +77,9 @@ Engine::Engine(EngineParts parts)
   const auto load = [&](const runtime::Program& program) {
     if (const auto problems = runtime::verify(program); !problems.empty())
       throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
+    if (const auto excess = runtime::over_budget(program, programs_.settings.plan.budget_bytes);
+        !excess.empty())
+      throw OutOfMemory(excess.front());
     const auto lines = program.collective_sequence();
     sequence.insert(sequence.end(), lines.begin(), lines.end());
     return executor_->load(program);
@@ -142,6 +146,7 @@ void Engine::write_word(std::uint32_t flags) {
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill) {
   const int micro_steps = programs_.settings.plan.micro_steps;
   last_step_ = step;
+  if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill);
     if (a == 0) write_word(std::exchange(pending_flags_, 0));
@@ -164,6 +169,12 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
   STRATA_CHECK(!under_way_, "a step that start_step began is not drained");
   start_step(step, fill);
   return *drain();
+}
+
+std::int64_t Engine::steps_in_state() const {
+  kernels::StepState state;
+  std::memcpy(&state, storage(runtime::kStepState).data(), sizeof state);
+  return state.updates + state.skipped;
 }
 
 kernels::StepMetrics Engine::read_metrics(std::int64_t ordinal) const {

@@ -89,6 +89,8 @@ class Engine {
   [[nodiscard]] std::span<T> input(const std::string& name) const;
   /// Waits until the run before has read its inputs. Returns the number of valid targets.
   std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
+  /// Steps that the drained state has seen.
+  [[nodiscard]] std::int64_t steps_in_state() const;
   [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;
   void start(int handle, std::int64_t step) { last_run_ = executor_->start(handle, step); }
   void write_word(std::uint32_t flags);

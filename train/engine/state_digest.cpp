@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 
+#include "core/json_writer.h"
 #include "runtime/state_names.h"
 #include "train/files/digest.h"
 
@@ -29,7 +30,37 @@ Digest from_limbs(const std::int64_t* limbs) {
   return {part[0] | part[1] << 32, part[2] | part[3] << 32};
 }
 
+/// A double or an int64; equal text means equal values.
+std::string scalar_text(DType dtype, std::span<const std::byte> bytes) {
+  if (dtype == DType::i64) {
+    std::int64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return std::to_string(number);
+  }
+  double number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return json_number(number);
+}
+
+/// Every rank keeps the same ones.
+std::string describe_scalars(const Engine& engine) {
+  const ProgramSet& set = engine.programs();
+  std::string text;
+  for (const zero::StateEntry& entry : zero::list_state(
+           set.units, set.settings, zero::StateScope::held, step_state(engine).updates))
+    if (entry.kind == "scalar")
+      text += entry.name + " scalar " + std::string(name_of(entry.dtype)) + " " +
+              scalar_text(entry.dtype, engine.storage(entry)) + "\n";
+  return text;
+}
+
 }  // namespace
+
+kernels::StepState step_state(const Engine& engine) {
+  kernels::StepState state;
+  std::memcpy(&state, engine.storage(runtime::kStepState).data(), sizeof state);
+  return state;
+}
 
 std::string describe_state(Engine& engine) {
   const ProgramSet& set = engine.programs();
@@ -50,8 +81,9 @@ std::string describe_state(Engine& engine) {
         lines.push_back(segment.name + " " + kind + " " + std::string(name_of(dtype)));
       }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
-  for (const zero::StateEntry& entry :
-       zero::list_state(set.units, set.settings, zero::StateScope::saved)) {
+  for (const zero::StateEntry& entry : zero::list_state(
+           set.units, set.settings, zero::StateScope::saved, step_state(engine).updates)) {
+    if (entry.kind == "scalar") continue;
     const Digest digest =
         range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
                      entry.first_element, engine.storage(entry), size_of(entry.dtype));
@@ -61,15 +93,7 @@ std::string describe_state(Engine& engine) {
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i)
     text += lines[i] + " " + from_limbs(&limbs[i * kLimbs]).hex() + "\n";
-  kernels::StepState state;
-  std::memcpy(&state, engine.storage(runtime::kStepState).data(), sizeof state);
-  char scalars[256];
-  std::snprintf(scalars, sizeof scalars,
-                "step_state updates=%lld skipped=%lld loss_scale=%.17g beta1_power=%.17g "
-                "beta2_power=%.17g\n",
-                static_cast<long long>(state.updates), static_cast<long long>(state.skipped),
-                state.loss_scale, state.beta1_power, state.beta2_power);
-  return text + scalars;
+  return text + describe_scalars(engine);
 }
 
 }  // namespace strata::train

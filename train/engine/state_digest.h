@@ -7,8 +7,13 @@
 
 namespace strata::train {
 
+/// The step's scalars as they stand between two steps. Throws InvalidArgument when the engine has
+/// no training Program.
+kernels::StepState step_state(const Engine& engine);
+
 /// Text of `--dump-state`: one line "NAME KIND DTYPE DIGEST" per tensor and kind in unit order,
-/// then the step's scalars. Collective; the same text on every rank.
+/// then "NAME scalar DTYPE VALUE" per field of the step's state, in its order. Collective; the same
+/// text on every rank.
 std::string describe_state(Engine& engine);
 
 }  // namespace strata::train

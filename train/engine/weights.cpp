@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/philox.h"
+#include "train/engine/state_digest.h"
 #include "train/files/commit.h"
 #include "train/files/model_files_writer.h"
 
@@ -73,8 +74,10 @@ bool is_weight(const zero::StateEntry& entry) {
   return entry.kind == "parameter" || entry.kind == "master";
 }
 
-std::vector<zero::StateEntry> entries(const Engine& engine, zero::StateScope scope) {
-  return zero::list_state(engine.programs().units, engine.programs().settings, scope);
+/// What this rank keeps; weights that are initialized or loaded are version 0.
+std::vector<zero::StateEntry> held_entries(const Engine& engine) {
+  return zero::list_state(engine.programs().units, engine.programs().settings,
+                          zero::StateScope::held, 0);
 }
 
 /// Name under which the files have this tensor.
@@ -101,7 +104,7 @@ void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
 }  // namespace
 
 void initialize_weights(Engine& engine, std::int64_t seed) {
-  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+  for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const std::span<std::byte> storage = engine.storage(entry);
     const NormalSource source(seed, entry.name);
@@ -117,7 +120,7 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
 
 void load_weights(Engine& engine, const ModelFiles& files) {
   std::vector<float> values(kChunkElements);
-  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+  for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const std::string name = stored_name(files, entry.name);
     check_shape(files.at(name), entry);
@@ -152,7 +155,9 @@ void save_weights(Engine& engine, const std::string& directory, const std::strin
     write_file_atomically(staging + "/config.json", config_json);
   }
   engine.barrier();
-  for (const zero::StateEntry& entry : entries(engine, zero::StateScope::saved))
+  for (const zero::StateEntry& entry :
+       zero::list_state(engine.programs().units, engine.programs().settings,
+                        zero::StateScope::saved, step_state(engine).updates))
     if (entry.kind == "parameter")
       writer.write(entry.name, entry.first_element, entry.dtype, engine.storage(entry));
   writer.finish();

@@ -38,9 +38,7 @@ BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, Model
   }
   model.graph = builder.finish();
   if (use == ModelUse::generate) {
-    runtime::Value& logits = model.graph.values[model.logits];
-    logits.name = kLogits;
-    logits.storage = runtime::Storage::persistent;
+    model.graph.make_persistent(model.logits, kLogits);
   }
   return model;
 }

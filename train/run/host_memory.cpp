@@ -50,15 +50,16 @@ std::int64_t peak_resident_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-void require_host_memory(std::int64_t arena_bytes, int ranks) {
-  const std::int64_t free_bytes = available_host_bytes();
-  if (free_bytes == 0 || arena_bytes * ranks <= free_bytes) return;
-  throw OutOfMemory("device", static_cast<std::uint64_t>(arena_bytes * ranks),
-                    static_cast<std::uint64_t>(free_bytes),
-                    std::to_string(ranks) + " ranks on this host plan " +
-                        format_bytes(static_cast<double>(arena_bytes)) +
-                        " each; use a smaller --micro-batch or --sequence-length, "
-                        "--activation-checkpointing, a higher --zero stage, or fewer ranks here");
+void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {
+  const std::int64_t needed_bytes = arena_bytes * ranks;
+  if (free_bytes == 0 || needed_bytes <= free_bytes) return;
+  const std::string each = format_bytes(static_cast<double>(arena_bytes));
+  const std::string all = format_bytes(static_cast<double>(needed_bytes));
+  throw OutOfMemory("out of memory: " +
+                    (ranks == 1 ? "the one rank on this host plans " + each
+                                : std::to_string(ranks) + " ranks on this host plan " + each +
+                                      " each, " + all + " together") +
+                    ", and " + format_bytes(static_cast<double>(free_bytes)) + " are free");
 }
 
 }  // namespace strata::train

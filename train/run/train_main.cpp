@@ -1,10 +1,15 @@
 // `train`: one rank of a training run (train --help).
 #include <cstdio>
-#include <cstring>
+#include <string>
+#include <thread>
 
+#include "comm/first_cause.h"
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
+#include "train/run/host_memory.h"
+#include "train/run/last_words.h"
+#include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
 #include "train/run/training_run.h"
 
@@ -15,6 +20,16 @@ void print_findings(const ResolvedConfig& config) {
   for (const std::string& note : config.notes) std::printf("note: %s\n", note.c_str());
   for (const std::string& warning : config.warnings)
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
+std::string advice(const RunRequest& request) {
+  const RankContext& context = request.context;
+  return memory_advice({request.model, request.config.options},
+                       {.rank = context.rank,
+                        .world = context.world,
+                        .local_world = context.local_world,
+                        .threads = threads_per_rank(request.config.options, context)},
+                       available_host_bytes());
 }
 
 /// Everything before there are ranks to talk to.
@@ -41,7 +56,11 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
   request.config = resolve(command_line, context.world, request.model);
   request.config.options.model = resolve_model_directory(request.config.options.model);
   if (context.rank == 0) print_findings(request.config);
-  return static_cast<int>(run_training(request, status));
+  try {
+    return static_cast<int>(run_training(request, status));
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(std::string(error.what()) + "; " + advice(request));
+  }
 }
 
 }  // namespace
@@ -53,13 +72,19 @@ int main(int argc, char** argv) {
     const strata::RankContext context = strata::rank_context_from_environment();
     strata::StatusPage status = context.status_fd >= 0 ? strata::StatusPage::open(context.status_fd)
                                                        : strata::StatusPage::create(context.rank);
-    const auto fail = [&](ExitCode code, const char* message) {
+    const auto fail = [&](ExitCode code, std::string message) {
+      // Where this rank was does not matter when it failed because of another one.
+      if (code == ExitCode::try_again) message = strata::comm::first_cause(message);
       status.set_error(message);  // the phase stays: it says where
       std::fflush(stdout);
       // mlaunch reads the page and says it once for all ranks, as the last thing on the screen.
       const bool launcher_says_it =
-          context.status_fd >= 0 && std::strlen(message) < sizeof(strata::StatusPageData::error);
-      if (!launcher_says_it) std::fprintf(stderr, "train: %s\n", message);
+          context.status_fd >= 0 && message.size() < sizeof(strata::StatusPageData::error);
+      if (!launcher_says_it) {
+        const auto phase = static_cast<strata::Phase>(status.data().phase.load());
+        std::this_thread::sleep_for(strata::train::wait_before_last_words(context, phase, code));
+        std::fprintf(stderr, "train: %s\n", message.c_str());
+      }
       return static_cast<int>(code);
     };
     try {

@@ -1,4 +1,4 @@
-#include "tests/training/allocation_counter.h"
+#include "core/testing/allocation_counter.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
+#include <string_view>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STRATA_OWN_ALLOCATOR 0
@@ -27,13 +27,25 @@ namespace {
 constexpr int kFrames = 24;
 constexpr int kKept = 4;
 
+struct Code {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
 std::atomic<bool> counting{false};
 std::atomic<long> ours{0};
-std::atomic<long> onednns{0};
+std::atomic<long> libraries{0};
 std::array<std::array<void*, kFrames>, kKept> frames;
 std::array<int, kKept> depths;
-std::uintptr_t onednn_begin = 0, onednn_end = 0;
+std::array<Code, 512> foreign;
+std::size_t foreign_count = 0;
 thread_local bool inside = false;  // backtrace() may allocate
+
+[[maybe_unused]] bool is_foreign(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return std::any_of(foreign.begin(), foreign.begin() + static_cast<std::ptrdiff_t>(foreign_count),
+                     [at](const Code& code) { return at >= code.begin && at < code.end; });
+}
 
 [[maybe_unused]] void note() {
   if (!counting.load(std::memory_order_relaxed) || inside) return;
@@ -41,10 +53,8 @@ thread_local bool inside = false;  // backtrace() may allocate
   std::array<void*, kFrames> stack;
   const int depth = backtrace(stack.data(), kFrames);
   inside = false;
-  for (int i = 0; i < depth; ++i) {
-    const auto address = reinterpret_cast<std::uintptr_t>(stack[static_cast<std::size_t>(i)]);
-    if (address < onednn_begin || address >= onednn_end) continue;
-    ++onednns;
+  if (std::any_of(stack.begin(), stack.begin() + depth, is_foreign)) {
+    ++libraries;
     return;
   }
   const long number = ours.fetch_add(1);
@@ -53,16 +63,26 @@ thread_local bool inside = false;  // backtrace() may allocate
   depths[static_cast<std::size_t>(number)] = depth;
 }
 
-/// Remembers where oneDNN's code lies.
-int find_onednn(dl_phdr_info* library, std::size_t, void*) {
-  if (std::strstr(library->dlpi_name, "libdnnl") == nullptr) return 0;
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
+/// The program itself has no name.
+bool is_ours(std::string_view path) {
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  constexpr std::array<std::string_view, 7> kOurs{"libstrata", "libc.so",  "libm.so",   "libstdc++",
+                                                  "libgcc_s",  "ld-linux", "linux-vdso"};
+  return file.empty() || std::any_of(kOurs.begin(), kOurs.end(), [file](std::string_view name) {
+           return file.starts_with(name);
+         });
+}
+
+/// Remembers where the code of a library lies that is not ours.
+int note_library(dl_phdr_info* library, std::size_t, void*) {
+  if (is_ours(library->dlpi_name)) return 0;
+  for (int i = 0; i < library->dlpi_phnum && foreign_count < foreign.size(); ++i) {
     const auto& header = library->dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-    onednn_begin = library->dlpi_addr + header.p_vaddr;
-    onednn_end = onednn_begin + header.p_memsz;
+    const std::uintptr_t begin = library->dlpi_addr + header.p_vaddr;
+    foreign[foreign_count++] = {begin, begin + header.p_memsz};
   }
-  return 1;
+  return 0;
 }
 
 }  // namespace
@@ -115,8 +135,9 @@ bool can_count_allocations() { return STRATA_OWN_ALLOCATOR != 0; }
 void start_counting_allocations() {
   void* warm[1];
   backtrace(warm, 1);  // loads its library now
-  dl_iterate_phdr(find_onednn, nullptr);
-  ours = onednns = 0;
+  foreign_count = 0;
+  dl_iterate_phdr(note_library, nullptr);
+  ours = libraries = 0;
   counting = true;
 }
 
@@ -124,7 +145,7 @@ AllocationCount stop_counting_allocations() {
   counting = false;
   AllocationCount result;
   result.allocations = ours;
-  result.in_onednn = onednns;
+  result.in_libraries = libraries;
   for (long i = 0; i < std::min<long>(result.allocations, kKept); ++i) {
     result.first += "--\n";
     const auto at = static_cast<std::size_t>(i);

@@ -1,0 +1,36 @@
+#include "comm/first_cause.h"
+
+#include <algorithm>
+
+namespace strata::comm {
+namespace {
+
+constexpr std::string_view kRank = "rank ";
+constexpr std::string_view kHandedOn = "failed: ";
+
+/// "rank 12: ..." or "rank 12 (process 7) ..."
+bool begins_with_a_rank(std::string_view text) {
+  if (!text.starts_with(kRank)) return false;
+  text.remove_prefix(kRank.size());
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && digits < text.size() && (text[digits] == ':' || text[digits] == ' ');
+}
+
+}  // namespace
+
+std::string first_cause(std::string_view message) {
+  for (std::size_t at = message.rfind(kHandedOn); at != std::string_view::npos && at > 0;
+       at = message.rfind(kHandedOn, at - 1)) {
+    const std::string_view cause = message.substr(at + kHandedOn.size());
+    if (begins_with_a_rank(cause)) return std::string(cause);
+  }
+  return std::string(message);
+}
+
+std::string attributed(int rank, std::string_view message) {
+  const std::string cause = first_cause(message);
+  return begins_with_a_rank(cause) ? cause
+                                   : std::string(kRank) + std::to_string(rank) + ": " + cause;
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,18 @@
+// A Plan as text: what is accepted must be written and read back the same.
+#include <cstdint>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "runtime/plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
+  using strata::runtime::Plan;
+  const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
+  try {
+    const Plan plan = Plan::from_json(text, "input");
+    STRATA_CHECK(Plan::from_json(plan.to_json(), "written") == plan, plan.to_json());
+  } catch (const strata::ConfigError&) {  // refused, as it may be
+  }
+  return 0;
+}

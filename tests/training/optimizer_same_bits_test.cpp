@@ -1,0 +1,165 @@
+// Design section 5, "Same bits", for every optimizer and every type in which gradients add up:
+// losses and state do not depend on the stage.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+using train::OptimizerType;
+
+struct OptimizerCase {
+  const char* name;
+  train::OptimizerOptions options;
+};
+
+std::vector<OptimizerCase> optimizers() {
+  train::OptimizerOptions sgd;
+  sgd.type = OptimizerType::sgd;
+  sgd.learning_rate = 0.2;
+  sgd.weight_decay = 0.1;
+  train::OptimizerOptions momentum = sgd;
+  momentum.learning_rate = 0.1;
+  momentum.momentum = 0.9;
+  momentum.dampening = 0.5;
+  train::OptimizerOptions nesterov = sgd;
+  nesterov.learning_rate = 0.05;
+  nesterov.momentum = 0.9;
+  nesterov.nesterov = true;
+  train::OptimizerOptions adam;
+  adam.type = OptimizerType::adam;
+  adam.learning_rate = 1e-2;
+  adam.weight_decay = 0.1;
+  return {{"sgd", sgd}, {"momentum", momentum}, {"nesterov", nesterov}, {"adam with L2", adam}};
+}
+
+void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what) {
+  ASSERT_EQ(a.metrics.size(), b.metrics.size());
+  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
+    EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
+    EXPECT_EQ(a.metrics[i].gradient_norm, b.metrics[i].gradient_norm) << what << ", step " << i;
+  }
+  EXPECT_EQ(a.evaluation, b.evaluation) << what;
+  EXPECT_EQ(a.state, b.state) << what;
+}
+
+TrainingCase case_of(int world) {
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.model.residual_dropout = 0.1;
+  training.options = tiny_options(world, 6, 4);
+  training.world = world;
+  return training;
+}
+
+/// Runs all four stages; returns stage 0's result.
+TrainingResult expect_stages_agree(TrainingCase training, const std::string& what) {
+  training.options.zero.stage = 0;
+  const TrainingResult expected = run_training(training);
+  EXPECT_LT(expected.metrics.back().loss, expected.metrics.front().loss) << what;
+  for (int stage = 1; stage <= 3; ++stage) {
+    training.options.zero.stage = stage;
+    expect_same(expected, run_training(training), what + ", stage " + std::to_string(stage));
+  }
+  return expected;
+}
+
+class OptimizerSameBits : public testing::TestWithParam<int> {};
+
+TEST_P(OptimizerSameBits, AcrossStages) {
+  std::set<std::string> states;
+  for (const OptimizerCase& optimizer : optimizers()) {
+    TrainingCase training = case_of(GetParam());
+    training.options.optimizer = optimizer.options;
+    states.insert(expect_stages_agree(training, optimizer.name).state);
+  }
+  EXPECT_EQ(states.size(), optimizers().size()) << "two optimizers did the same";
+}
+
+TEST_P(OptimizerSameBits, AcrossStagesWithAMaster) {
+  for (const OptimizerCase& optimizer : optimizers()) {
+    TrainingCase training = case_of(GetParam());
+    training.options.dtype = training.options.communication_dtype = DType::bf16;
+    training.options.optimizer = optimizer.options;
+    expect_stages_agree(training, optimizer.name);
+  }
+}
+
+TEST_P(OptimizerSameBits, WithinReductionOrdersOfAccumulation) {
+  for (const OptimizerCase& optimizer : optimizers()) {
+    TrainingCase training = case_of(GetParam());
+    training.options.accumulation = 3;
+    training.options.global_batch = 6 * GetParam();
+    training.options.micro_batch = 2;
+    training.options.optimizer = optimizer.options;
+    const TrainingResult once_per_step = run_training(training);
+    training.options.zero.stage = 1;
+    expect_same(once_per_step, run_training(training), optimizer.name + std::string(", stage 1"));
+    training.options.zero.stage = 2;
+    const TrainingResult per_micro_step = run_training(training);
+    training.options.zero.stage = 3;
+    expect_same(per_micro_step, run_training(training), optimizer.name + std::string(", stage 3"));
+  }
+}
+
+/// 16-bit parameters whose gradients also add up in 16 bits.
+TrainingCase narrow_case(int world, DType dtype) {
+  TrainingCase training = case_of(world);
+  training.options.dtype = training.options.communication_dtype = dtype;
+  training.options.accumulation_dtype = dtype;
+  training.options.loss_scale.initial_scale_power = 8;
+  return training;
+}
+
+TEST_P(OptimizerSameBits, AcrossStagesWhenGradientsAddUpInSixteenBits) {
+  for (DType dtype : {DType::bf16, DType::f16})
+    for (DType wire : {dtype, DType::f32}) {
+      TrainingCase training = narrow_case(GetParam(), dtype);
+      training.options.communication_dtype = wire;
+      expect_stages_agree(training,
+                          std::string(name_of(dtype)) + " over " + std::string(name_of(wire)));
+      training.options.zero.reduce_bucket_elements = 2048;
+      training.options.zero.allgather_bucket_elements = 3072;
+      expect_stages_agree(training, "small buckets");
+    }
+}
+
+TEST_P(OptimizerSameBits, SixteenBitSumsRoundEachMicroStepAndHalveTheirMemory) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    TrainingResult narrow[4], wide[4];
+    for (int stage = 0; stage <= 3; ++stage) {
+      TrainingCase training = narrow_case(GetParam(), dtype);
+      training.options.accumulation = 3;
+      training.options.global_batch = 6 * GetParam();
+      training.options.micro_batch = 2;
+      training.options.zero.stage = stage;
+      narrow[stage] = run_training(training);
+      training.options.accumulation_dtype = DType::f32;
+      wide[stage] = run_training(training);
+      EXPECT_EQ(2 * narrow[stage].memory.gradients, wide[stage].memory.gradients);
+      EXPECT_NE(narrow[stage].state, wide[stage].state);
+      EXPECT_NEAR(narrow[stage].metrics.back().loss, wide[stage].metrics.back().loss, 0.05);
+    }
+    expect_same(narrow[0], narrow[1], "stage 1");
+    expect_same(narrow[2], narrow[3], "stage 3");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, OptimizerSameBits, testing::Values(1, 2, 3));
+
+TEST(SixteenBitSums, OfOneContributionAreItself) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    TrainingCase training = narrow_case(1, dtype);
+    const TrainingResult narrow = run_training(training);
+    training.options.accumulation_dtype = DType::f32;
+    expect_same(narrow, run_training(training), std::string(name_of(dtype)));
+  }
+}
+
+}  // namespace
+}  // namespace strata::tests

@@ -1,0 +1,179 @@
+// The state that zero/state_table.h lists is all that a run goes on from (design 2.12).
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "runtime/state_names.h"
+#include "tests/training/rank_threads.h"
+#include "tests/training/ranks.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/weights.h"
+#include "train/planning/make_plan.h"
+
+namespace strata::tests {
+namespace {
+
+constexpr int kWorld = 2;
+
+/// Whole tensors and scalars by name and kind, put together from what each rank saves.
+class SavedState {
+ public:
+  void save(const train::Engine& engine) {
+    const std::lock_guard lock(mutex_);
+    for (const zero::StateEntry& entry : entries(engine, zero::StateScope::saved)) {
+      EXPECT_EQ(entry.owner, engine.programs().settings.rank);
+      EXPECT_EQ(entry.version, train::step_state(engine).updates);
+      std::vector<std::byte>& tensor = tensors_[entry.name + " " + entry.kind];
+      const std::int64_t size = size_of(entry.dtype);
+      tensor.resize(static_cast<std::size_t>(entry.shape.elements() * size));
+      const std::span<const std::byte> from = engine.storage(entry);
+      std::copy(from.begin(), from.end(), tensor.begin() + entry.first_element * size);
+    }
+  }
+
+  void restore(const train::Engine& engine) const {
+    for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+      const std::vector<std::byte>& tensor = tensors_.at(entry.name + " " + entry.kind);
+      const std::span<std::byte> to = engine.storage(entry);
+      std::memcpy(to.data(), tensor.data() + entry.first_element * size_of(entry.dtype), to.size());
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return tensors_.size(); }
+
+ private:
+  static std::vector<zero::StateEntry> entries(const train::Engine& engine,
+                                               zero::StateScope scope) {
+    return zero::list_state(engine.programs().units, engine.programs().settings, scope,
+                            train::step_state(engine).updates);
+  }
+  std::map<std::string, std::vector<std::byte>> tensors_;
+  std::mutex mutex_;
+};
+
+TrainingCase case_of(DType dtype, int stage) {
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.options = tiny_options(kWorld, 8, 8);
+  training.options.accumulation = 2;
+  training.options.micro_batch = 2;
+  training.options.dtype = training.options.communication_dtype = dtype;
+  training.options.zero.stage = stage;
+  // Overflows at first, then grows every other step: the scaler's counters matter.
+  training.options.loss_scale.initial_scale_power = 18;
+  training.options.loss_scale.hysteresis = 2;
+  training.options.loss_scale.window_steps = 2;
+  training.world = kWorld;
+  return training;
+}
+
+void fill(std::int64_t step, int micro_step, int rank, const train::MicroBatch& batch) {
+  for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+    const std::size_t at = i + static_cast<std::size_t>(step * 31 + micro_step * 7 + rank);
+    batch.tokens[i] = static_cast<std::int32_t>(at * 13 % 90);
+    batch.targets[i] = static_cast<std::int32_t>((at + 1) * 13 % 90);
+  }
+}
+
+/// Everything that is neither state nor zero padding between tensors.
+void spoil(const train::Engine& engine) {
+  for (const runtime::PersistentValue& value : engine.programs().persistent.values())
+    if (value.role == runtime::Role::gradient || value.role == runtime::Role::control ||
+        value.role == runtime::Role::input) {
+      const std::span<std::byte> bytes = engine.storage(value.name);
+      std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+    }
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  std::string state;
+};
+
+/// Steps [first, last) of a run that begins from weights of seed 1, or from `begin`; leaves what it
+/// ends with in `end`.
+Outcome run(const TrainingCase& training, int first, int last, const SavedState* begin,
+            SavedState* end) {
+  Outcome outcome;
+  on_rank_threads(kWorld, [&](comm::Communicator& communicator) {
+    train::EngineParts parts;
+    parts.programs = build_rank(training, communicator);
+    parts.communicator = &communicator;
+    parts.initial_loss_scale = train::initial_loss_scale(training.options);
+    train::Engine engine(std::move(parts));
+    if (begin == nullptr) {
+      train::initialize_weights(engine, 1);
+    } else {
+      spoil(engine);
+      begin->restore(engine);
+    }
+    std::vector<double> losses;
+    for (int step = first; step < last; ++step)
+      losses.push_back(engine
+                           .train_step(step,
+                                       [&](std::int64_t s, int micro_step, const auto& batch) {
+                                         fill(s, micro_step, communicator.rank(), batch);
+                                       })
+                           .loss);
+    const std::string state = train::describe_state(engine);
+    if (end != nullptr) end->save(engine);
+    if (communicator.rank() == 0) outcome = {std::move(losses), state};
+    communicator.close();
+  });
+  return outcome;
+}
+
+TEST(ListedState, IsAllThatARunGoesOnFromAtAnotherStage) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (int stage : {0, 2}) {  // the next one reduces in the same order
+      const Outcome straight = run(case_of(dtype, stage), 0, 8, nullptr, nullptr);
+      if (dtype == DType::f16) {
+        EXPECT_EQ(straight.state.find("step_state.updates scalar int64 0"), std::string::npos);
+        EXPECT_EQ(straight.state.find("step_state.skipped scalar int64 0"), std::string::npos);
+      }
+      for (int middle : {4, 5}) {
+        const std::string what = std::string(name_of(dtype)) + " stage " + std::to_string(stage) +
+                                 " after " + std::to_string(middle);
+        SavedState state;
+        run(case_of(dtype, stage), 0, middle, nullptr, &state);
+        const Outcome rest = run(case_of(dtype, stage + 1), middle, 8, &state, nullptr);
+        EXPECT_TRUE(std::equal(rest.losses.begin(), rest.losses.end(),
+                               straight.losses.begin() + middle, straight.losses.end()))
+            << what;
+        EXPECT_EQ(rest.state, straight.state) << what;
+      }
+    }
+}
+
+TEST(DumpState, ListsEveryTensorAndEveryScalarOnce) {
+  TrainingCase training = case_of(DType::f16, 3);
+  training.options.loss_scale.initial_scale_power = 24;
+  const std::string text = run(training, 0, 3, nullptr, nullptr).state;
+  std::vector<std::string> scalars;
+  std::set<std::string> names;
+  std::istringstream lines(text);
+  for (std::string name, kind, dtype, value; lines >> name >> kind >> dtype >> value;) {
+    EXPECT_TRUE(names.insert(name + " " + kind).second) << name << " " << kind;
+    if (kind == "scalar")
+      scalars.push_back(name + " " + dtype + " " + value);
+    else
+      EXPECT_TRUE(scalars.empty()) << name << " stands behind the scalars";
+  }
+  // 2^24 overflows three times; a hysteresis of 2 spends the first.
+  EXPECT_EQ(scalars, (std::vector<std::string>{
+                         "step_state.loss_scale fp64 4194304.0", "step_state.hysteresis int64 1",
+                         "step_state.scale_step int64 3", "step_state.last_overflow int64 2",
+                         "step_state.updates int64 0", "step_state.skipped int64 3",
+                         "step_state.beta1_power fp64 1.0", "step_state.beta2_power fp64 1.0",
+                         "step_state.at_floor int64 0"}));
+  SavedState saved;
+  run(case_of(DType::f16, 0), 0, 0, nullptr, &saved);
+  EXPECT_EQ(names.size(), saved.count());
+}
+
+}  // namespace
+}  // namespace strata::tests

@@ -1,0 +1,32 @@
+#include "train/run/last_words.h"
+
+#include <algorithm>
+
+namespace strata::train {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Ranks start within this of one another, and a launcher notices within it that one has ended.
+constexpr milliseconds kForRankZero{2000};
+constexpr milliseconds kForEachLowerRank{200};
+constexpr milliseconds kLongest{6000};
+
+bool before_the_ranks_met(Phase phase) {
+  return phase == Phase::starting || phase == Phase::planning;
+}
+
+bool is_found_by_all(ExitCode code) {
+  return code == ExitCode::usage || code == ExitCode::configuration || code == ExitCode::data ||
+         code == ExitCode::host || code == ExitCode::io;
+}
+
+}  // namespace
+
+milliseconds wait_before_last_words(const RankContext& context, Phase phase, ExitCode code) {
+  if (context.rank == 0 || !before_the_ranks_met(phase) || !is_found_by_all(code))
+    return milliseconds(0);
+  return std::min(kForRankZero + (context.rank - 1) * kForEachLowerRank, kLongest);
+}
+
+}  // namespace strata::train

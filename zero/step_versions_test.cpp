@@ -1,0 +1,199 @@
+// Whole steps in which one pass named the wrong version, or a later one lost an instruction. Waits
+// are placed anew each time, so that only the versions are wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comm/factory.h"
+#include "runtime/autodiff.h"
+#include "runtime/lower.h"
+#include "runtime/recompute.h"
+#include "runtime/testing/small_model.h"
+#include "runtime/verifier.h"
+#include "runtime/waits.h"
+#include "zero/policy.h"
+#include "zero/step.h"
+
+namespace strata::zero {
+namespace {
+
+using runtime::Instruction;
+using runtime::Operand;
+using runtime::Program;
+using runtime::ValueId;
+
+constexpr int kWorld = 2, kOwnPiece = 3;
+
+struct Kind {
+  int stage = 0;
+  Position position = Position::only;
+  DType produced = DType::f32;
+  bool recompute = false;
+};
+
+/// Rank 1 of 2. Tiles, reductions and gathers are cut into several pieces; of those of a layer's
+/// matrices, the first ones belong to rank 0 alone and those from kOwnPiece on to rank 1.
+Program step_program(const Kind& kind) {
+  runtime::SmallModel model = runtime::small_model({.layers = 2, .hidden = 64, .width = 128});
+  runtime::differentiate(model.graph, {kind.produced});
+  if (kind.recompute) runtime::recompute(model.graph, {{1, 1}, {2, 2}});
+  StepSettings settings;
+  settings.rank = 1;
+  settings.plan.world = kWorld;
+  settings.plan.units = plan_units(model.graph.units, {kind.stage, 0, 0}, kWorld);
+  settings.plan.limits.tile_elements = 2048;
+  settings.plan.limits.reduce_bucket_elements = 4096;
+  settings.plan.limits.gather_bucket_elements = 3072;
+  const auto communicators = comm::make_thread_communicators(kWorld);
+  runtime::PersistentLayout layout;
+  declare_state(layout, model.graph.units, settings);
+  runtime::Graph graph =
+      lower_micro_step(std::move(model.graph), model.loss, settings, kind.position);
+  layout.add_all(graph);
+  return lower(std::move(graph), layout, {"step", {}, communicators[1].get()});
+}
+
+/// Index of the `count`th instruction with this label.
+std::size_t find(const Program& program, const std::string& label, int count = 0) {
+  for (std::size_t i = 0; i < program.instructions.size(); ++i)
+    if (program.instructions[i].label == label && count-- == 0) return i;
+  ADD_FAILURE() << "no instruction " << label << "\n" << program.to_string();
+  return 0;
+}
+
+/// What the verifier says first once the order of the list is made safe for any content.
+std::string problem(Program program) {
+  for (Instruction& in : program.instructions) in.border_waits = 0;
+  place_waits(program);
+  const auto problems = runtime::verify(program);
+  return problems.empty() ? "" : problems.front();
+}
+
+Program without(Program program, std::size_t index) {
+  program.instructions.erase(program.instructions.begin() + static_cast<std::ptrdiff_t>(index));
+  return program;
+}
+
+/// The instruction at `from` stands at the end of the list.
+Program moved_back(Program program, std::size_t from) {
+  std::rotate(program.instructions.begin() + static_cast<std::ptrdiff_t>(from),
+              program.instructions.begin() + static_cast<std::ptrdiff_t>(from) + 1,
+              program.instructions.end());
+  return program;
+}
+
+/// `operand` names the version before, as if its pass had kept the older id.
+void name_older(Program& program, Operand& operand) {
+  runtime::Value older = program.values[static_cast<std::size_t>(operand.value)];
+  if (older.root == runtime::kNoValue) older.root = operand.value;
+  --older.version;
+  program.values.push_back(older);
+  operand.value = static_cast<ValueId>(program.values.size()) - 1;
+}
+
+void expect_says(const std::string& found, const std::string& words) {
+  EXPECT_NE(found.find(words), std::string::npos) << "expected: " << words << "\nfound: " << found;
+}
+
+class StepVersions : public testing::TestWithParam<int> {
+ protected:
+  [[nodiscard]] int stage() const { return GetParam(); }
+};
+
+TEST_P(StepVersions, EveryProgramOfAStepHolds) {
+  for (const Position position :
+       {Position::only, Position::first, Position::middle, Position::last})
+    for (const DType produced : {DType::f32, DType::bf16})
+      for (const bool recompute : {false, true})
+        EXPECT_EQ(problem(step_program({stage(), position, produced, recompute})), "")
+            << name_of(position) << " " << name_of(produced) << " " << recompute;
+}
+
+TEST_P(StepVersions, AReaderOfParametersBehindTheUpdateIsRefused) {
+  if (stage() == 3) return;  // it would read a gathered copy: the next test
+  const Program program = step_program({stage()});
+  const std::string said = problem(moved_back(program, find(program, "layer.0.0.norm")));
+  expect_says(said, "'layer.0.1.linear' reads 'layer.0.0.norm'");  // its own reader comes first
+  Program reads_late = program;
+  Instruction copy = program.instructions[find(program, "layer.0.0.norm")];
+  copy.label = "late";
+  copy.inputs = {copy.inputs[1]};
+  copy.outputs.clear();
+  reads_late.instructions.push_back(copy);
+  expect_says(problem(reads_late), "'late' reads version 0 of 'layer.0.norm.weight' at byte ");
+}
+
+TEST_P(StepVersions, AGatherBehindTheUpdateIsRefused) {
+  if (stage() != 3) return;
+  const Program program = step_program({stage()});
+  Program late = program;
+  Instruction gather = program.instructions[find(program, "gather layer.1.matrices", kOwnPiece)];
+  gather.label = "late";
+  late.instructions.push_back(gather);
+  expect_says(problem(late), "'late' reads version 0 of 'layer.1.matrices.own' at byte ");
+}
+
+TEST_P(StepVersions, AMissingTileIsRefused) {
+  const Program program = step_program({stage()});
+  int tiles = 0;
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    if (program.instructions[i].label != "update layer.0.matrices") continue;
+    ++tiles;
+    const std::string said = problem(without(program, i));
+    if (stage() == 1 || stage() == 2) {
+      expect_says(said, "'publish layer.0.matrices' reads version 1 of 'layer.0.matrices.own'");
+    } else {
+      expect_says(said, "ends with version");
+      expect_says(said, "layer.0.matrices'");
+    }
+  }
+  EXPECT_GT(tiles, 2);
+}
+
+TEST_P(StepVersions, AMissingPieceOfACollectiveIsRefused) {
+  const Program program = step_program({stage()});
+  const auto said = [&](const std::string& label) {
+    return problem(without(program, find(program, label, kOwnPiece)));
+  };
+  const std::string reduced = said("reduce layer.0.matrices");
+  expect_says(reduced, stage() == 0 ? "'gather gradient layer.0.matrices' reads version"
+                                    : "'norm layer.0.matrices' reads version");
+  if (stage() == 0)
+    expect_says(said("gather gradient layer.0.matrices"), "'norm layer.0.matrices' reads version");
+  if (stage() == 1 || stage() == 2)
+    expect_says(said("publish layer.0.matrices"), "'parameter/layer.0.matrices' ends with version");
+  if (stage() == 3) expect_says(said("gather layer.0.matrices"), "that nobody wrote");
+}
+
+TEST_P(StepVersions, AnOldVersionNamedByAPassIsRefused) {
+  const Program program = step_program({stage()});
+  const auto said = [&](const std::string& label, std::size_t input, int piece = 0) {
+    Program broken = program;
+    name_older(broken, broken.instructions[find(broken, label, piece)].inputs[input]);
+    return problem(broken);
+  };
+  expect_says(said("norm layer.1.vectors", 0), "reads version");  // the agreed word
+  expect_says(said("norm layer.1.vectors", 0), "of 'agreed_word' at byte");
+  expect_says(said("agree on norm and flags", 0), "of 'agreed_word' at byte");
+  expect_says(said("step_control", 1), "of 'agreed_word' at byte");
+  expect_says(said("norm layer.1.vectors", 1), "of 'own gradient' at byte");
+  expect_says(said("update layer.1.vectors", 3), "of 'layer.1.vectors.gradient' at byte");
+  expect_says(said("update layer.1.vectors", 4), "of 'step_control' at byte");
+  if (stage() == 1 || stage() == 2)
+    expect_says(said("publish layer.1.matrices", 0, kOwnPiece),
+                "of 'layer.1.matrices.own' at byte");
+  Program broken = program;
+  name_older(broken, *broken.instructions[find(broken, "update head.vectors")].predicate);
+  expect_says(problem(broken), "'update head.vectors' reads version 0 of 'step_control' at byte");
+}
+
+TEST_P(StepVersions, AnAccumulationThatIsMissingIsRefused) {
+  const Program program = step_program({stage(), Position::last});
+  const std::size_t accumulate = find(program, "accumulate gradient layer.0.matrices");
+  expect_says(problem(without(program, accumulate)), "reads version 1 of '");
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, StepVersions, testing::Values(0, 1, 2, 3));
+
+}  // namespace
+}  // namespace strata::zero
