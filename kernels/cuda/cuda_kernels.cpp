@@ -13,6 +13,10 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"add", add},
+    {"linear", linear},
+    {"linear_backward_bias", linear_backward_bias},
+    {"linear_backward_input", linear_backward_input},
+    {"linear_backward_weight", linear_backward_weight},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -3,18 +3,27 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/cuda/column_sums.h"
+
 namespace strata::cuda {
 namespace {
 
+using kernels::Attributes;
+using kernels::DeviceCapabilities;
+using kernels::TypeSpan;
+
 struct Entry {
   std::string_view operation;
-  std::int64_t (*bytes)(kernels::TypeSpan inputs, kernels::TypeSpan outputs,
-                        const kernels::Attributes& attributes,
-                        const kernels::DeviceCapabilities& device);
+  std::int64_t (*bytes)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                        const DeviceCapabilities& device);
 };
 
+std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
+  return column_sums_bytes(inputs[0]);
+}
+
 constexpr Entry kWorkspaces[] = {
-    {"", nullptr},
+    {"linear_backward_bias", bias_bytes},
 };
 
 }  // namespace
