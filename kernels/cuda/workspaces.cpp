@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/head_chunks.h"
 
 namespace strata::cuda {
 namespace {
@@ -18,11 +19,17 @@ struct Entry {
                         const DeviceCapabilities& device);
 };
 
+std::int64_t head_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
+  return head_chunks(inputs[0], inputs[1]).total_bytes;
+}
+
 std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
   return column_sums_bytes(inputs[0]);
 }
 
 constexpr Entry kWorkspaces[] = {
+    {"head_loss", head_bytes},
+    {"head_loss_eval", head_bytes},
     {"linear_backward_bias", bias_bytes},
 };
 
