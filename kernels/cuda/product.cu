@@ -1,10 +1,13 @@
-// Matrix products by the ordinary arithmetic of a thread, for every type, layout and alignment.
+// Matrix products by our own kernels: by matrix instructions where both operands have the same
+// 16-bit type and whole chunks of 16 bytes, else by the ordinary arithmetic of a thread.
 #include "kernels/cuda/product.cuh"
 
 #include <cmath>
+#include <type_traits>
 
 #include "core/check.h"
 #include "kernels/cuda/matrix_product.h"
+#include "kernels/cuda/product_mma.cuh"
 
 namespace strata::cuda {
 namespace {
@@ -139,15 +142,20 @@ struct TiledProduct {
   }
 };
 
-bool packs_of_four(const kernels::Tensor& tensor) {
-  const auto bytes = static_cast<std::uintptr_t>(4 * size_of(tensor.dtype()));
+/// True when every row starts at a multiple of `elements` elements' bytes.
+bool rows_aligned(const kernels::Tensor& tensor, std::int64_t elements) {
+  const auto bytes = static_cast<std::uintptr_t>(elements * size_of(tensor.dtype()));
   return reinterpret_cast<std::uintptr_t>(tensor.data) % bytes == 0 &&
-         (tensor.rows() == 1 || tensor.row_stride() % 4 == 0);
+         (tensor.rows() == 1 || tensor.row_stride() % elements == 0);
+}
+
+bool whole_chunks(const kernels::Tensor& tensor) {
+  return rows_aligned(tensor, 8) && tensor.cols() % 8 == 0;
 }
 
 template <typename T>
 ProductOperand<T> operand(const kernels::Tensor& tensor, bool along_k) {
-  return {tensor.row<const T>(), tensor.row_stride(), along_k, packs_of_four(tensor)};
+  return {tensor.row<const T>(), tensor.row_stride(), along_k, rows_aligned(tensor, 4)};
 }
 
 ProductResult result_of(const MatrixProduct& product) {
@@ -157,7 +165,7 @@ ProductResult result_of(const MatrixProduct& product) {
                   .cols = product.n(),
                   .dtype = product.c.dtype(),
                   .accumulate = product.accumulate,
-                  .packs = packs_of_four(product.c)};
+                  .packs = rows_aligned(product.c, 4)};
   if (product.bias != nullptr) {
     c.bias = product.bias->data;
     c.bias_dtype = product.bias->dtype();
@@ -173,6 +181,27 @@ void check_extents(const MatrixProduct& p) {
   STRATA_CHECK(p.bias == nullptr || p.bias->elements() == p.n(), p.n());
 }
 
+template <typename Body, typename A, typename B>
+void launch_product(kernels::Stream& stream, const MatrixProduct& product) {
+  const ProductArguments<A, B> arguments{operand<A>(product.a, !product.a_transposed),
+                                         operand<B>(product.b, product.b_transposed),
+                                         result_of(product), product.k()};
+  launch<Body>(stream, {{tiles(arguments.c, Body::kTile, Body::kTile), 1, 1}, Body::kSharedBytes},
+               arguments);
+}
+
+template <typename T>
+void launch_mma(kernels::Stream& stream, const MatrixProduct& product) {
+  if (product.a_transposed && product.b_transposed)
+    launch_product<MmaProduct<T, false, true>, T, T>(stream, product);
+  else if (product.a_transposed)
+    launch_product<MmaProduct<T, false, false>, T, T>(stream, product);
+  else if (product.b_transposed)
+    launch_product<MmaProduct<T, true, true>, T, T>(stream, product);
+  else
+    launch_product<MmaProduct<T, true, false>, T, T>(stream, product);
+}
+
 }  // namespace
 
 void tiled_product(kernels::Stream& stream, const MatrixProduct& product) {
@@ -181,13 +210,10 @@ void tiled_product(kernels::Stream& stream, const MatrixProduct& product) {
     with_float_type(product.b.dtype(), [&](auto b) {
       using A = decltype(a);
       using B = decltype(b);
-      using Body = TiledProduct<A, B>;
-      const ProductArguments<A, B> arguments{operand<A>(product.a, !product.a_transposed),
-                                             operand<B>(product.b, product.b_transposed),
-                                             result_of(product), product.k()};
-      launch<Body>(stream,
-                   {{tiles(arguments.c, Body::kTile, Body::kTile), 1, 1}, Body::kSharedBytes},
-                   arguments);
+      if constexpr (std::is_same_v<A, B> && sizeof(A) == 2)
+        if (whole_chunks(product.a) && whole_chunks(product.b))
+          return launch_mma<A>(stream, product);
+      launch_product<TiledProduct<A, B>, A, B>(stream, product);
     });
   });
 }

@@ -133,6 +133,8 @@ TEST(MatrixProduct, TakesShapesAndAlignmentsOfEveryKind) {
       for (const Case& shape :
            {Case{.m = 1, .n = 1, .k = 1}, Case{.m = 3, .n = 200, .k = 16},
             Case{.m = 130, .n = 136, .k = 33}, Case{.m = 600, .n = 70, .k = 5},
+            Case{.m = 136, .n = 264, .k = 200}, Case{.m = 1040, .n = 8, .k = 8},
+            Case{.m = 67, .n = 63, .k = 104}, Case{.m = 40, .n = 48, .k = 32, .gap = 8},
             Case{.m = 64, .n = 64, .k = 48, .gap = 1}, Case{.m = 65, .n = 63, .k = 47, .gap = 8},
             Case{.m = 72, .n = 80, .k = 56, .shift = 1},
             Case{.m = 72, .n = 80, .k = 56, .gap = 4, .shift = 4}}) {
