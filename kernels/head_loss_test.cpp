@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "kernels/cpu/head_geometry.h"
-#include "kernels/cpu/product_test_support.h"
+#include "kernels/float16.h"
+#include "kernels/product_test_support.h"
 #include "kernels/reference/head_loss_reference.h"
 
 namespace strata::kernels {
@@ -46,9 +46,23 @@ struct Inputs {
   std::vector<Storage*> all() { return {&x, &w, &targets, &scale}; }
 };
 
+/// A logit as the backend under test stores it.
+double stored(double logit, DType x) {
+  const auto single = static_cast<float>(logit);
+  switch (testing::logits_type(x)) {
+    case DType::bf16:
+      return bf16_to_f32(f32_to_bf16(single));
+    case DType::f16:
+      return f16_to_f32(f32_to_f16(single));
+    default:
+      return logit;
+  }
+}
+
 reference::HeadLoss expected(Inputs& in, const Case& c) {
   return reference::head_loss(in.x.values(), in.w.values(), in.target_values, 0.25, 0.5,
-                              c.vocabulary, c.n, c.v, c.h);
+                              c.vocabulary, c.n, c.v, c.h,
+                              [&](double logit) { return stored(logit, c.dtype); });
 }
 
 void expect_right(const Case& c) {
@@ -79,13 +93,15 @@ TEST(HeadLoss, AgreesWithTheReferenceForAllTypesAndShapes) {
     expect_right({.dtype = dtype, .n = 70, .v = 640, .h = 800, .vocabulary = 513});
     expect_right(
         {.dtype = dtype, .n = 530, .v = 3200, .h = 20, .vocabulary = 3100, .gradient = dtype});
+    expect_right({.dtype = dtype, .n = 5, .v = 4100, .h = 7, .vocabulary = 4097});
+    expect_right({.dtype = dtype, .n = 4, .v = 20096, .h = 3, .vocabulary = 20000});
   }
 }
 
 TEST(HeadLoss, SumsWeightGradientsOverChunksInRowOrder) {
+  const auto [n, v] = testing::several_chunks();
   for (DType dtype : {DType::f32, DType::bf16, DType::f16})
-    expect_right(
-        {.dtype = dtype, .n = 1100, .v = 50304, .h = 3, .vocabulary = 50257, .gradient = dtype});
+    expect_right({.dtype = dtype, .n = n, .v = v, .h = 3, .vocabulary = v - 47, .gradient = dtype});
 }
 
 TEST(HeadLoss, LargeLogitsNeitherOverflowNorLoseTheLoss) {
@@ -121,18 +137,18 @@ TEST(HeadLoss, TargetsOutsideTheVocabularyAndNaNShowInTheLoss) {
   }
 }
 
-TEST(HeadLoss, AnyThreadCountGivesTheSameBits) {
+TEST(HeadLoss, AnyThreadCountOrOrderGivesTheSameBits) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    Case c{.dtype = dtype, .n = 700, .v = 1100, .h = 40, .vocabulary = 1050};
+    Case c{.dtype = dtype, .n = 530, .v = 400, .h = 40, .vocabulary = 375};
     std::vector<std::vector<std::byte>> first;
-    for (int threads : {1, 2, 3}) {
+    for (const auto& [name, run] : testing::runners_of_equal_bits()) {
       Inputs in(c);
       std::vector<std::vector<std::byte>> found;
-      for (Storage& output : run_operation("head_loss", in.all(), in.attributes, threads))
+      for (Storage& output : run_operation("head_loss", in.all(), in.attributes, run))
         found.push_back(output.bytes());
-      found.push_back(run_operation("head_loss_eval", in.all(), in.attributes, threads)[0].bytes());
-      if (threads == 1) first = found;
-      EXPECT_EQ(found, first) << threads << " threads, " << name_of(dtype);
+      found.push_back(run_operation("head_loss_eval", in.all(), in.attributes, run)[0].bytes());
+      if (first.empty()) first = found;
+      EXPECT_TRUE(found == first) << name << ", " << name_of(dtype);
     }
   }
 }
@@ -180,22 +196,6 @@ TEST(HeadLoss, SaysWhatIsWrong) {
             "head_loss: W is fp32[10, 9], expected [V, 8] for x of fp32[4, 8]");
   EXPECT_EQ(message({x, w, TensorType(DType::i32, {5}), scale}, 10),
             "head_loss: targets is int32[5], expected int32[4]");
-}
-
-TEST(HeadLoss, NeverHoldsMoreLogitsThanItsLimit) {
-  for (std::int64_t v : {128, 50304, 151936})
-    for (std::int64_t n : {1, 1024, 8192})
-      for (DType dtype : {DType::f32, DType::bf16}) {
-        const Types inputs{TensorType(dtype, {n, 64}), TensorType(dtype, {v, 64}),
-                           TensorType(DType::i32, {n}), TensorType(DType::f32, {2})};
-        const Attributes attributes{{"vocabulary", static_cast<double>(v)}};
-        const Types outputs = head_loss_operation().infer(inputs, attributes);
-        const HeadGeometry g = head_geometry(inputs, outputs, attributes, 2);
-        // Rounding up to 16 rows may exceed it a little.
-        EXPECT_LE(g.logits.bytes + g.rounded_gradient.bytes, (std::int64_t{128} << 20) * 11 / 10);
-        EXPECT_GE(g.chunks * g.chunk_rows, n);
-        EXPECT_GE(g.strips * g.strip, v);
-      }
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/product_test_support.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/product_test_support.h"
 #include "kernels/reference/linear_reference.h"
 
 namespace strata::kernels {

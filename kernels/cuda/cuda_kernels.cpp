@@ -13,6 +13,12 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"add", add},
+    {"head_loss", head_loss},
+    {"head_loss_eval", head_loss_eval},
+    {"linear", linear},
+    {"linear_backward_bias", linear_backward_bias},
+    {"linear_backward_input", linear_backward_input},
+    {"linear_backward_weight", linear_backward_weight},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -8,6 +8,12 @@
 namespace strata::cuda {
 
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void head_loss(kernels::Stream& stream, const kernels::KernelCall& call);
+void head_loss_eval(kernels::Stream& stream, const kernels::KernelCall& call);
+void linear(kernels::Stream& stream, const kernels::KernelCall& call);
+void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& call);
+void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& call);
+void linear_backward_weight(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

@@ -3,18 +3,34 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/head_chunks.h"
+
 namespace strata::cuda {
 namespace {
 
+using kernels::Attributes;
+using kernels::DeviceCapabilities;
+using kernels::TypeSpan;
+
 struct Entry {
   std::string_view operation;
-  std::int64_t (*bytes)(kernels::TypeSpan inputs, kernels::TypeSpan outputs,
-                        const kernels::Attributes& attributes,
-                        const kernels::DeviceCapabilities& device);
+  std::int64_t (*bytes)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                        const DeviceCapabilities& device);
 };
 
+std::int64_t head_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
+  return head_chunks(inputs[0], inputs[1]).total_bytes;
+}
+
+std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
+  return column_sums_bytes(inputs[0]);
+}
+
 constexpr Entry kWorkspaces[] = {
-    {"", nullptr},
+    {"head_loss", head_bytes},
+    {"head_loss_eval", head_bytes},
+    {"linear_backward_bias", bias_bytes},
 };
 
 }  // namespace

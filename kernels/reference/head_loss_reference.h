@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/reference/linear_reference.h"
@@ -16,13 +17,15 @@ struct HeadLoss {
   Values dw;
 };
 
-/// See kernels/head_loss.h. x [n,h], w [v,h].
+/// See kernels/head_loss.h. x [n,h], w [v,h]. `stored` is what becomes of a logit where it is kept.
 inline HeadLoss head_loss(const Values& x, const Values& w,
                           const std::vector<std::int32_t>& targets, double gradient_scale,
                           double loss_scale, std::int64_t vocabulary, std::int64_t n,
-                          std::int64_t v, std::int64_t h) {
+                          std::int64_t v, std::int64_t h,
+                          const std::function<double(double)>& stored = {}) {
   HeadLoss result;
   Values logits = matmul(x, false, w, true, n, v, h);
+  if (stored) std::transform(logits.begin(), logits.end(), logits.begin(), stored);
   for (std::int64_t i = 0; i < n; ++i) {
     double* row = logits.data() + i * v;
     const std::int64_t target = targets[static_cast<std::size_t>(i)];

@@ -1,5 +1,6 @@
 #include "kernels/cuda/host/simulation.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -17,9 +18,72 @@
 #else
 #define STRATA_ASAN 0
 #endif
+// Sanitizers do not follow longjmp from stack to stack.
+#if STRATA_ASAN || defined(__SANITIZE_THREAD__)
+#define STRATA_FOLLOWED_SWITCH 1
+#else
+#define STRATA_FOLLOWED_SWITCH 0
+#endif
 
 namespace strata::cuda::host {
 namespace {
+
+/// A stack and where it stands.
+struct Context {
+  ucontext_t entry{};
+  jmp_buf place{};
+  bool entered = false;
+};
+
+/// Goes on where `to` stands; returns when somebody switches back. Contexts serve to enter a stack
+/// only: swapcontext makes two system calls for the signal mask, which took most of a simulation.
+void switch_stack(Context& from, Context& to) {
+#if STRATA_FOLLOWED_SWITCH
+  ::swapcontext(&from.entry, &to.entry);
+#else
+  if (_setjmp(from.place) != 0) return;
+  if (to.entered) _longjmp(to.place, 1);
+  to.entered = true;
+  ::setcontext(&to.entry);
+#endif
+}
+
+/// What one lane brings to a product and takes from it.
+struct Fragments {
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+  float* d;
+};
+
+/// d += a b of the whole warp; `words` are the addresses of its lanes' Fragments.
+void multiply_warp(const WarpWords& words, HalfKind kind) {
+  const auto of_lane = [&](std::size_t lane) -> const Fragments& {
+    return *reinterpret_cast<const Fragments*>(words[lane]);
+  };
+  const auto number = [&](std::uint32_t word, std::size_t half) {
+    const auto bits = static_cast<std::uint16_t>(word >> (16 * half));
+    return static_cast<double>(kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits)
+                                                      : kernels::f16_to_f32(bits));
+  };
+  double a[16][16], b[16][8], d[16][8];
+  for (std::size_t lane = 0; lane < kWarp; ++lane)
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t major = lane / 4, k = lane % 4 * 2 + half;
+      for (std::size_t i = 0; i < 4; ++i)
+        a[major + i % 2 * 8][k + i / 2 * 8] = number(of_lane(lane).a[i], half);
+      for (std::size_t i = 0; i < 2; ++i) b[k + i * 8][major] = number(of_lane(lane).b[i], half);
+    }
+  const auto for_each_d = [&](const auto& body) {
+    for (std::size_t lane = 0; lane < kWarp; ++lane)
+      for (std::size_t i = 0; i < 4; ++i)
+        body(of_lane(lane).d[i], d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+  };
+  for_each_d([](float& mine, double& sum) { sum = mine; });
+  for (std::size_t row = 0; row < 16; ++row)
+    for (std::size_t k = 0; k < 16; ++k)
+      for (std::size_t column = 0; column < 8; ++column) d[row][column] += a[row][k] * b[k][column];
+  for_each_d([](float& mine, double& sum) { mine = static_cast<float>(sum); });
+}
 
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 constexpr int kMostThreads = 1024;
@@ -78,7 +142,7 @@ struct Block::WarpState {
 
 struct Block::Fibers {
   struct Fiber {
-    ucontext_t context{};
+    Context context;
     std::unique_ptr<std::byte[]> stack;
     void* fake_stack = nullptr;
     bool finished = false;
@@ -86,7 +150,7 @@ struct Block::Fibers {
     std::uint64_t wait_round = 0;
   };
   std::vector<Fiber> all;
-  ucontext_t scheduler{};
+  Context scheduler{.entered = true};
   void* scheduler_fake_stack = nullptr;
   const void* scheduler_stack = nullptr;
   std::size_t scheduler_stack_bytes = 0;
@@ -134,7 +198,7 @@ void Block::finish_thread() {
 #if STRATA_ASAN
   __sanitizer_start_switch_fiber(nullptr, fibers_->scheduler_stack, fibers_->scheduler_stack_bytes);
 #endif
-  ::setcontext(&fibers_->scheduler);
+  switch_stack(fiber.context, fibers_->scheduler);
   std::abort();
 }
 
@@ -144,7 +208,7 @@ void Block::leave_thread() {
   __sanitizer_start_switch_fiber(&fiber.fake_stack, fibers_->scheduler_stack,
                                  fibers_->scheduler_stack_bytes);
 #endif
-  ::swapcontext(&fiber.context, &fibers_->scheduler);
+  switch_stack(fiber.context, fibers_->scheduler);
 #if STRATA_ASAN
   __sanitizer_finish_switch_fiber(fiber.fake_stack, &fibers_->scheduler_stack,
                                   &fibers_->scheduler_stack_bytes);
@@ -166,12 +230,14 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   for (Fibers::Fiber& fiber : fibers_->all) {
     fiber.finished = false;
     fiber.wait = Fibers::Fiber::Wait::none;
-    ::getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
+    fiber.context.entered = false;
+    ucontext_t& entry = fiber.context.entry;
+    ::getcontext(&entry);
+    entry.uc_stack.ss_sp = fiber.stack.get();
+    entry.uc_stack.ss_size = kStackBytes;
+    entry.uc_link = nullptr;
     const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Block::enter), 2,
+    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
                   static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 
@@ -204,7 +270,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
       __sanitizer_start_switch_fiber(&fibers_->scheduler_fake_stack, fiber.stack.get(),
                                      kStackBytes);
 #endif
-      ::swapcontext(&fibers_->scheduler, &fiber.context);
+      switch_stack(fibers_->scheduler, fiber.context);
 #if STRATA_ASAN
       __sanitizer_finish_switch_fiber(fibers_->scheduler_fake_stack, nullptr, nullptr);
 #endif
@@ -253,10 +319,12 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
   fiber.wait = Fibers::Fiber::Wait::warp;
   fiber.wait_round = number;
   if (++round.arrived == kWarp) {
-    // The warp reads as one: no lane goes on before all rows are read.
+    // The warp acts as one: no lane goes on before all rows are read, all products made.
     if (operation == WarpOperation::load_matrix)
       for (std::size_t i = 0; i < kWarp; ++i)
         std::memcpy(round.rows[i].data(), reinterpret_cast<const void*>(round.words[i]), 16);
+    if (operation == WarpOperation::multiply)
+      multiply_warp(round.words, static_cast<HalfKind>(argument));
     warp.complete = number + 1;
   }
   leave_thread();
@@ -315,35 +383,9 @@ void load_matrix4(std::uint32_t (&r)[4], const void* row, bool transposed) {
 
 void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               HalfKind kind) {
-  Block& block = self().block();
-  const auto lane = static_cast<std::size_t>(self().index % kWarp);
-  const int argument = static_cast<int>(kind);
-  const auto join = [](std::uint32_t low, std::uint32_t high) {
-    return low | std::uint64_t{high} << 32;
-  };
-  const WarpWords a_low = block.exchange(WarpOperation::multiply, argument, join(a[0], a[1]));
-  const WarpWords a_high = block.exchange(WarpOperation::multiply, argument, join(a[2], a[3]));
-  const WarpWords b_all = block.exchange(WarpOperation::multiply, argument, join(b[0], b[1]));
-  const auto number = [&](std::uint64_t word, std::size_t register_index, std::size_t half) {
-    const auto bits = static_cast<std::uint16_t>(word >> (32 * register_index + 16 * half));
-    return kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits) : kernels::f16_to_f32(bits);
-  };
-  // Element (row, k) of the 16x16 operand and (k, column) of the 16x8 one, from whoever holds it.
-  const auto a_at = [&](std::size_t row, std::size_t k) {
-    const std::size_t holder = row % 8 * 4 + k % 8 / 2;
-    return number(k < 8 ? a_low[holder] : a_high[holder], row / 8, k % 2);
-  };
-  const auto b_at = [&](std::size_t k, std::size_t column) {
-    const std::size_t holder = column * 4 + k % 8 / 2;
-    return number(b_all[holder], k / 8, k % 2);
-  };
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-    double sum = d[i];
-    for (std::size_t k = 0; k < 16; ++k)
-      sum += static_cast<double>(a_at(row, k)) * static_cast<double>(b_at(k, column));
-    d[i] = static_cast<float>(sum);
-  }
+  const Fragments mine{a, b, d};
+  self().block().exchange(WarpOperation::multiply, static_cast<int>(kind),
+                          reinterpret_cast<std::uint64_t>(&mine));
 }
 
 }  // namespace strata::cuda::host

@@ -1,4 +1,6 @@
-// What the tests of products share: random operands of any type, as they are stored and as doubles.
+// What the tests of products share: random operands of any type, as they are stored and as doubles,
+// and calls on the backend under test, which is chosen at link time (product_test_cpu.cpp or
+// cuda/host/product_test_simulated.cpp).
 #pragma once
 
 #include <cmath>
@@ -8,8 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/cpu_stream.h"
-#include "kernels/operation.h"
+#include "kernels/test_runner.h"
 
 namespace strata::kernels::testing {
 
@@ -79,9 +80,10 @@ inline double tolerance(DType type) {
   return type == DType::f32 ? 2e-6 : type == DType::bf16 ? 3e-3 : 4e-4;
 }
 
-/// Runs an operation by name on a new device, its outputs as infer() gives them.
+/// Runs an operation by name, its outputs as infer() gives them.
 inline std::vector<Storage> run_operation(std::string_view name, std::vector<Storage*> inputs,
-                                          const Attributes& attributes, int threads = 2) {
+                                          const Attributes& attributes,
+                                          const Runner& runner = any_runner()) {
   const Operation& operation = find_operation(name);
   Types input_types;
   std::vector<Tensor> tensors;
@@ -93,19 +95,20 @@ inline std::vector<Storage> run_operation(std::string_view name, std::vector<Sto
   std::vector<Storage> outputs(output_types.begin(), output_types.end());
   std::vector<Tensor> output_tensors;
   for (Storage& output : outputs) output_tensors.push_back(output.tensor());
-  CpuDevice device(threads);
-  CpuStream stream(device);
-  std::int64_t bytes = 0;
-  if (operation.workspace != nullptr)
-    bytes = operation.workspace(input_types, output_types, attributes, device.capabilities());
-  Storage workspace(TensorType(DType::u8, {bytes + 1}));
-  // Plausible numbers: what reads them gives a wrong result, not one that is wrong by NaN.
-  std::memset(workspace.tensor().data, 0x41, static_cast<std::size_t>(bytes));
-  cpu_kernels().find(name)(stream, {tensors,
-                                    output_tensors,
-                                    {workspace.tensor().data, static_cast<std::size_t>(bytes)},
-                                    attributes});
+  runner(operation, tensors, output_tensors, attributes);
   return outputs;
 }
+
+/// Ways to run products that must give the same bits: thread counts, or orders of threads.
+std::vector<NamedRunner> runners_of_equal_bits();
+
+/// The type in which the backend keeps the logits of activations of type `x`.
+DType logits_type(DType x);
+
+/// So many rows and columns of logits that head_loss cuts the rows into several chunks.
+struct LogitsShape {
+  std::int64_t rows, cols;
+};
+LogitsShape several_chunks();
 
 }  // namespace strata::kernels::testing

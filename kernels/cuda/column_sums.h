@@ -1,0 +1,20 @@
+// How linear_backward_bias cuts its rows, for its kernel and for planning.
+#pragma once
+
+#include "kernels/tensor.h"
+
+namespace strata::cuda {
+
+/// Rows that one block adds up. Enough blocks for a device from 8k rows of 768 columns on.
+inline constexpr std::int64_t kSegmentRows = 128;
+
+constexpr std::int64_t column_segments(std::int64_t rows) {
+  return (rows + kSegmentRows - 1) / kSegmentRows;
+}
+
+/// Scratch for the column sums of `matrix`: fp32 [segments, cols].
+inline std::int64_t column_sums_bytes(const kernels::TensorType& matrix) {
+  return column_segments(matrix.shape.rows()) * matrix.shape.cols() * 4;
+}
+
+}  // namespace strata::cuda

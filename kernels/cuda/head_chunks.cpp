@@ -1,0 +1,31 @@
+#include "kernels/cuda/head_chunks.h"
+
+#include <algorithm>
+
+namespace strata::cuda {
+namespace {
+
+constexpr std::int64_t kFewestRows = 2048, kMostRows = 4096;
+constexpr std::int64_t kLogitsBytes = std::int64_t{512} << 20;
+/// Tiles of products have this many rows.
+constexpr std::int64_t kTileRows = 128;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
+
+}  // namespace
+
+HeadChunks head_chunks(const kernels::TensorType& x, const kernels::TensorType& w) {
+  const std::int64_t rows = x.shape.rows(), bytes = size_of(x.dtype);
+  HeadChunks c;
+  c.logits_stride = round_up(w.shape.rows(), 16 / bytes);
+  const std::int64_t most =
+      std::clamp(kLogitsBytes / (c.logits_stride * bytes), kFewestRows, kMostRows);
+  c.chunk_rows = std::min(rows, round_up(divide_up(rows, divide_up(rows, most)), kTileRows));
+  c.chunks = divide_up(rows, c.chunk_rows);
+  c.row_losses = round_up(c.chunk_rows * c.logits_stride * bytes, 64);
+  c.total_bytes = c.row_losses + rows * 8;
+  return c;
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,245 @@
+// kernels/head_loss.h on CUDA. Logits are stored in the type of x, a chunk of rows at a time, and
+// become their own gradient in place, as dW and dx then read it.
+#include "kernels/head_loss.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/head_chunks.h"
+#include "kernels/cuda/matrix_product.h"
+
+namespace strata::cuda {
+namespace {
+
+template <typename T>
+struct RowArguments {
+  T* logits;
+  std::int64_t stride;
+  const std::int32_t* targets;
+  const float* scale;
+  double* losses;
+  std::int32_t vocabulary;
+};
+
+/// Loss of one row of logits per block and, when training, their gradient in their place. Reads the
+/// row for its largest value and sum, then again, from the end, for the gradient: what was read
+/// last is still in the L2 cache. So device memory sees one read and one write per logit, two times
+/// its bytes, which is the bound (one time for evaluation).
+template <typename T, int kBlock, bool kTrain>
+struct RowLoss {
+  static constexpr int kThreads = kBlock;
+  static constexpr int kWarps = kThreads / kWarp;
+  static constexpr int kPack = static_cast<int>(16 / sizeof(T));
+  static constexpr int kBatch = 2;  ///< packs under way per thread
+  /// What the warps tell one another.
+  struct Shared {
+    float largest[kWarps];
+    double sums[kWarps];
+  };
+  static constexpr std::int64_t kSharedBytes = sizeof(Shared);
+  /// Below every finite logit; not infinity, whose differences are no numbers.
+  static constexpr float kLowest = -3.4e38F;
+
+  /// Largest of the values seen by a thread so far and the sum of e^(value - largest).
+  struct Running {
+    float largest = kLowest;
+    float sum = 0;
+  };
+
+  static STRATA_DEVICE void add(Running& running, const Pack<T, kPack>& pack, int col, int end) {
+    float values[kPack];
+    float largest = running.largest;
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) {
+      values[i] = col + i < end ? to_float(pack.v[i]) : kLowest;
+      largest = fmaxf(largest, values[i]);
+    }
+    float sum = running.sum * expf(running.largest - largest);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) sum += expf(values[i] - largest);
+    running = {largest, sum};
+  }
+
+  /// The largest value of the whole row and the sum for it, in the same order whatever the row.
+  static STRATA_DEVICE void reduce(const Running& mine, float& largest, double& sum) {
+    auto& shared = *reinterpret_cast<Shared*>(shared_memory());
+    largest = mine.largest;
+#pragma unroll
+    for (int mask = kWarp / 2; mask > 0; mask /= 2)
+      largest = fmaxf(largest, shuffle_xor(largest, mask));
+    if (lane() == 0) shared.largest[warp()] = largest;
+    sync_block();
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) largest = fmaxf(largest, shared.largest[w]);
+    sum = static_cast<double>(mine.sum) * static_cast<double>(expf(mine.largest - largest));
+#pragma unroll
+    for (int mask = kWarp / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+    if (lane() == 0) shared.sums[warp()] = sum;
+    sync_block();
+    sum = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) sum += shared.sums[w];
+  }
+
+  static STRATA_DEVICE void run(const RowArguments<T>& a) {
+    const std::int64_t row = block().x;
+    T* logits = a.logits + row * a.stride;
+    const std::int32_t target = a.targets[row];
+    const int packs = static_cast<int>(a.stride / kPack);
+    if (target < 0) {
+      if (thread() == 0) a.losses[row] = 0;
+      if constexpr (kTrain)
+        for (int p = thread(); p < packs; p += kThreads)
+          store<kPack>(logits + p * kPack, Pack<T, kPack>{});
+      return;
+    }
+    const int valid = (a.vocabulary + kPack - 1) / kPack;
+    Running running;
+    for (int first = thread(); first < valid; first += kBatch * kThreads) {
+      Pack<T, kPack> batch[kBatch];
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j)
+        if (first + j * kThreads < valid)
+          batch[j] = load<kPack>(static_cast<const T*>(logits) + (first + j * kThreads) * kPack);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j)
+        if (first + j * kThreads < valid)
+          add(running, batch[j], (first + j * kThreads) * kPack, a.vocabulary);
+    }
+    // Before the barriers of reduce(), after which it may have become a gradient.
+    const bool known = target < a.vocabulary;
+    const float own = known ? to_float(logits[target]) : std::numeric_limits<float>::quiet_NaN();
+    float largest;
+    double sum;
+    reduce(running, largest, sum);
+    if (thread() == 0)
+      a.losses[row] = static_cast<double>(largest) + log(sum) - static_cast<double>(own);
+    if constexpr (kTrain) {
+      const float factor = static_cast<float>(static_cast<double>(a.scale[0]) / sum);
+      write_gradient(a, logits, packs, largest, factor, target);
+    }
+  }
+
+  static STRATA_DEVICE void write_gradient(const RowArguments<T>& a, T* logits, int packs,
+                                           float largest, float factor, std::int32_t target) {
+    const float scale = a.scale[0];
+    for (int first = packs - 1 - thread(); first >= 0; first -= kBatch * kThreads) {
+      Pack<T, kPack> batch[kBatch];
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j)
+        if (first - j * kThreads >= 0)
+          batch[j] = load<kPack>(static_cast<const T*>(logits) + (first - j * kThreads) * kPack);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const int col = (first - j * kThreads) * kPack;
+        if (col < 0) continue;
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) {
+          float gradient = expf(to_float(batch[j].v[i]) - largest) * factor;
+          if (col + i == target) gradient -= scale;
+          batch[j].v[i] = from_float<T>(col + i < a.vocabulary ? gradient : 0.0F);
+        }
+        store<kPack>(logits + col, batch[j]);
+      }
+    }
+  }
+};
+
+struct SumArguments {
+  const double* losses;
+  const float* scale;
+  double* loss;
+  std::int64_t rows;
+};
+
+/// loss = scale[1] times the sum of the row losses, by one block: each thread adds its rows in
+/// order, then halves of the threads add the others' sums.
+struct SumLosses {
+  static constexpr int kThreads = 512;
+  static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
+  static STRATA_DEVICE void run(const SumArguments& a) {
+    auto* sums = reinterpret_cast<double*>(shared_memory());
+    double sum = 0;
+#pragma unroll 4
+    for (std::int64_t row = thread(); row < a.rows; row += kThreads) sum += a.losses[row];
+    sums[thread()] = sum;
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      sync_block();
+      if (thread() < half) sums[thread()] += sums[thread() + half];
+    }
+    if (thread() == 0) *a.loss = static_cast<double>(a.scale[1]) * sums[0];
+  }
+};
+
+/// Rows [first, first + count) of a matrix.
+kernels::Tensor rows_from(const kernels::Tensor& matrix, std::int64_t first, std::int64_t count) {
+  return {kernels::TensorType(matrix.dtype(), {count, matrix.cols()}, matrix.row_stride()),
+          matrix.data + first * matrix.row_stride() * size_of(matrix.dtype())};
+}
+
+/// Shorter rows take one warp, which 1,024 threads would mostly wait for. As many short rows as a
+/// device holds blocks fit its L2 cache.
+constexpr std::int64_t kColumnsOfWarps = 4096;
+
+template <typename T, bool kTrain>
+void launch_rows(kernels::Stream& stream, std::int64_t rows, const RowArguments<T>& arguments) {
+  const auto launch_blocks = [&]<typename Body>(Body) {
+    launch<Body>(stream, {{static_cast<std::uint32_t>(rows), 1, 1}, Body::kSharedBytes}, arguments);
+  };
+  if (arguments.stride <= kColumnsOfWarps)
+    launch_blocks(RowLoss<T, kWarp, kTrain>{});
+  else
+    launch_blocks(RowLoss<T, 1024, kTrain>{});
+}
+
+/// One call of head_loss (kTrain) or head_loss_eval.
+template <typename T, bool kTrain>
+void run_head(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor &x = call.inputs[0], &w = call.inputs[1];
+  const auto* targets = call.inputs[2].row<const std::int32_t>();
+  const auto* scale = call.inputs[3].row<const float>();
+  const HeadChunks chunks = head_chunks(x.type, w.type);
+  STRATA_CHECK(static_cast<std::int64_t>(call.workspace.size()) >= chunks.total_bytes,
+               call.workspace.size(), chunks.total_bytes);
+  auto* losses = reinterpret_cast<double*>(call.workspace.data() + chunks.row_losses);
+  const auto vocabulary = static_cast<std::int32_t>(call.attributes.integer("vocabulary"));
+
+  for (std::int64_t first = 0; first < x.rows(); first += chunks.chunk_rows) {
+    const std::int64_t count = std::min(chunks.chunk_rows, x.rows() - first);
+    const kernels::Tensor x_chunk = rows_from(x, first, count);
+    const kernels::Tensor logits{
+        kernels::TensorType(x.dtype(), {count, w.rows()}, chunks.logits_stride),
+        call.workspace.data()};
+    matrix_product(stream, {.a = x_chunk, .b = w, .c = logits, .b_transposed = true});
+    launch_rows<T, kTrain>(stream, count,
+                           {logits.row<T>(), chunks.logits_stride, targets + first, scale,
+                            losses + first, vocabulary});
+    if constexpr (kTrain) {
+      matrix_product(stream, {.a = logits,
+                              .b = x_chunk,
+                              .c = call.outputs[2],
+                              .a_transposed = true,
+                              .accumulate = first > 0});
+      matrix_product(stream, {.a = logits, .b = w, .c = rows_from(call.outputs[1], first, count)});
+    }
+  }
+  launch<SumLosses>(stream, {{1, 1, 1}, SumLosses::kSharedBytes},
+                    SumArguments{losses, scale, call.outputs[0].row<double>(), x.rows()});
+}
+
+}  // namespace
+
+void head_loss(kernels::Stream& stream, const kernels::KernelCall& call) {
+  with_float_type(call.inputs[0].dtype(),
+                  [&](auto element) { run_head<decltype(element), true>(stream, call); });
+}
+
+void head_loss_eval(kernels::Stream& stream, const kernels::KernelCall& call) {
+  with_float_type(call.inputs[0].dtype(),
+                  [&](auto element) { run_head<decltype(element), false>(stream, call); });
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,162 @@
+// kernels/linear.h on CUDA: three matrix products, and sums of columns.
+#include "kernels/linear.h"
+
+#include "core/check.h"
+#include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/matrix_product.h"
+#include "kernels/cuda/rows.cuh"
+
+namespace strata::cuda {
+namespace {
+
+template <typename T>
+struct PartialArguments {
+  RowPointer<const T> in;
+  float* partial;  ///< [segments, cols]
+  std::int64_t rows, cols;
+};
+
+/// Sums of the columns of one segment of rows: a warp's lanes take packs side by side, the warps
+/// rows in turn; then the warps' sums are added in order. Reads each element once and writes
+/// 4 / kSegmentRows bytes for it: the bound is reading.
+template <typename T, int N>
+struct PartialColumnSums {
+  static constexpr int kWarps = 8;
+  static constexpr int kThreads = kWarps * kWarp;
+  static constexpr int kCols = kWarp * N;  ///< of a block
+  static constexpr int kRowsOfWarp = static_cast<int>(kSegmentRows) / kWarps;
+  static constexpr int kBatch = 4;  ///< packs under way per thread
+  static constexpr std::int64_t kSharedBytes = kWarps * kCols * sizeof(float);
+  static_assert(kRowsOfWarp % kBatch == 0);
+
+  static STRATA_DEVICE void run(const PartialArguments<T>& a) {
+    const std::int64_t first_col = std::int64_t{block().x} * kCols;
+    const std::int64_t col = first_col + lane() * N;
+    const std::int64_t first_row = std::int64_t{block().y} * kSegmentRows + warp();
+    float sums[N] = {};
+    if (col < a.cols) {
+#pragma unroll 1
+      for (int i = 0; i < kRowsOfWarp; i += kBatch) {
+        Pack<T, N> packs[kBatch] = {};
+#pragma unroll
+        for (int j = 0; j < kBatch; ++j) {
+          const std::int64_t row = first_row + (i + j) * kWarps;
+          if (row < a.rows) packs[j] = load<N>(a.in.data + row * a.in.stride + col);
+        }
+#pragma unroll
+        for (int j = 0; j < kBatch; ++j)
+#pragma unroll
+          for (int c = 0; c < N; ++c) sums[c] += to_float(packs[j].v[c]);
+      }
+    }
+    // Column c of lane l lies at 32 c + l: no two lanes meet in a bank here.
+    auto* shared = reinterpret_cast<float*>(shared_memory());
+#pragma unroll
+    for (int c = 0; c < N; ++c) shared[warp() * kCols + c * kWarp + lane()] = sums[c];
+    sync_block();
+    for (int c = thread(); c < kCols && first_col + c < a.cols; c += kThreads) {
+      const int at = c % N * kWarp + c / N;
+      float sum = shared[at];
+#pragma unroll
+      for (int w = 1; w < kWarps; ++w) sum += shared[w * kCols + at];
+      a.partial[block().y * a.cols + first_col + c] = sum;
+    }
+  }
+};
+
+template <typename T>
+struct FinalArguments {
+  const float* partial;
+  T* out;
+  std::int64_t segments, cols;
+};
+
+/// The sum of the partial sums of 32 columns: each warp adds every kWarps-th segment in order, then
+/// the warps' sums are added in order, all in fp64.
+template <typename T>
+struct FinalColumnSums {
+  static constexpr int kWarps = 16;
+  static constexpr int kThreads = kWarps * kWarp;
+  static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
+
+  static STRATA_DEVICE void run(const FinalArguments<T>& a) {
+    const std::int64_t col = std::int64_t{block().x} * kWarp + lane();
+    double sum = 0;
+    if (col < a.cols)
+#pragma unroll 4
+      for (std::int64_t s = warp(); s < a.segments; s += kWarps)
+        sum += static_cast<double>(a.partial[s * a.cols + col]);
+    auto* shared = reinterpret_cast<double*>(shared_memory());
+    shared[thread()] = sum;
+    sync_block();
+    if (warp() != 0 || col >= a.cols) return;
+    for (int w = 1; w < kWarps; ++w) sum += shared[w * kWarp + lane()];
+    a.out[col] = from_float<T>(static_cast<float>(sum));
+  }
+};
+
+/// True when the columns are whole packs of `elements`, each aligned to its size.
+bool columns_fit(const kernels::Tensor& matrix, int elements) {
+  const auto bytes = static_cast<std::uintptr_t>(elements * size_of(matrix.dtype()));
+  return matrix.cols() % elements == 0 && matrix.row_stride() % elements == 0 &&
+         reinterpret_cast<std::uintptr_t>(matrix.data) % bytes == 0;
+}
+
+template <typename T, int N>
+void launch_partial(kernels::Stream& stream, const kernels::Tensor& in, float* partial) {
+  using Body = PartialColumnSums<T, N>;
+  const auto across = static_cast<std::uint32_t>((in.cols() + Body::kCols - 1) / Body::kCols);
+  launch<Body>(
+      stream,
+      {{across, static_cast<std::uint32_t>(column_segments(in.rows())), 1}, Body::kSharedBytes},
+      PartialArguments<T>{rows_of<const T>(in), partial, in.rows(), in.cols()});
+}
+
+}  // namespace
+
+void linear(kernels::Stream& stream, const kernels::KernelCall& call) {
+  MatrixProduct product{.a = call.inputs[0], .b = call.inputs[1], .c = call.outputs[0]};
+  product.b_transposed = !kernels::is_transposed(call.attributes);
+  if (call.inputs.size() > 2) product.bias = &call.inputs[2];
+  matrix_product(stream, product);
+}
+
+void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& call) {
+  MatrixProduct product{.a = call.inputs[0], .b = call.inputs[1], .c = call.outputs[0]};
+  product.b_transposed = kernels::is_transposed(call.attributes);
+  matrix_product(stream, product);
+}
+
+void linear_backward_weight(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const bool transposed = kernels::is_transposed(call.attributes);
+  MatrixProduct product{.a = call.inputs[transposed ? 1 : 0],
+                        .b = call.inputs[transposed ? 0 : 1],
+                        .c = call.outputs[0]};
+  product.a_transposed = true;
+  matrix_product(stream, product);
+}
+
+void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor &dy = call.inputs[0], &dbias = call.outputs[0];
+  auto* partial = reinterpret_cast<float*>(call.workspace.data());
+  STRATA_CHECK(static_cast<std::int64_t>(call.workspace.size()) >= column_sums_bytes(dy.type));
+  with_float_type(dy.dtype(), [&](auto element) {
+    using T = decltype(element);
+    constexpr int kWide = pack_elements(sizeof(T));
+    // Both give the same bits: they differ in who adds a column, not in how.
+    if (columns_fit(dy, kWide))
+      launch_partial<T, kWide>(stream, dy, partial);
+    else
+      launch_partial<T, 1>(stream, dy, partial);
+  });
+  with_float_type(dbias.dtype(), [&](auto element) {
+    using T = decltype(element);
+    using Body = FinalColumnSums<T>;
+    const auto across = static_cast<std::uint32_t>((dy.cols() + kWarp - 1) / kWarp);
+    launch<Body>(stream, {{across, 1, 1}, Body::kSharedBytes},
+                 FinalArguments<T>{partial, dbias.row<T>(), column_segments(dy.rows()), dy.cols()});
+  });
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,9 @@
+#include "kernels/cuda/matrix_product.h"
+
+namespace strata::cuda {
+
+void matrix_product(kernels::Stream& stream, const MatrixProduct& product) {
+  tiled_product(stream, product);
+}
+
+}  // namespace strata::cuda
