@@ -13,6 +13,8 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"add", add},
+    {"attention", attention},
+    {"attention_backward", attention_backward},
 };
 
 class CudaKernels final : public kernels::KernelTable {

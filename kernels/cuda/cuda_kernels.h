@@ -8,6 +8,8 @@
 namespace strata::cuda {
 
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void attention(kernels::Stream& stream, const kernels::KernelCall& call);
+void attention_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

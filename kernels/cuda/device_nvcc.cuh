@@ -126,8 +126,18 @@ STRATA_DEVICE void mma_f16(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+/// Blocks that must fit into a multiprocessor at once, which bounds registers: Body::kLeastBlocks
+/// where there is one.
+template <typename Body>
+consteval int least_blocks() {
+  if constexpr (requires { Body::kLeastBlocks; })
+    return Body::kLeastBlocks;
+  else
+    return 0;
+}
+
 template <typename Body, typename Arguments>
-__global__ void __launch_bounds__(Body::kThreads)
+__global__ void __launch_bounds__(Body::kThreads, least_blocks<Body>())
     kernel(const __grid_constant__ Arguments arguments) {
   Body::run(arguments);
 }

@@ -13,8 +13,15 @@ struct Entry {
                         const kernels::DeviceCapabilities& device);
 };
 
+/// delta, f32 [B, Hq, T]: as many numbers as lse.
+std::int64_t attention_backward_bytes(kernels::TypeSpan inputs, kernels::TypeSpan,
+                                      const kernels::Attributes&,
+                                      const kernels::DeviceCapabilities&) {
+  return inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+}
+
 constexpr Entry kWorkspaces[] = {
-    {"", nullptr},
+    {"attention_backward", attention_backward_bytes},
 };
 
 }  // namespace
