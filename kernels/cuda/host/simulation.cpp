@@ -48,6 +48,41 @@ void switch_stack(Context& from, Context& to) {
 #endif
 }
 
+/// What one lane brings to a product and takes from it.
+struct Fragments {
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+  float* d;
+};
+
+/// d += a b of the whole warp; `words` are the addresses of its lanes' Fragments.
+void multiply_warp(const WarpWords& words, HalfKind kind) {
+  const auto of_lane = [&](std::size_t lane) -> const Fragments& {
+    return *reinterpret_cast<const Fragments*>(words[lane]);
+  };
+  const auto number = [&](std::uint32_t word, std::size_t half) {
+    const auto bits = static_cast<std::uint16_t>(word >> (16 * half));
+    return static_cast<double>(kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits)
+                                                      : kernels::f16_to_f32(bits));
+  };
+  double a[16][16], b[8][16];  // by row, k and by column, k
+  for (std::size_t lane = 0; lane < kWarp; ++lane)
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t major = lane / 4, k = lane % 4 * 2 + half;
+      for (std::size_t i = 0; i < 4; ++i)
+        a[major + i % 2 * 8][k + i / 2 * 8] = number(of_lane(lane).a[i], half);
+      for (std::size_t i = 0; i < 2; ++i) b[major][k + i * 8] = number(of_lane(lane).b[i], half);
+    }
+  for (std::size_t lane = 0; lane < kWarp; ++lane)
+    for (std::size_t i = 0; i < 4; ++i) {
+      const double* row = a[lane / 4 + i / 2 * 8];
+      const double* column = b[lane % 4 * 2 + i % 2];
+      double sum = of_lane(lane).d[i];
+      for (std::size_t k = 0; k < 16; ++k) sum += row[k] * column[k];
+      of_lane(lane).d[i] = static_cast<float>(sum);
+    }
+}
+
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
@@ -282,10 +317,12 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
   fiber.wait = Fibers::Fiber::Wait::warp;
   fiber.wait_round = number;
   if (++round.arrived == kWarp) {
-    // The warp reads as one: no lane goes on before all rows are read.
+    // The warp acts as one: no lane goes on before all rows are read, all products made.
     if (operation == WarpOperation::load_matrix)
       for (std::size_t i = 0; i < kWarp; ++i)
         std::memcpy(round.rows[i].data(), reinterpret_cast<const void*>(round.words[i]), 16);
+    if (operation == WarpOperation::multiply)
+      multiply_warp(round.words, static_cast<HalfKind>(argument));
     warp.complete = number + 1;
   }
   leave_thread();
@@ -344,35 +381,9 @@ void load_matrix4(std::uint32_t (&r)[4], const void* row, bool transposed) {
 
 void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
               HalfKind kind) {
-  Block& block = self().block();
-  const auto lane = static_cast<std::size_t>(self().index % kWarp);
-  const int argument = static_cast<int>(kind);
-  const auto join = [](std::uint32_t low, std::uint32_t high) {
-    return low | std::uint64_t{high} << 32;
-  };
-  const WarpWords a_low = block.exchange(WarpOperation::multiply, argument, join(a[0], a[1]));
-  const WarpWords a_high = block.exchange(WarpOperation::multiply, argument, join(a[2], a[3]));
-  const WarpWords b_all = block.exchange(WarpOperation::multiply, argument, join(b[0], b[1]));
-  const auto number = [&](std::uint64_t word, std::size_t register_index, std::size_t half) {
-    const auto bits = static_cast<std::uint16_t>(word >> (32 * register_index + 16 * half));
-    return kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits) : kernels::f16_to_f32(bits);
-  };
-  // Element (row, k) of the 16x16 operand and (k, column) of the 16x8 one, from whoever holds it.
-  const auto a_at = [&](std::size_t row, std::size_t k) {
-    const std::size_t holder = row % 8 * 4 + k % 8 / 2;
-    return number(k < 8 ? a_low[holder] : a_high[holder], row / 8, k % 2);
-  };
-  const auto b_at = [&](std::size_t k, std::size_t column) {
-    const std::size_t holder = column * 4 + k % 8 / 2;
-    return number(b_all[holder], k / 8, k % 2);
-  };
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-    double sum = d[i];
-    for (std::size_t k = 0; k < 16; ++k)
-      sum += static_cast<double>(a_at(row, k)) * static_cast<double>(b_at(k, column));
-    d[i] = static_cast<float>(sum);
-  }
+  const Fragments mine{a, b, d};
+  self().block().exchange(WarpOperation::multiply, static_cast<int>(kind),
+                          reinterpret_cast<std::uint64_t>(&mine));
 }
 
 }  // namespace strata::cuda::host
