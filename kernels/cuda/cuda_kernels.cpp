@@ -19,6 +19,8 @@ constexpr Entry kKernels[] = {
     {"linear_backward_bias", linear_backward_bias},
     {"linear_backward_input", linear_backward_input},
     {"linear_backward_weight", linear_backward_weight},
+    {"attention", attention},
+    {"attention_backward", attention_backward},
 };
 
 class CudaKernels final : public kernels::KernelTable {

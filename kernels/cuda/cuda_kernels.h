@@ -14,6 +14,8 @@ void linear(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear_backward_weight(kernels::Stream& stream, const kernels::KernelCall& call);
+void attention(kernels::Stream& stream, const kernels::KernelCall& call);
+void attention_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

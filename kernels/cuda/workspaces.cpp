@@ -27,7 +27,14 @@ std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const Devi
   return column_sums_bytes(inputs[0]);
 }
 
+/// delta, f32 [B, Hq, T]: as many numbers as lse.
+std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
+                                      const DeviceCapabilities&) {
+  return inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+}
+
 constexpr Entry kWorkspaces[] = {
+    {"attention_backward", attention_backward_bytes},
     {"head_loss", head_bytes},
     {"head_loss_eval", head_bytes},
     {"linear_backward_bias", bias_bytes},

@@ -65,24 +65,22 @@ void multiply_warp(const WarpWords& words, HalfKind kind) {
     return static_cast<double>(kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits)
                                                       : kernels::f16_to_f32(bits));
   };
-  double a[16][16], b[16][8], d[16][8];
+  double a[16][16], b[8][16];  // by row, k and by column, k
   for (std::size_t lane = 0; lane < kWarp; ++lane)
     for (std::size_t half = 0; half < 2; ++half) {
       const std::size_t major = lane / 4, k = lane % 4 * 2 + half;
       for (std::size_t i = 0; i < 4; ++i)
         a[major + i % 2 * 8][k + i / 2 * 8] = number(of_lane(lane).a[i], half);
-      for (std::size_t i = 0; i < 2; ++i) b[k + i * 8][major] = number(of_lane(lane).b[i], half);
+      for (std::size_t i = 0; i < 2; ++i) b[major][k + i * 8] = number(of_lane(lane).b[i], half);
     }
-  const auto for_each_d = [&](const auto& body) {
-    for (std::size_t lane = 0; lane < kWarp; ++lane)
-      for (std::size_t i = 0; i < 4; ++i)
-        body(of_lane(lane).d[i], d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
-  };
-  for_each_d([](float& mine, double& sum) { sum = mine; });
-  for (std::size_t row = 0; row < 16; ++row)
-    for (std::size_t k = 0; k < 16; ++k)
-      for (std::size_t column = 0; column < 8; ++column) d[row][column] += a[row][k] * b[k][column];
-  for_each_d([](float& mine, double& sum) { mine = static_cast<float>(sum); });
+  for (std::size_t lane = 0; lane < kWarp; ++lane)
+    for (std::size_t i = 0; i < 4; ++i) {
+      const double* row = a[lane / 4 + i / 2 * 8];
+      const double* column = b[lane % 4 * 2 + i % 2];
+      double sum = of_lane(lane).d[i];
+      for (std::size_t k = 0; k < 16; ++k) sum += row[k] * column[k];
+      of_lane(lane).d[i] = static_cast<float>(sum);
+    }
 }
 
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
@@ -166,7 +164,16 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     threads_[i].index = static_cast<int>(i);
     threads_[i].block_ = this;
-    fibers_->all[i].stack.reset(new std::byte[kStackBytes]);
+    Fibers::Fiber& fiber = fibers_->all[i];
+    fiber.stack.reset(new std::byte[kStackBytes]);
+    ucontext_t& entry = fiber.context.entry;
+    ::getcontext(&entry);
+    entry.uc_stack.ss_sp = fiber.stack.get();
+    entry.uc_stack.ss_size = kStackBytes;
+    entry.uc_link = nullptr;
+    const auto address = reinterpret_cast<std::uint64_t>(this);
+    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
+                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 }
 
@@ -186,8 +193,10 @@ void Block::enter(unsigned high, unsigned low) {
   __sanitizer_finish_switch_fiber(nullptr, &block->fibers_->scheduler_stack,
                                   &block->fibers_->scheduler_stack_bytes);
 #endif
-  block->body_(block->arguments_);
-  block->finish_thread();
+  for (;;) {  // once for each block of the grid
+    block->body_(block->arguments_);
+    block->finish_thread();
+  }
 }
 
 void Block::finish_thread() {
@@ -195,11 +204,7 @@ void Block::finish_thread() {
     fail("returned without waiting for its asynchronous copies");
   Fibers::Fiber& fiber = fibers_->all[static_cast<std::size_t>(running->index)];
   fiber.finished = true;
-#if STRATA_ASAN
-  __sanitizer_start_switch_fiber(nullptr, fibers_->scheduler_stack, fibers_->scheduler_stack_bytes);
-#endif
-  switch_stack(fiber.context, fibers_->scheduler);
-  std::abort();
+  leave_thread();
 }
 
 void Block::leave_thread() {
@@ -230,15 +235,6 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   for (Fibers::Fiber& fiber : fibers_->all) {
     fiber.finished = false;
     fiber.wait = Fibers::Fiber::Wait::none;
-    fiber.context.entered = false;
-    ucontext_t& entry = fiber.context.entry;
-    ::getcontext(&entry);
-    entry.uc_stack.ss_sp = fiber.stack.get();
-    entry.uc_stack.ss_size = kStackBytes;
-    entry.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
-                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 
   std::vector<std::size_t> order(threads_.size());
