@@ -13,6 +13,8 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"add", add},
+    {"dropout", dropout},
+    {"residual_add", residual_add},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -8,6 +8,8 @@
 namespace strata::cuda {
 
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
+void residual_add(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();
