@@ -12,9 +12,20 @@ struct Entry {
 };
 
 constexpr Entry kKernels[] = {
+    {"accumulate", accumulate},
     {"add", add},
+    {"convert", convert},
+    {"copy", copy},
     {"dropout", dropout},
+    {"fill_zero", fill_zero},
+    {"gelu", gelu},
+    {"gelu_backward", gelu_backward},
     {"residual_add", residual_add},
+    {"rope", rope},
+    {"rope_table", rope_table},
+    {"select_rows", select_rows},
+    {"swiglu", swiglu},
+    {"swiglu_backward", swiglu_backward},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -7,9 +7,20 @@
 
 namespace strata::cuda {
 
+void accumulate(kernels::Stream& stream, const kernels::KernelCall& call);
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void convert(kernels::Stream& stream, const kernels::KernelCall& call);
+void copy(kernels::Stream& stream, const kernels::KernelCall& call);
 void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
+void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call);
+void gelu(kernels::Stream& stream, const kernels::KernelCall& call);
+void gelu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void residual_add(kernels::Stream& stream, const kernels::KernelCall& call);
+void rope(kernels::Stream& stream, const kernels::KernelCall& call);
+void rope_table(kernels::Stream& stream, const kernels::KernelCall& call);
+void select_rows(kernels::Stream& stream, const kernels::KernelCall& call);
+void swiglu(kernels::Stream& stream, const kernels::KernelCall& call);
+void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

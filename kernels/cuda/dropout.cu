@@ -63,12 +63,13 @@ struct AddDropped {
 // Rows stay apart even where they are adjacent: a pack lies in one sample.
 void dropout(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor &x = call.inputs[0], &y = call.outputs[0];
+  const RowShape shape{x.rows(), x.cols()};
   with_float_type(x.dtype(), [&](auto element) {
     using T = decltype(element);
     constexpr int kWide = pack_elements(sizeof(T));
-    with_width<kWide>(row_packs_fit(kWide, x.cols(), {&x, &y}), [&](auto width) {
+    with_width<kWide>(packs_fit(kWide, shape, {&x, &y}), [&](auto width) {
       launch_elementwise<Drop<T, width()>>(
-          stream, {{x.rows(), x.cols()},
+          stream, {shape,
                    {},
                    rows_of<const T>(x),
                    rows_of<T>(y),
@@ -80,15 +81,13 @@ void dropout(kernels::Stream& stream, const kernels::KernelCall& call) {
 void residual_add(kernels::Stream& stream, const kernels::KernelCall& call) {
   if (call.attributes.real("p", 0) == 0) return add(stream, call);
   const kernels::Tensor &x = call.inputs[0], &delta = call.inputs[1], &y = call.outputs[0];
+  const RowShape shape{x.rows(), x.cols()};
   with_float_type(x.dtype(), [&](auto element) {
     using T = decltype(element);
     constexpr int kWide = pack_elements(sizeof(T));
-    with_width<kWide>(row_packs_fit(kWide, x.cols(), {&x, &delta, &y}), [&](auto width) {
+    with_width<kWide>(packs_fit(kWide, shape, {&x, &delta, &y}), [&](auto width) {
       launch_elementwise<AddDropped<T, width()>>(
-          stream, {{x.rows(), x.cols()},
-                   rows_of<const T>(x),
-                   rows_of<const T>(delta),
-                   rows_of<T>(y),
+          stream, {shape, rows_of<const T>(x), rows_of<const T>(delta), rows_of<T>(y),
                    dropout_arguments(call.inputs[2], call.attributes, x.cols())});
     });
   });

@@ -19,6 +19,8 @@
 
 namespace strata::cuda {
 
+inline constexpr int kElementwiseThreads = 256;
+
 /// The first element of a pack.
 struct Place {
   std::int64_t row, col;
@@ -85,21 +87,14 @@ void with_width(bool fits, const Body& body) {
     body(std::integral_constant<int, 1>{});
 }
 
-/// As packs_fit, for kernels that look at rows of `cols` elements even where rows are adjacent.
-inline bool row_packs_fit(int elements, std::int64_t cols,
-                          std::initializer_list<const kernels::Tensor*> operands) {
-  return cols % elements == 0 &&
-         std::all_of(operands.begin(), operands.end(), [&](const kernels::Tensor* t) {
-           const std::int64_t bytes = elements * size_of(t->dtype());
-           return reinterpret_cast<std::uintptr_t>(t->data) % static_cast<std::uintptr_t>(bytes) ==
-                      0 &&
-                  t->row_stride() % elements == 0;
-         });
-}
-
 template <int N, typename T>
 STRATA_DEVICE Pack<std::remove_const_t<T>, N> read_pack(const RowPointer<T>& from, Place at) {
   return load<N>(from.data + at.row * from.stride + at.col);
+}
+
+template <int N, typename T>
+STRATA_DEVICE void write_pack(const RowPointer<T>& to, Place at, const Pack<T, N>& pack) {
+  store<N>(to.data + at.row * to.stride + at.col, pack);
 }
 
 /// What a pack holds, as fp32.
