@@ -22,10 +22,11 @@ OperationCase dropout_case(DType dtype, std::int64_t sequence, std::int64_t colu
           {{}}};
 }
 
-// Rows whose first position is no multiple of 4, shorter than a block, longer than a segment.
+// Rows whose first position is no multiple of 4, shorter than a block, longer than a segment; whole
+// blocks of 4 and of 8.
 TEST(Dropout, AgreesWithTheReference) {
-  for (const auto& [sequence, columns] :
-       {std::pair{1, 1}, std::pair{5, 3}, std::pair{7, 50}, std::pair{3, 2051}})
+  for (const auto& [sequence, columns] : {std::pair{1, 1}, std::pair{5, 3}, std::pair{7, 50},
+                                          std::pair{3, 2051}, std::pair{3, 12}, std::pair{9, 1032}})
     for (const double p : {0.1, 0.5})
       for (DType dtype : kFloatTypes) {
         OperationCase test = dropout_case(dtype, sequence, columns, p);

@@ -52,7 +52,7 @@ struct RandomSource {
   [[nodiscard]] constexpr PhiloxBlock words(std::uint64_t block) const {
     return philox({static_cast<std::uint32_t>(block),
                    static_cast<std::uint32_t>(block >> 32) | sample_high, sample_low, operation},
-                  key);
+                  key, product);
   }
   [[nodiscard]] constexpr std::uint32_t word(std::uint64_t position) const {
     return words(position / 4)[position % 4];

@@ -11,7 +11,7 @@ namespace {
 
 TEST(ResidualAdd, AgreesWithTheReference) {
   const std::vector<std::int64_t> rng{42, 3, 900, 901};
-  for (const std::int64_t columns : {1, 37, 1030})
+  for (const std::int64_t columns : {1, 37, 1030, 2064})
     for (const double p : {0.0, 0.3})
       for (DType dtype : kFloatTypes) {
         const Shape shape{10, columns};

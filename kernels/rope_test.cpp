@@ -65,21 +65,37 @@ TEST(RopeTable, FrequenciesAreThoseOfTransformers) {
   }
 }
 
+/// Every backend must round to these very numbers.
+std::vector<double> table_reference(const Attributes& attributes, int sequence,
+                                    std::size_t head_size) {
+  std::vector<double> table, frequencies(head_size / 2);
+  const double factor = rope_frequencies(attributes, frequencies);
+  for (int t = 0; t < sequence; ++t) {
+    for (double f : frequencies) table.push_back(static_cast<float>(factor * std::cos(t * f)));
+    for (double f : frequencies) table.push_back(static_cast<float>(factor * std::sin(t * f)));
+  }
+  return table;
+}
+
 TEST(RopeTable, HoldsCosinesThenSines) {
   for (const Golden& golden : kGolden) {
     Attributes attributes = golden.attributes;
     attributes.set("head_size", 16);
     attributes.set("sequence", 300);
     OperationCase test{rope_table_operation(), rope_table_kernel, {}, attributes, {{}}};
-    std::vector<double> frequencies(8);
-    const double factor = rope_frequencies(attributes, frequencies);
-    for (int t = 0; t < 300; ++t) {
-      for (double f : frequencies) test.expected[0].push_back(factor * std::cos(t * f));
-      for (double f : frequencies) test.expected[0].push_back(factor * std::sin(t * f));
-    }
-    test.tolerance = 5e-8;
+    test.expected[0] = table_reference(attributes, 300, 16);
+    test.tolerance = 0;
     verify(test, golden.name);
   }
+}
+
+// More pairs than a launch of the CUDA kernel takes.
+TEST(RopeTable, TakesLargeHeads) {
+  const Attributes attributes{{"theta", 10000}, {"head_size", 600}, {"sequence", 5}};
+  OperationCase test{rope_table_operation(), rope_table_kernel, {}, attributes, {{}}};
+  test.expected[0] = table_reference(attributes, 5, 600);
+  test.tolerance = 0;
+  verify(test, "head size 600");
 }
 
 TestOperand table_of(std::int64_t sequence, std::int64_t head_size) {
@@ -92,20 +108,35 @@ TestOperand table_of(std::int64_t sequence, std::int64_t head_size) {
               {}})[0];
 }
 
+// Heads of less than a pack, of odd and of whole packs; more heads than a thread takes.
 TEST(Rope, AgreesWithTheReference) {
   for (const std::int64_t head_size : {2, 10, 64, 128})
-    for (const bool inverse : {false, true})
-      for (DType dtype : kFloatTypes) {
-        OperationCase test{
-            rope_operation(),
-            rope_kernel,
-            {TestOperand::random(dtype, {22, 3, head_size}, 1), table_of(13, head_size)},
-            {{"sequence", 11}, {"inverse", inverse ? 1.0 : 0.0}},
-            {}};
-        test.expected = {reference::rope(test.inputs[0].values(), test.inputs[1].values(), 3,
-                                         static_cast<std::size_t>(head_size), 11, inverse)};
-        verify(test, std::to_string(head_size) + " " + std::string(name_of(dtype)));
-      }
+    for (const std::int64_t heads : {3, 6})
+      for (const bool inverse : {false, true})
+        for (DType dtype : kFloatTypes) {
+          OperationCase test{
+              rope_operation(),
+              rope_kernel,
+              {TestOperand::random(dtype, {22, heads, head_size}, 1), table_of(13, head_size)},
+              {{"sequence", 11}, {"inverse", inverse ? 1.0 : 0.0}},
+              {}};
+          test.expected = {reference::rope(test.inputs[0].values(), test.inputs[1].values(),
+                                           static_cast<std::size_t>(heads),
+                                           static_cast<std::size_t>(head_size), 11, inverse)};
+          verify(test, std::to_string(heads) + " heads of " + std::to_string(head_size) + " " +
+                           std::string(name_of(dtype)));
+        }
+}
+
+TEST(Rope, TakesATableWithGaps) {
+  const TestOperand table = table_of(11, 64);
+  OperationCase test{rope_operation(),
+                     rope_kernel,
+                     {TestOperand::random(DType::f32, {22, 2, 64}, 1), table.restrided(3)},
+                     {{"sequence", 11}},
+                     {}};
+  test.expected = {reference::rope(test.inputs[0].values(), table.values(), 2, 64, 11, false)};
+  expect_close(test, run(test), "table with gaps");
 }
 
 TEST(Rope, ReferenceInverseIsTheGradient) {

@@ -8,21 +8,33 @@
 namespace strata::kernels {
 namespace {
 
+OperationCase select_case(DType dtype, std::int64_t columns,
+                          const std::vector<std::int32_t>& index) {
+  return {select_rows_operation(),
+          select_rows_kernel,
+          {TestOperand::random(dtype, {5, columns}, 1), TestOperand::integers(index)},
+          {},
+          {{}}};
+}
+
+// Rows of whole packs and others, in one block of threads and several.
 TEST(SelectRows, CopiesTheRowsOfTheIndex) {
-  for (DType dtype : kFloatTypes) {
-    const std::vector<std::int32_t> index{4, 0, 4, 2};
-    OperationCase test{select_rows_operation(),
-                       select_rows_kernel,
-                       {TestOperand::random(dtype, {5, 13}, 1), TestOperand::integers(index)},
-                       {},
-                       {{}}};
-    const auto x = test.inputs[0].values();
-    for (std::int32_t row : index)
-      test.expected[0].insert(test.expected[0].end(), x.begin() + row * 13,
-                              x.begin() + (row + 1) * 13);
-    test.tolerance = 0;
-    verify(test, std::string(name_of(dtype)));
-  }
+  for (const std::int64_t columns : {13, 16, 4096})
+    for (DType dtype : kFloatTypes) {
+      const std::vector<std::int32_t> index{4, 0, 4, 2};
+      OperationCase test = select_case(dtype, columns, index);
+      const auto x = test.inputs[0].values();
+      for (std::int32_t row : index)
+        test.expected[0].insert(test.expected[0].end(), x.begin() + row * columns,
+                                x.begin() + (row + 1) * columns);
+      test.tolerance = 0;
+      verify(test, std::to_string(columns) + " columns " + std::string(name_of(dtype)));
+    }
+}
+
+TEST(SelectRowsDeathTest, EndsTheProcessAtARowThatIsNotThere) {
+  EXPECT_DEATH(run(select_case(DType::f32, 4, {0, 5})), "");
+  EXPECT_DEATH(run(select_case(DType::f32, 4, {-1})), "");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/error.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/layer_test_support.h"
@@ -11,7 +14,8 @@
 namespace strata::kernels {
 namespace {
 
-const Shape kShapes[] = {{1, 1}, {3, 5}, {17, 48}, {40, 1031}};
+// Rows shorter than a pack, of whole packs and not, in one block of threads and several.
+const Shape kShapes[] = {{1, 1}, {3, 5}, {17, 48}, {40, 1031}, {21, 1032}};
 
 TEST(Swiglu, AgreesWithTheReference) {
   for (const Shape& shape : kShapes)
@@ -56,6 +60,23 @@ TEST(Swiglu, BackwardAgreesWithTheReference) {
       test.tolerance = 3e-7;
       verify(test, shape.to_string() + std::string(name_of(dtype)));
     }
+}
+
+// Where e^-gate is not finite, nothing else may become so.
+TEST(Swiglu, ExtremeGatesSaturate) {
+  TestOperand x(TensorType(DType::f32, {1, 6})), dy(TensorType(DType::f32, {1, 3}));
+  const float numbers[] = {-1e30f, -200, 200, 1, 1, 1};
+  std::copy(std::begin(numbers), std::end(numbers), x.view().row<float>());
+  std::fill_n(dy.view().row<float>(), 3, 1.0f);
+  const auto y = run({swiglu_operation(), swiglu_kernel, {x}, {}, {}})[0].values();
+  const auto dx =
+      run({swiglu_backward_operation(), swiglu_backward_kernel, {dy, x}, {}, {}})[0].values();
+  const double gate_gradients[] = {0, 0, 1}, outputs[] = {0, 0, 200};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(y[i], outputs[i]);
+    EXPECT_NEAR(dx[i], gate_gradients[i], 1e-5);
+    EXPECT_NEAR(dx[3 + i], outputs[i], 1e-5);
+  }
 }
 
 TEST(Swiglu, ReferenceGradientAgreesWithFiniteDifferences) {

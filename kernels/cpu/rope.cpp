@@ -1,12 +1,12 @@
 #include "kernels/rope.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
+#include "kernels/sine_cosine.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rope.cpp"
@@ -55,8 +55,9 @@ void rope_table_kernel(Stream& stream, const KernelCall& call) {
     float* row = table.row<float>(position);
     for (std::int64_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(position) * frequencies[static_cast<std::size_t>(i)];
-      row[i] = static_cast<float>(std::cos(angle) * factor);
-      row[half + i] = static_cast<float>(std::sin(angle) * factor);
+      const SineCosine of = sine_cosine(angle);
+      row[i] = static_cast<float>(of.cosine * factor);
+      row[half + i] = static_cast<float>(of.sine * factor);
     }
   };
   cpu(stream).pool().parallel_for(table.rows(), std::ref(body));

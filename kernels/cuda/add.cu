@@ -1,29 +1,34 @@
 // kernels/add.h on CUDA.
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/elementwise.cuh"
 
 namespace strata::cuda {
 namespace {
 
 template <typename T>
 struct AddArguments {
+  RowShape shape;
   RowPointer<const T> a, b;
   RowPointer<T> sum;
-  RowShape shape;
 };
 
 template <typename T, int N>
 struct Add {
-  static constexpr int kThreads = kElementwiseThreads;
-  static STRATA_DEVICE void run(const AddArguments<T>& x) {
-    std::int64_t row, col;
-    if (!my_pack<N>(x.shape, row, col)) return;
+  static constexpr int kWidth = N, kPacks = packs_per_thread(N, 2);
+  using Arguments = AddArguments<T>;
+  struct Operands {
+    Pack<T, N> a, b;
+  };
+  static STRATA_DEVICE Operands read(const Arguments& x, Place at) {
+    return {read_pack<N>(x.a, at), read_pack<N>(x.b, at)};
+  }
+  static STRATA_DEVICE void write(const Arguments& x, Place at, const Operands& pack) {
     float a[N], b[N];
-    load_floats(a, x.a, row, col);
-    load_floats(b, x.b, row, col);
+    to_floats(a, pack.a);
+    to_floats(b, pack.b);
 #pragma unroll
     for (int i = 0; i < N; ++i) a[i] += b[i];
-    store_floats(x.sum, row, col, a);
+    store_floats(x.sum, at.row, at.col, a);
   }
 };
 
@@ -33,14 +38,11 @@ void add(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor &a = call.inputs[0], &b = call.inputs[1], &sum = call.outputs[0];
   with_float_type(a.dtype(), [&](auto element) {
     using T = decltype(element);
-    const AddArguments<T> arguments{rows_of<const T>(a), rows_of<const T>(b), rows_of<T>(sum),
-                                    row_shape({&a, &b, &sum})};
     constexpr int kWide = pack_elements(sizeof(T));
-    const std::int64_t elements = arguments.shape.rows * arguments.shape.cols;
-    if (packs_fit(kWide, {&a, &b, &sum}))
-      launch<Add<T, kWide>>(stream, elementwise_launch(elements / kWide), arguments);
-    else
-      launch<Add<T, 1>>(stream, elementwise_launch(elements), arguments);
+    with_width<kWide>(packs_fit(kWide, {&a, &b, &sum}), [&](auto width) {
+      launch_elementwise<Add<T, width()>>(stream, {row_shape({&a, &b, &sum}), rows_of<const T>(a),
+                                                   rows_of<const T>(b), rows_of<T>(sum)});
+    });
   });
 }
 

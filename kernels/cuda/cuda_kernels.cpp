@@ -12,6 +12,7 @@ struct Entry {
 };
 
 constexpr Entry kKernels[] = {
+    {"accumulate", accumulate},
     {"add", add},
     {"head_loss", head_loss},
     {"head_loss_eval", head_loss_eval},
@@ -21,6 +22,18 @@ constexpr Entry kKernels[] = {
     {"linear_backward_weight", linear_backward_weight},
     {"attention", attention},
     {"attention_backward", attention_backward},
+    {"convert", convert},
+    {"copy", copy},
+    {"dropout", dropout},
+    {"fill_zero", fill_zero},
+    {"gelu", gelu},
+    {"gelu_backward", gelu_backward},
+    {"residual_add", residual_add},
+    {"rope", rope},
+    {"rope_table", rope_table},
+    {"select_rows", select_rows},
+    {"swiglu", swiglu},
+    {"swiglu_backward", swiglu_backward},
 };
 
 class CudaKernels final : public kernels::KernelTable {

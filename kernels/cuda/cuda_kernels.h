@@ -7,6 +7,7 @@
 
 namespace strata::cuda {
 
+void accumulate(kernels::Stream& stream, const kernels::KernelCall& call);
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
 void head_loss(kernels::Stream& stream, const kernels::KernelCall& call);
 void head_loss_eval(kernels::Stream& stream, const kernels::KernelCall& call);
@@ -16,6 +17,18 @@ void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& c
 void linear_backward_weight(kernels::Stream& stream, const kernels::KernelCall& call);
 void attention(kernels::Stream& stream, const kernels::KernelCall& call);
 void attention_backward(kernels::Stream& stream, const kernels::KernelCall& call);
+void convert(kernels::Stream& stream, const kernels::KernelCall& call);
+void copy(kernels::Stream& stream, const kernels::KernelCall& call);
+void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
+void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call);
+void gelu(kernels::Stream& stream, const kernels::KernelCall& call);
+void gelu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
+void residual_add(kernels::Stream& stream, const kernels::KernelCall& call);
+void rope(kernels::Stream& stream, const kernels::KernelCall& call);
+void rope_table(kernels::Stream& stream, const kernels::KernelCall& call);
+void select_rows(kernels::Stream& stream, const kernels::KernelCall& call);
+void swiglu(kernels::Stream& stream, const kernels::KernelCall& call);
+void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

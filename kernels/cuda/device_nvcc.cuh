@@ -22,6 +22,11 @@ STRATA_DEVICE std::byte* shared_memory() {
   return reinterpret_cast<std::byte*>(strata_shared);
 }
 
+/// Stops the grid unless it holds: the host meets an error of CUDA.
+STRATA_DEVICE void require(bool holds) {
+  if (!holds) __trap();
+}
+
 /// All threads of the block; shared and global writes before it are seen after it.
 STRATA_DEVICE void sync_block() { __syncthreads(); }
 /// All lanes of the warp.

@@ -1,5 +1,4 @@
-// Element-wise kernels over tensors whose rows may lie apart: who takes which elements, in packs as
-// wide as alignment allows.
+// Operands of element-wise kernels, whose rows may lie apart, and which packs of them can be moved.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +35,9 @@ inline RowShape row_shape(std::initializer_list<const kernels::Tensor*> operands
 }
 
 /// True when every row of every operand starts at a multiple of `elements` elements and is whole
-/// packs long, so that packs of that many may be moved.
-inline bool packs_fit(int elements, std::initializer_list<const kernels::Tensor*> operands) {
-  const RowShape shape = row_shape(operands);
+/// packs long, so that packs of that many may be moved. `shape` is how a kernel looks at them.
+inline bool packs_fit(int elements, const RowShape& shape,
+                      std::initializer_list<const kernels::Tensor*> operands) {
   if (shape.cols % elements != 0) return false;
   return std::all_of(operands.begin(), operands.end(), [&](const kernels::Tensor* t) {
     const std::int64_t bytes = elements * size_of(t->dtype());
@@ -47,36 +46,12 @@ inline bool packs_fit(int elements, std::initializer_list<const kernels::Tensor*
   });
 }
 
+inline bool packs_fit(int elements, std::initializer_list<const kernels::Tensor*> operands) {
+  return packs_fit(elements, row_shape(operands), operands);
+}
+
 /// Elements that one thread moves at once when the widest element has `bytes`: 16 bytes of it.
 constexpr int pack_elements(std::size_t bytes) { return static_cast<int>(16 / bytes); }
-
-inline constexpr int kElementwiseThreads = 256;
-
-/// Blocks for `packs` packs, one per thread; grids stay one-dimensional.
-inline LaunchShape elementwise_launch(std::int64_t packs) {
-  return {
-      {static_cast<std::uint32_t>((packs + kElementwiseThreads - 1) / kElementwiseThreads), 1, 1},
-      0};
-}
-
-/// Where this thread's pack begins; false beyond the last.
-template <int N>
-STRATA_DEVICE bool my_pack(const RowShape& shape, std::int64_t& row, std::int64_t& col) {
-  const std::int64_t index = std::int64_t{block().x} * kElementwiseThreads + thread();
-  const std::int64_t per_row = shape.cols / N;
-  if (index >= shape.rows * per_row) return false;
-  row = shape.rows == 1 ? 0 : index / per_row;
-  col = (index - row * per_row) * N;
-  return true;
-}
-
-template <int N, typename T>
-STRATA_DEVICE void load_floats(float (&to)[N], const RowPointer<T>& from, std::int64_t row,
-                               std::int64_t col) {
-  const auto pack = load<N>(from.data + row * from.stride + col);
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = to_float(pack.v[i]);
-}
 
 template <int N, typename T>
 STRATA_DEVICE void store_floats(const RowPointer<T>& to, std::int64_t row, std::int64_t col,

@@ -18,6 +18,9 @@ inline int warp() { return host::self().index / kWarp; }
 inline Index3 block() { return host::self().block().index(); }
 inline Index3 grid() { return host::self().block().grid(); }
 inline std::byte* shared_memory() { return host::self().block().shared_memory(); }
+inline void require(bool holds) {
+  if (!holds) host::self().block().fail("what the kernel requires does not hold");
+}
 inline void sync_block() { host::self().block().sync_block(); }
 inline void sync_warp() { host::self().block().exchange(host::WarpOperation::barrier, 0, 0); }
 

@@ -22,6 +22,9 @@ void verify(const OperationCase& test, const std::string& label) {
   expect_same_bits(first, outputs(cuda::ThreadOrder::backward, {}), label + ", threads backward");
   expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {7, false}),
                    label + ", threads shuffled and strides");
+  // Rows that lie apart and yet let packs of 16 bytes be moved.
+  expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {16, false}),
+                   label + ", aligned strides");
   if (!test.operation.aliases.empty()) {
     expect_same_bits(first, outputs(cuda::ThreadOrder::backward, {0, true}), label + ", in place");
     expect_same_bits(first, outputs(cuda::ThreadOrder::forward, {5, true}),

@@ -1,0 +1,138 @@
+// kernels/copy.h, fill_zero.h and select_rows.h on CUDA: elements as plain bits, 16 bytes at once
+// where they fit, so that each byte moves once. Pinned host memory is mapped where the device sees
+// it, so a copy from or to it is the same kernel.
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/elementwise.cuh"
+
+namespace strata::cuda {
+namespace {
+
+/// `tensor` as units of U's size, which divides rows and strides.
+template <typename U>
+RowPointer<U> units_of(const kernels::Tensor& tensor) {
+  return {reinterpret_cast<U*>(tensor.data),
+          tensor.row_stride() * size_of(tensor.dtype()) / static_cast<std::int64_t>(sizeof(U))};
+}
+
+template <typename U>
+RowShape unit_shape(const RowShape& elements, DType dtype) {
+  return {elements.rows, elements.cols * size_of(dtype) / static_cast<std::int64_t>(sizeof(U))};
+}
+
+/// Host: calls body(unit, width): packs of four 4-byte units where 16 bytes fit, else single units
+/// of the element's size.
+template <typename Body>
+void with_units(DType dtype, bool fits, const Body& body) {
+  if (fits) return body(std::uint32_t{}, std::integral_constant<int, 4>{});
+  constexpr std::integral_constant<int, 1> kOne;
+  switch (size_of(dtype)) {
+    case 1:
+      return body(std::uint8_t{}, kOne);
+    case 2:
+      return body(std::uint16_t{}, kOne);
+    case 4:
+      return body(std::uint32_t{}, kOne);
+    default:
+      return body(std::uint64_t{}, kOne);
+  }
+}
+
+int elements_of_16_bytes(DType dtype) { return static_cast<int>(16 / size_of(dtype)); }
+
+template <typename U>
+struct CopyArguments {
+  RowShape shape;
+  RowPointer<const U> from;
+  RowPointer<U> to;
+};
+
+template <typename U, int N>
+struct Copy {
+  static constexpr int kWidth = N, kPacks = 4;  // holds nothing but what it reads
+  using Arguments = CopyArguments<U>;
+  using Operands = Pack<U, N>;
+  static STRATA_DEVICE Operands read(const Arguments& a, Place at) {
+    return read_pack<N>(a.from, at);
+  }
+  static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
+    write_pack(a.to, at, pack);
+  }
+};
+
+template <typename U>
+struct FillArguments {
+  RowShape shape;
+  RowPointer<U> to;
+};
+
+template <typename U, int N>
+struct FillZero {
+  static constexpr int kWidth = N, kPacks = 4;
+  using Arguments = FillArguments<U>;
+  struct Operands {};
+  static STRATA_DEVICE Operands read(const Arguments&, Place) { return {}; }
+  static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands&) {
+    write_pack(a.to, at, Pack<U, N>{});
+  }
+};
+
+template <typename U>
+struct SelectArguments {
+  RowShape shape;  ///< of the output
+  RowPointer<const U> from;
+  std::int64_t from_rows;
+  const std::int32_t* index;
+  RowPointer<U> to;
+};
+
+template <typename U, int N>
+struct SelectRows {
+  static constexpr int kWidth = N, kPacks = 2;
+  using Arguments = SelectArguments<U>;
+  using Operands = Pack<U, N>;
+  static STRATA_DEVICE Operands read(const Arguments& a, Place at) {
+    const std::int32_t row = a.index[at.row];
+    require(row >= 0 && row < a.from_rows);
+    return read_pack<N>(a.from, {row, at.col});
+  }
+  static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
+    write_pack(a.to, at, pack);
+  }
+};
+
+}  // namespace
+
+void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor &x = call.inputs[0], &y = call.outputs[0];
+  const DType dtype = x.dtype();
+  with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&x, &y}), [&](auto unit, auto width) {
+    using U = decltype(unit);
+    launch_elementwise<Copy<U, width()>>(
+        stream, {unit_shape<U>(row_shape({&x, &y}), dtype), units_of<const U>(x), units_of<U>(y)});
+  });
+}
+
+void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor& y = call.outputs[0];
+  const DType dtype = y.dtype();
+  with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&y}), [&](auto unit, auto width) {
+    using U = decltype(unit);
+    launch_elementwise<FillZero<U, width()>>(
+        stream, {unit_shape<U>(row_shape({&y}), dtype), units_of<U>(y)});
+  });
+}
+
+void select_rows(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor &x = call.inputs[0], &index = call.inputs[1], &y = call.outputs[0];
+  const DType dtype = x.dtype();
+  const int pack = elements_of_16_bytes(dtype);
+  const bool fits = packs_fit(pack, {x.rows(), x.cols()}, {&x}) && packs_fit(pack, {&y});
+  with_units(dtype, fits, [&](auto unit, auto width) {
+    using U = decltype(unit);
+    launch_elementwise<SelectRows<U, width()>>(
+        stream, {unit_shape<U>({y.rows(), y.cols()}, dtype), units_of<const U>(x), x.rows(),
+                 index.row<const std::int32_t>(), units_of<U>(y)});
+  });
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,97 @@
+// Random numbers and dropout in kernels. The numbers are those of kernels/philox.h: its functions
+// are constexpr and run on the device, but for the product of two words.
+#pragma once
+
+#include "kernels/attributes.h"
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/divisor.h"
+#include "kernels/philox.h"
+#include "kernels/tensor.h"
+
+namespace strata::cuda {
+
+/// kernels::WordProduct in one instruction; the compiler makes two of its C++ form. constexpr, as
+/// philox() is, so that it runs on the device.
+struct DeviceProduct {
+  constexpr std::uint64_t operator()(std::uint32_t a, std::uint32_t b) const {
+#if defined(__CUDA_ARCH__)
+    std::uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return product;
+#else
+    return std::uint64_t{a} * b;
+#endif
+  }
+};
+
+/// source.words(block) on the device.
+STRATA_DEVICE kernels::PhiloxBlock random_words(const kernels::RandomSource& source,
+                                                std::uint64_t block) {
+  return source.words(block, DeviceProduct{});
+}
+
+/// Dropout of one operation call, as a kernel's argument.
+struct DropoutArguments {
+  const std::int64_t* rng = nullptr;  ///< device: seed, step, samples
+  std::int64_t columns = 0, key = 0;
+  Divisor sequence;
+  std::uint32_t threshold = 0;
+  float scale = 1;
+};
+
+/// Attributes p, key, sequence; rows have `columns` elements.
+inline DropoutArguments dropout_arguments(const kernels::Tensor& rng,
+                                          const kernels::Attributes& attributes,
+                                          std::int64_t columns) {
+  const double p = attributes.real("p");
+  return {.rng = rng.row<const std::int64_t>(),
+          .columns = columns,
+          .key = attributes.integer("key"),
+          .sequence = Divisor(attributes.integer("sequence")),
+          .threshold = kernels::dropout_threshold(p),
+          .scale = kernels::dropout_scale(p)};
+}
+
+/// Where the random numbers of elements from one on are.
+struct DropoutPlace {
+  kernels::RandomSource source;
+  std::uint64_t position;
+};
+
+/// Of element (row, col). Reads `rng`: call it where a kernel reads its operands.
+STRATA_DEVICE DropoutPlace dropout_place(const DropoutArguments& dropout, std::int64_t row,
+                                         std::int64_t col) {
+  const auto [sample, in_sample] = dropout.sequence.divide(row);
+  return {
+      kernels::RandomSource(dropout.rng[0], dropout.rng[1], dropout.rng[2 + sample], dropout.key),
+      static_cast<std::uint64_t>(in_sample * dropout.columns + col)};
+}
+
+/// values[i] becomes the dropout of the element i after `place`. N is 1 or a multiple of 4; then so
+/// are the columns and where packs begin, and four elements share one generator block.
+template <int N>
+STRATA_DEVICE void drop(float (&values)[N], const DropoutArguments& dropout,
+                        const DropoutPlace& place) {
+  static_assert(N == 1 || N % 4 == 0);
+  if constexpr (N == 1) {
+    const kernels::PhiloxBlock words = random_words(place.source, place.position / 4);
+    // Not words[position % 4]: registers have no index.
+    const std::uint32_t low = place.position % 2 == 0 ? words[0] : words[1];
+    const std::uint32_t high = place.position % 2 == 0 ? words[2] : words[3];
+    const std::uint32_t word = place.position % 4 < 2 ? low : high;
+    values[0] = word >= dropout.threshold ? values[0] * dropout.scale : 0;
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+      const kernels::PhiloxBlock words =
+          random_words(place.source, place.position / 4 + static_cast<unsigned>(i / 4));
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        values[i + j] = words[static_cast<std::size_t>(j)] >= dropout.threshold
+                            ? values[i + j] * dropout.scale
+                            : 0;
+    }
+  }
+}
+
+}  // namespace strata::cuda
