@@ -15,11 +15,19 @@ constexpr std::uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0
 constexpr std::uint32_t kPhiloxWeyl0 = 0x9E3779B9u, kPhiloxWeyl1 = 0xBB67AE85u;
 constexpr int kPhiloxRounds = 10;
 
-/// The four words of one counter value.
-constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
+/// The product of two words in full.
+struct WordProduct {
+  constexpr std::uint64_t operator()(std::uint32_t a, std::uint32_t b) const {
+    return std::uint64_t{a} * b;
+  }
+};
+
+/// The four words of one counter value. A backend may have a better Product.
+template <typename Product = WordProduct>
+constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key, Product product = {}) {
   for (int round = 0; round < kPhiloxRounds; ++round) {
-    const std::uint64_t product0 = std::uint64_t{kPhiloxMultiplier0} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{kPhiloxMultiplier1} * counter[2];
+    const std::uint64_t product0 = product(kPhiloxMultiplier0, counter[0]);
+    const std::uint64_t product1 = product(kPhiloxMultiplier1, counter[2]);
     counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
                static_cast<std::uint32_t>(product1),
                static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
@@ -39,6 +47,7 @@ struct RandomSource {
   std::uint32_t sample_low = 0;
   std::uint32_t operation = 0;
 
+  RandomSource() = default;
   constexpr RandomSource(std::int64_t seed, std::int64_t step, std::int64_t sample,
                          std::int64_t operation_key) {
     const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(seed) >> 32);
@@ -49,7 +58,8 @@ struct RandomSource {
     operation = static_cast<std::uint32_t>(operation_key);
   }
   /// The four words of positions 4 * block ... 4 * block + 3.
-  [[nodiscard]] constexpr PhiloxBlock words(std::uint64_t block) const {
+  template <typename Product = WordProduct>
+  [[nodiscard]] constexpr PhiloxBlock words(std::uint64_t block, Product product = {}) const {
     return philox({static_cast<std::uint32_t>(block),
                    static_cast<std::uint32_t>(block >> 32) | sample_high, sample_low, operation},
                   key, product);

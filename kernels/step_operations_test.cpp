@@ -1,10 +1,13 @@
-// The small operations around a step: gradient_scale, add_loss, step_control.
+// The small operations around a step: accumulate, fill_zero, gradient_scale, add_loss,
+// step_control.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "core/error.h"
+#include "kernels/accumulate.h"
 #include "kernels/add_loss.h"
 #include "kernels/fill_zero.h"
 #include "kernels/gradient_scale.h"

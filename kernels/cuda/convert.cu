@@ -92,6 +92,9 @@ void convert(kernels::Stream& stream, const kernels::KernelCall& call) {
 
 void accumulate(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor &sum = call.inputs[0], &x = call.inputs[1], &out = call.outputs[0];
+  if (sum.dtype() != DType::f32)
+    throw InternalError("the CUDA backend adds gradients up in fp32 only, not in " +
+                        std::string(name_of(sum.dtype())));
   with_float_type(x.dtype(), [&](auto element) {
     using X = decltype(element);
     constexpr int kWide = kSharedWidth<float, X>;
