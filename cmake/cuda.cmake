@@ -2,7 +2,7 @@
 #   STRATA_CUDA                AUTO (default: when nvcc is found), ON (or fail), OFF
 #   STRATA_CUDA_ARCHITECTURES  as CMAKE_CUDA_ARCHITECTURES; a release builds 80;89;90a;100;120
 set(STRATA_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO, ON or OFF")
-set(STRATA_CUDA_ARCHITECTURES "80;90a;120" CACHE STRING "GPU architectures to compile for")
+set(STRATA_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures to compile for")
 
 set(STRATA_NVCC OFF)
 if(NOT STRATA_CUDA STREQUAL "OFF" AND NOT STRATA_SANITIZE AND NOT STRATA_FUZZ)
