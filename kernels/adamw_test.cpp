@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cpu/step_kernels.h"
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/reference/adamw_reference.h"
@@ -44,12 +43,12 @@ struct Optimizer {
     for (int i = 0; i < 3; ++i) operands.emplace_back(TensorType(DType::f32, shape));
     operands.push_back(TestTensor::from_struct(StepControl{}));
   }
-  void step(CpuDevice& device, const std::vector<float>& gradient, const StepControl& control,
+  void step(const Runner& runner, const std::vector<float>& gradient, const StepControl& control,
             const Attributes& attributes, bool in_place = true) {
     std::memcpy(operands[3].bytes().data(), gradient.data(), gradient.size() * sizeof(float));
     operands[4] = TestTensor::from_struct(control);
     fresh.clear();
-    run_kernel(device, adamw_operation(), adamw_kernel, operands, attributes, fresh, in_place);
+    run_kernel(runner, adamw_operation(), operands, attributes, fresh, in_place);
   }
   [[nodiscard]] std::vector<float> parameters() const { return operands[0].values<float>(); }
 };
@@ -71,7 +70,7 @@ struct Exact {
 };
 
 TEST(Adamw, FollowsThePlainFormulaForAHundredSteps) {
-  CpuDevice device(2);
+  const Runner runner = any_runner();
   for (const bool decoupled : {true, false}) {
     const std::vector<float> start = random_floats(37, 1);
     Optimizer optimizer(start);
@@ -79,7 +78,7 @@ TEST(Adamw, FollowsThePlainFormulaForAHundredSteps) {
     for (float p : start) exact.push_back({.p = p});
     for (int t = 1; t <= 100; ++t) {
       const std::vector<float> gradient = random_floats(37, static_cast<std::uint32_t>(t) + 10, 8);
-      optimizer.step(device, gradient, control_at(t, 0.01F, 0.25F), settings(0.1, decoupled));
+      optimizer.step(runner, gradient, control_at(t, 0.01F, 0.25F), settings(0.1, decoupled));
       for (std::size_t i = 0; i < exact.size(); ++i)
         exact[i].step(t, 0.25 * static_cast<double>(gradient[i]), 0.01F, 0.1, decoupled);
     }
@@ -94,16 +93,16 @@ TEST(Adamw, FollowsThePlainFormulaForAHundredSteps) {
 }
 
 TEST(Adamw, FirstStepMovesByTheLearningRateAgainstTheSign) {
-  CpuDevice device(1);
+  const Runner runner = any_runner();
   Optimizer optimizer({1, 1, 1});
-  optimizer.step(device, {1e-3F, -50, 0}, control_at(1, 0.125F, 1), settings(0, true));
+  optimizer.step(runner, {1e-3F, -50, 0}, control_at(1, 0.125F, 1), settings(0, true));
   const std::vector<float> parameters = optimizer.parameters();
   EXPECT_NEAR(parameters[0], 0.875, 2e-6);
   EXPECT_NEAR(parameters[1], 1.125, 2e-6);
   EXPECT_EQ(parameters[2], 1);
 }
 
-TEST(Adamw, GivesTheBitsOfTheWrittenSequenceOnEveryTargetAndThreadCount) {
+TEST(Adamw, GivesTheBitsOfTheWrittenSequenceHoweverItRuns) {
   const std::vector<float> start = random_floats(70'001, 3);
   const std::vector<float> gradient = random_floats(70'001, 4, 1e-2F);
   for (const bool decoupled : {true, false}) {
@@ -112,29 +111,26 @@ TEST(Adamw, GivesTheBitsOfTheWrittenSequenceOnEveryTargetAndThreadCount) {
     for (int t = 1; t <= 3; ++t)
       for (std::size_t i = 0; i < p.size(); ++i)
         adamw_reference(p[i], m[i], v[i], gradient[i], control_at(t, 1e-3F, 0.3F), attributes);
-    with_each_target([&](const char* target) {
-      for (const int threads : {1, 2}) {
-        CpuDevice device(threads);
-        Optimizer optimizer(start);
-        for (int t = 1; t <= 3; ++t)
-          optimizer.step(device, gradient, control_at(t, 1e-3F, 0.3F), attributes);
-        ASSERT_EQ(optimizer.parameters(), p) << target;
-        ASSERT_EQ(optimizer.operands[1].values<float>(), m) << target;
-        ASSERT_EQ(optimizer.operands[2].values<float>(), v) << target;
-      }
-    });
+    for (const auto& [name, runner] : all_runners()) {
+      Optimizer optimizer(start);
+      for (int t = 1; t <= 3; ++t)
+        optimizer.step(runner, gradient, control_at(t, 1e-3F, 0.3F), attributes);
+      ASSERT_EQ(optimizer.parameters(), p) << name;
+      ASSERT_EQ(optimizer.operands[1].values<float>(), m) << name;
+      ASSERT_EQ(optimizer.operands[2].values<float>(), v) << name;
+    }
   }
 }
 
 TEST(Adamw, WritesTheRoundedParameterInTheSamePass) {
-  CpuDevice device(2);
+  const Runner runner = any_runner();
   const std::vector<float> start = random_floats(10'001, 3);
   const std::vector<float> gradient = random_floats(10'001, 4);
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Attributes attributes = settings(0.1, true);
     attributes.set("parameter_dtype", static_cast<double>(dtype));
     Optimizer optimizer(start);
-    optimizer.step(device, gradient, control_at(1, 1e-3F, 1), attributes);
+    optimizer.step(runner, gradient, control_at(1, 1e-3F, 1), attributes);
     const std::vector<float> master = optimizer.parameters();
     const auto parameter = optimizer.fresh.at(0).values<std::uint16_t>();
     ASSERT_EQ(parameter.size(), master.size());
@@ -145,10 +141,10 @@ TEST(Adamw, WritesTheRoundedParameterInTheSamePass) {
 }
 
 TEST(Adamw, LeavesItsInputsAloneWhenNotInPlace) {
-  CpuDevice device(1);
+  const Runner runner = any_runner();
   const std::vector<float> start = random_floats(100, 3);
   Optimizer optimizer(start);
-  optimizer.step(device, random_floats(100, 4), control_at(1, 1e-3F, 1), settings(0, true), false);
+  optimizer.step(runner, random_floats(100, 4), control_at(1, 1e-3F, 1), settings(0, true), false);
   EXPECT_EQ(optimizer.parameters(), start);
   EXPECT_NE(optimizer.fresh.at(0).values<float>(), start);
 }

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/step_kernels.h"
+#include "kernels/cpu/target_scope.h"
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 
@@ -185,14 +185,13 @@ TEST(ConvertRange, EveryCountIsWrittenAndNothingBeyond) {
 }
 
 TEST(Convert, TakesRowsWithGapsAndTheMasterAttribute) {
-  CpuDevice device(2);
   const float tie = std::bit_cast<float>(0x3F808000u);
   std::vector<TestTensor> inputs;
   inputs.emplace_back(TensorType(DType::f32, {2, 3}, 5));
   const std::vector<float> data = {tie, 1, 2, 99, 99, 3, 4, 5};
   std::memcpy(inputs[0].bytes().data(), data.data(), data.size() * sizeof(float));
   std::vector<TestTensor> fresh;
-  run_kernel(device, convert_operation(), convert_kernel, inputs,
+  run_kernel(any_runner(), convert_operation(), inputs,
              {{"dtype", static_cast<double>(DType::bf16)}, {"master", 1}}, fresh);
   EXPECT_EQ(fresh[0].values<std::uint16_t>(),
             (Bits16{0x3F81, 0x3F80, 0x4000, 0x4040, 0x4080, 0x40A0}));

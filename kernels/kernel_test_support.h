@@ -1,4 +1,5 @@
-// What the tests of kernels share: typed storage for operands, calls, every instruction set.
+// What the tests of kernels around a step share: typed storage for operands, calls on the backend
+// under test.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/cpu_stream.h"
-#include "kernels/cpu/simd_targets.h"
-// After simd_targets.h, so that it knows the targets that kernels are compiled for.
-#include "hwy/highway.h"
-#include "kernels/operation.h"
-#include "kernels/stream.h"
+#include "kernels/test_runner.h"
 
 namespace strata::kernels {
 
@@ -53,9 +49,9 @@ class TestTensor {
   std::vector<std::byte> bytes_;
 };
 
-/// Runs `kernel` on what `operation` infers. Outputs take the storage of inputs where the operation
+/// Runs `operation` on what it infers. Outputs take the storage of inputs where the operation
 /// declares an alias and `in_place`; returns all outputs (views of `inputs` or of `fresh`).
-inline std::vector<Tensor> run_kernel(CpuDevice& device, const Operation& operation, Kernel kernel,
+inline std::vector<Tensor> run_kernel(const Runner& runner, const Operation& operation,
                                       std::vector<TestTensor>& inputs, const Attributes& attributes,
                                       std::vector<TestTensor>& fresh, bool in_place = true) {
   std::vector<Tensor> views;
@@ -77,28 +73,8 @@ inline std::vector<Tensor> run_kernel(CpuDevice& device, const Operation& operat
     fresh.emplace_back(output_types[i]);
     outputs[i] = fresh.back().view();
   }
-  std::vector<std::byte> workspace;
-  if (operation.workspace != nullptr)
-    workspace.assign(static_cast<std::size_t>(operation.workspace(types, output_types, attributes,
-                                                                  device.capabilities())),
-                     std::byte{0xA5});  // as uninitialized memory may be
-  CpuStream stream(device);
-  kernel(stream, {views, outputs, workspace, attributes});
+  runner(operation, views, outputs, attributes);
   return outputs;
-}
-
-/// body(name) with every instruction set of this machine and the portable fallback in turn.
-template <typename Body>
-void with_each_target(const Body& body) {
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  targets.push_back(HWY_EMU128);
-  for (const std::int64_t target : targets) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    body(hwy::TargetName(target));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 /// Normal deviates times `scale`, the same for the same seed.

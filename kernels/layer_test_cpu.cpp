@@ -2,31 +2,17 @@
 #include "kernels/cpu/simd_targets.h"
 // Before Highway.
 #include "hwy/highway.h"
-#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/cpu_runner.h"
 #include "kernels/cpu/target_scope.h"
 #include "kernels/layer_test_support.h"
 
 namespace strata::kernels {
 namespace {
 
-Runner cpu_runner(Kernel kernel, int threads) {
-  return [=](const Operation& operation, std::span<const Tensor> inputs,
-             std::span<const Tensor> outputs, const Attributes& attributes) {
-    CpuDevice device(threads);
-    CpuStream stream(device);
-    Types from, to;
-    for (const Tensor& input : inputs) from.push_back(input.type);
-    for (const Tensor& output : outputs) to.push_back(output.type);
-    std::vector<std::byte> workspace(static_cast<std::size_t>(
-        workspace_bytes(operation, from, to, attributes, device.capabilities())));
-    kernel(stream, {inputs, outputs, workspace, attributes});
-  };
-}
-
 /// Returns the outputs with one thread.
 std::vector<TestOperand> verify_target(const OperationCase& test, const std::string& label) {
   const auto outputs = [&](int threads, const RunForm& form) {
-    return run_once(test, cpu_runner(test.kernel, threads), form);
+    return run_once(test, cpu_runner(threads, test.kernel), form);
   };
   std::vector<TestOperand> first = outputs(1, {});
   expect_close(test, first, label);
@@ -42,17 +28,7 @@ std::vector<TestOperand> verify_target(const OperationCase& test, const std::str
 }  // namespace
 
 std::vector<TestOperand> run(const OperationCase& test, int threads, std::int64_t gap) {
-  return run_once(test, cpu_runner(test.kernel, threads), {gap, false});
-}
-
-TargetScope::TargetScope(std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
-TargetScope::~TargetScope() {
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return run_once(test, cpu_runner(threads, test.kernel), {gap, false});
 }
 
 void verify(const OperationCase& test, const std::string& label) {

@@ -6,13 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "kernels/operation.h"
-#include "kernels/stream.h"
+#include "kernels/test_runner.h"
 
 namespace strata::kernels {
 
@@ -61,10 +58,6 @@ struct RunForm {
   std::int64_t gap = 0;  ///< elements between rows
   bool in_place = false;
 };
-
-/// What a backend does with one call; `inputs` and `outputs` lie in host memory.
-using Runner = std::function<void(const Operation& operation, std::span<const Tensor> inputs,
-                                  std::span<const Tensor> outputs, const Attributes& attributes)>;
 
 /// Runs a case through `runner`; returns its outputs and expects that nothing beside them was
 /// written.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/cpu/step_kernels.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/step_state.h"
 #include "kernels/wide_sum.h"
@@ -18,13 +17,13 @@ namespace {
 
 using Word = std::vector<std::int64_t>;
 
-Word squares(CpuDevice& device, const std::vector<float>& gradient,
+Word squares(const Runner& runner, const std::vector<float>& gradient,
              Word word = Word(AgreedWord::kWords), const Attributes& attributes = {}) {
   std::vector<TestTensor> inputs;
   inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
   inputs.emplace_back(DType::f32, Shape{static_cast<std::int64_t>(gradient.size())}, gradient);
   std::vector<TestTensor> fresh;
-  run_kernel(device, norm_squares_operation(), norm_squares_kernel, inputs, attributes, fresh);
+  run_kernel(runner, norm_squares_operation(), inputs, attributes, fresh);
   return inputs[0].values<std::int64_t>();
 }
 
@@ -47,28 +46,24 @@ Word reference(const std::vector<float>& gradient) {
   return word;
 }
 
-TEST(NormSquares, AddsCellsInFixedLanesOnEveryTargetAndThreadCount) {
+TEST(NormSquares, AddsCellsInFixedLanesHoweverItRuns) {
   const std::vector<float> gradient = random_floats(200'000, 4, 1e-3F);
   const Word expected = reference(gradient);
-  with_each_target([&](const char* target) {
-    for (const int threads : {1, 2, 3}) {
-      CpuDevice device(threads);
-      EXPECT_EQ(squares(device, gradient), expected) << target << ' ' << threads;
-    }
-  });
+  for (const auto& [name, runner] : all_runners())
+    EXPECT_EQ(squares(runner, gradient), expected) << name;
 }
 
 TEST(NormSquares, TotalDoesNotDependOnShards) {
-  CpuDevice device(2);
+  const Runner runner = any_runner();
   const std::int64_t cells = 61;
   const std::vector<float> gradient = random_floats(cells * kNormCell, 9);
-  const Word whole = squares(device, gradient);
+  const Word whole = squares(runner, gradient);
   for (std::int64_t shards = 1; shards <= 8; ++shards) {
     Word total(AgreedWord::kWords);
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const auto begin = gradient.begin() + cells * shard / shards * kNormCell;
       const auto end = gradient.begin() + cells * (shard + 1) / shards * kNormCell;
-      const Word part = squares(device, {begin, end});
+      const Word part = squares(runner, {begin, end});
       for (std::size_t i = 0; i < total.size(); ++i) total[i] += part[i];
     }
     EXPECT_EQ(total, whole) << shards;
@@ -76,40 +71,40 @@ TEST(NormSquares, TotalDoesNotDependOnShards) {
 }
 
 TEST(NormSquares, PaddingContributesNothing) {
-  CpuDevice device(1);
+  const Runner runner = any_runner();
   std::vector<float> gradient = random_floats(1500, 2);
-  const Word unpadded = squares(device, gradient);
+  const Word unpadded = squares(runner, gradient);
   gradient.resize(5000);
-  EXPECT_EQ(squares(device, gradient), unpadded);
-  EXPECT_EQ(squares(device, {}), Word(AgreedWord::kWords));
+  EXPECT_EQ(squares(runner, gradient), unpadded);
+  EXPECT_EQ(squares(runner, {}), Word(AgreedWord::kWords));
 }
 
 TEST(NormSquares, CoversTheWholeRangeOfFp32) {
-  CpuDevice device(1);
+  const Runner runner = any_runner();
   const float largest = std::numeric_limits<float>::max();
   const float smallest = std::numeric_limits<float>::denorm_min();
   const std::vector<float> gradient(4096, largest);
-  EXPECT_EQ(std::sqrt(value(squares(device, gradient))), 64 * static_cast<double>(largest));
-  EXPECT_EQ(value(squares(device, {smallest})), std::ldexp(1.0, -298));
+  EXPECT_EQ(std::sqrt(value(squares(runner, gradient))), 64 * static_cast<double>(largest));
+  EXPECT_EQ(value(squares(runner, {smallest})), std::ldexp(1.0, -298));
 }
 
 TEST(NormSquares, CountsCellsThatAreNotFinite) {
-  CpuDevice device(2);
+  const Runner runner = any_runner();
   std::vector<float> gradient(5 * 1024, 1.0F);
   gradient[7] = gradient[8] = std::numeric_limits<float>::quiet_NaN();
   gradient[4 * 1024] = -std::numeric_limits<float>::infinity();
-  const Word word = squares(device, gradient);
+  const Word word = squares(runner, gradient);
   EXPECT_EQ(word[AgreedWord::kNonFinite], 2);
   EXPECT_EQ(value(word), 3 * 1024);
 }
 
 TEST(NormSquares, AddsToTheWordOrStartsFromZero) {
-  CpuDevice device(2);
+  const Runner runner = any_runner();
   Word word(AgreedWord::kWords, 5);
-  const Word one = squares(device, {3});
-  const Word added = squares(device, {3}, word);
+  const Word one = squares(runner, {3});
+  const Word added = squares(runner, {3}, word);
   for (std::size_t i = 0; i < word.size(); ++i) EXPECT_EQ(added[i], 5 + one[i]);
-  EXPECT_EQ(squares(device, {3}, word, {{"first", 1}}), one);
+  EXPECT_EQ(squares(runner, {3}, word, {{"first", 1}}), one);
 }
 
 TEST(NormSquares, RefusesAWordOfAnotherSize) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/target_scope.h"
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/reference/ordered_sum_reference.h"
 

@@ -10,7 +10,6 @@
 #include "kernels/accumulate.h"
 #include "kernels/add_loss.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/step_kernels.h"
 #include "kernels/fill_zero.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
@@ -19,7 +18,7 @@
 namespace strata::kernels {
 namespace {
 
-TEST(Accumulate, AddsAnyFloatTypeInFp32OnEveryTarget) {
+TEST(Accumulate, AddsAnyFloatTypeInFp32HoweverItRuns) {
   constexpr std::int64_t kCount = 100'003;
   const std::vector<float> sum = random_floats(kCount, 1);
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
@@ -29,17 +28,16 @@ TEST(Accumulate, AddsAnyFloatTypeInFp32OnEveryTarget) {
                   stored.bytes().data(), kCount);
     convert_range(dtype, stored.bytes().data(), DType::f32, reinterpret_cast<std::byte*>(x.data()),
                   kCount);
-    with_each_target([&](const char* target) {
-      CpuDevice device(2);
+    for (const auto& [name, runner] : all_runners()) {
       std::vector<TestTensor> inputs;
       inputs.emplace_back(DType::f32, Shape{kCount}, sum);
       inputs.push_back(stored);
       std::vector<TestTensor> fresh;
-      run_kernel(device, accumulate_operation(), accumulate_kernel, inputs, {}, fresh);
+      run_kernel(runner, accumulate_operation(), inputs, {}, fresh);
       const auto result = inputs[0].values<float>();
       for (std::size_t i = 0; i < result.size(); ++i)
-        ASSERT_EQ(result[i], sum[i] + x[i]) << target << ' ' << name_of(dtype);
-    });
+        ASSERT_EQ(result[i], sum[i] + x[i]) << name << ' ' << name_of(dtype);
+    }
   }
 }
 
@@ -50,12 +48,10 @@ TEST(Accumulate, RefusesOtherShapes) {
 }
 
 TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
-  CpuDevice device(2);
   TestTensor tensor(TensorType(DType::bf16, {2, 3}, 5));
   std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
-  CpuStream stream(device);
   const Tensor view = tensor.view();
-  fill_zero_kernel(stream, {{}, {&view, 1}, {}, {}});
+  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
   EXPECT_EQ(tensor.values<std::uint16_t>(),
             (std::vector<std::uint16_t>{0, 0, 0, 0xFFFF, 0xFFFF, 0, 0, 0}));
   const Attributes attributes{
@@ -64,23 +60,20 @@ TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
 }
 
 TEST(FillZero, WritesEveryElementOfALargeRange) {
-  CpuDevice device(2);
   TestTensor tensor(TensorType(DType::f32, {100'001}));
   std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
-  CpuStream stream(device);
   const Tensor view = tensor.view();
-  fill_zero_kernel(stream, {{}, {&view, 1}, {}, {}});
+  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
   EXPECT_EQ(tensor.values<float>(), std::vector<float>(100'001));
 }
 
 std::vector<float> scale_of(double loss_scale, double targets, double micro_steps) {
-  CpuDevice device(1);
   StepState state;
   state.loss_scale = loss_scale;
   std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
   inputs.emplace_back(DType::f64, Shape{2}, std::vector<double>{targets, micro_steps});
   std::vector<TestTensor> fresh;
-  run_kernel(device, gradient_scale_operation(), gradient_scale_kernel, inputs, {}, fresh);
+  run_kernel(any_runner(), gradient_scale_operation(), inputs, {}, fresh);
   return fresh.at(0).values<float>();
 }
 
@@ -90,12 +83,11 @@ TEST(GradientScale, DividesByTargetsAndMicroSteps) {
 }
 
 std::vector<std::int64_t> add_loss(std::vector<std::int64_t> word, double loss) {
-  CpuDevice device(1);
   std::vector<TestTensor> inputs;
   inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
   inputs.emplace_back(DType::f64, Shape{1}, std::vector<double>{loss});
   std::vector<TestTensor> fresh;
-  run_kernel(device, add_loss_operation(), add_loss_kernel, inputs, {}, fresh);
+  run_kernel(any_runner(), add_loss_operation(), inputs, {}, fresh);
   return inputs[0].values<std::int64_t>();
 }
 
@@ -126,7 +118,6 @@ TEST(AddLoss, CountsWhatIsNotFinite) {
 }
 
 TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
-  CpuDevice device(1);
   const StepRules rules{.world = 2, .clip = 1, .schedule = {.base = 0.5}};
   StepState state;
   std::vector<std::int64_t> word(AgreedWord::kWords);
@@ -134,8 +125,7 @@ TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
   std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
   inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
   std::vector<TestTensor> fresh;
-  run_kernel(device, step_control_operation(), step_control_kernel, inputs, rules.to_attributes(),
-             fresh);
+  run_kernel(any_runner(), step_control_operation(), inputs, rules.to_attributes(), fresh);
   EXPECT_EQ(inputs[0].as_struct<StepState>().updates, 1);
   EXPECT_EQ(fresh.at(0).as_struct<StepControl>().apply, 1U);
   EXPECT_EQ(fresh.at(0).as_struct<StepControl>().learning_rate, 0.5F);

@@ -2,8 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace strata::kernels {
+
+/// An instruction set as Highway numbers and names it.
+struct TestTarget {
+  std::int64_t number;
+  const char* name;
+};
+
+/// Those of this machine that kernels are compiled for, and the portable fallback.
+std::vector<TestTarget> test_targets();
 
 /// Kernels use one instruction set (a Highway target) while this lives.
 class TargetScope {
@@ -13,5 +23,14 @@ class TargetScope {
   TargetScope(const TargetScope&) = delete;
   TargetScope& operator=(const TargetScope&) = delete;
 };
+
+/// body(name) with each of test_targets() in turn.
+template <typename Body>
+void with_each_target(const Body& body) {
+  for (const TestTarget& target : test_targets()) {
+    const TargetScope scope(target.number);
+    body(target.name);
+  }
+}
 
 }  // namespace strata::kernels
