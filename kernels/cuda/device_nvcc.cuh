@@ -38,6 +38,30 @@ STRATA_DEVICE T shuffle_from(T value, int source) {
 }
 STRATA_DEVICE std::uint32_t ballot(bool predicate) { return __ballot_sync(kWholeWarp, predicate); }
 
+// Packs go to memory as one integer: nvcc stores a struct, even uint4, element by element.
+template <std::size_t kBytes>
+struct PackBits;
+template <>
+struct PackBits<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct PackBits<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct PackBits<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct PackBits<8> {
+  using Type = std::uint64_t;
+};
+template <>
+struct PackBits<16> {
+  __extension__ using Type = unsigned __int128;
+};
+
 template <int N, typename T>
 STRATA_DEVICE Pack<T, N> load(const T* from) {
   return *reinterpret_cast<const Pack<T, N>*>(from);
@@ -54,7 +78,13 @@ STRATA_DEVICE Pack<T, N> load_once(const T* from) {
 }
 template <int N, typename T>
 STRATA_DEVICE void store(T* to, const Pack<T, N>& pack) {
-  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+  using Bits = typename PackBits<sizeof(Pack<T, N>)>::Type;
+  using Element = typename PackBits<sizeof(T)>::Type;
+  Bits bits = 0;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    bits |= Bits{std::bit_cast<Element>(pack.v[i])} << (8 * static_cast<int>(sizeof(T)) * i);
+  *reinterpret_cast<Bits*>(to) = bits;
 }
 
 /// Integer sums in memory that other threads add to as well: any order gives the same bits.
