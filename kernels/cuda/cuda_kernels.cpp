@@ -12,7 +12,13 @@ struct Entry {
 };
 
 constexpr Entry kKernels[] = {
+    {"adamw", adamw},
     {"add", add},
+    {"add_loss", add_loss},
+    {"gradient_scale", gradient_scale},
+    {"norm_squares", norm_squares},
+    {"sgd", sgd},
+    {"step_control", step_control},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -7,7 +7,13 @@
 
 namespace strata::cuda {
 
+void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void add_loss(kernels::Stream& stream, const kernels::KernelCall& call);
+void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);
+void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call);
+void sgd(kernels::Stream& stream, const kernels::KernelCall& call);
+void step_control(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();
