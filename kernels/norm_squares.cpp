@@ -9,7 +9,7 @@ namespace {
 Types infer(TypeSpan inputs, const Attributes&) {
   expect_inputs("norm_squares", inputs, 2, 2);
   expect_type("norm_squares", inputs, 0, {DType::i64, {AgreedWord::kWords}});
-  expect_dtype("norm_squares", inputs, 1, {DType::f32});
+  expect_dtype("norm_squares", inputs, 1, {DType::f32, DType::bf16});
   expect_contiguous("norm_squares", inputs, 1);
   return {inputs[0]};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/step_state.h"
 #include "kernels/wide_sum.h"
@@ -86,6 +87,23 @@ TEST(NormSquares, CoversTheWholeRangeOfFp32) {
   const std::vector<float> gradient(4096, largest);
   EXPECT_EQ(std::sqrt(value(squares(runner, gradient))), 64 * static_cast<double>(largest));
   EXPECT_EQ(value(squares(runner, {smallest})), std::ldexp(1.0, -298));
+}
+
+TEST(NormSquares, ReadsBf16AsTheSameNumbers) {
+  std::vector<float> gradient = random_floats(70'001, 4, 1e-3F);
+  std::vector<std::uint16_t> halves;
+  for (float& value : gradient) {
+    halves.push_back(f32_to_bf16(value));
+    value = bf16_to_f32(halves.back());
+  }
+  const Word expected = reference(gradient);
+  for (const NamedRunner& runner : all_runners()) {
+    std::vector<TestTensor> inputs, fresh;
+    inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, Word(AgreedWord::kWords));
+    inputs.emplace_back(DType::bf16, Shape{static_cast<std::int64_t>(halves.size())}, halves);
+    run_kernel(runner.run, norm_squares_operation(), inputs, {}, fresh);
+    EXPECT_EQ(inputs[0].values<std::int64_t>(), expected) << runner.name;
+  }
 }
 
 TEST(NormSquares, CountsCellsThatAreNotFinite) {

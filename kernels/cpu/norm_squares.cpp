@@ -1,8 +1,10 @@
 #include "kernels/norm_squares.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/check.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/simd_targets.h"
@@ -64,16 +66,17 @@ namespace {
 HWY_EXPORT(cell_squares);
 
 /// Adds the cells of [begin, end) to `word`; `begin` is on a cell border.
-void add_cells(const float* gradient, std::int64_t begin, std::int64_t end, std::int64_t* word) {
+void add_cells(const Tensor& gradient, std::int64_t begin, std::int64_t end, std::int64_t* word) {
   const WideDigits digits(word, AgreedWord::kDigits);
   for (std::int64_t at = begin; at < end; at += kNormCell) {
     double squares;
-    if (end - at >= kNormCell) {
-      squares = HWY_DYNAMIC_DISPATCH(cell_squares)(gradient + at);
+    if (gradient.dtype() == DType::f32 && end - at >= kNormCell) {
+      squares = HWY_DYNAMIC_DISPATCH(cell_squares)(gradient.row<const float>() + at);
     } else {
-      float padded[kNormCell] = {};
-      std::memcpy(padded, gradient + at, static_cast<std::size_t>(end - at) * sizeof(float));
-      squares = HWY_DYNAMIC_DISPATCH(cell_squares)(padded);
+      float cell[kNormCell] = {};
+      convert_range(gradient.dtype(), gradient.data + at * size_of(gradient.dtype()), DType::f32,
+                    reinterpret_cast<std::byte*>(cell), std::min(kNormCell, end - at));
+      squares = HWY_DYNAMIC_DISPATCH(cell_squares)(cell);
     }
     if (!wide_add(digits, squares)) ++word[AgreedWord::kNonFinite];
   }
@@ -85,7 +88,6 @@ void norm_squares_kernel(Stream& stream, const KernelCall& call) {
   constexpr std::size_t kWordBytes = kWords * sizeof(std::int64_t);
   ThreadPool& pool = cpu(stream).pool();
   const Tensor& gradient = call.inputs[1];
-  const auto* elements = gradient.row<const float>();
   auto* word = call.outputs[0].row<std::int64_t>();
   auto* parts = reinterpret_cast<std::int64_t*>(call.workspace.data());
   const auto part_bytes = static_cast<std::size_t>(pool.threads()) * kWordBytes;
@@ -94,7 +96,7 @@ void norm_squares_kernel(Stream& stream, const KernelCall& call) {
 
   const std::int64_t count = gradient.elements();
   const auto task = [&](std::int64_t index, int worker) {
-    add_cells(elements, index * kTaskElements, std::min(count, (index + 1) * kTaskElements),
+    add_cells(gradient, index * kTaskElements, std::min(count, (index + 1) * kTaskElements),
               parts + worker * kWords);
   };
   pool.parallel_for((count + kTaskElements - 1) / kTaskElements, std::ref(task));

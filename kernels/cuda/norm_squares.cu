@@ -2,15 +2,16 @@
 //
 // A warp sums a cell: its lanes are the definition's lanes. Warps add cells to digits of their own
 // in shared memory, blocks add those to the word: integers, so any order will do. Memory-bound, 4
-// bytes read per element, but for devices with few fp64 units (sm_89, sm_120: one conversion and
-// one fma per element at 2 per clock and multiprocessor, about as long as the memory takes).
+// bytes read per element (2 of bf16), but for devices with few fp64 units (sm_89, sm_120: one
+// conversion and one fma per element at 2 per clock and multiprocessor, about as long as the memory
+// takes).
 #include "kernels/norm_squares.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/element.cuh"
 #include "kernels/wide_sum.h"
 
 namespace strata::cuda {
@@ -42,36 +43,38 @@ struct StartWord {
   }
 };
 
+template <typename T>
 struct NormArguments {
-  const float* gradient;
+  const T* gradient;
   std::int64_t count;
   std::int64_t* word;
 };
 
+template <typename T>
 struct NormSquares {
   static constexpr int kThreads = kWarps * kWarp;
 
+  /// The product is exact, so fused or not makes no difference.
+  static STRATA_DEVICE double add_square(double sum, double x) { return std::fma(x, x, sum); }
+
   /// Sum of squares of `count` elements, in all lanes.
-  static STRATA_DEVICE double cell_squares(const float* cell, std::int64_t count) {
+  static STRATA_DEVICE double cell_squares(const T* cell, std::int64_t count) {
     constexpr int kPerLane = static_cast<int>(kNormCell) / kWarp;
     double sum = 0;
-    // The product is exact, so fused or not makes no difference.
     if (count >= kNormCell) {
-      float x[kPerLane];
+      T x[kPerLane];
 #pragma unroll
       for (int i = 0; i < kPerLane; ++i) x[i] = cell[i * kWarp + lane()];
 #pragma unroll
-      for (int i = 0; i < kPerLane; ++i)
-        sum = std::fma(static_cast<double>(x[i]), static_cast<double>(x[i]), sum);
+      for (int i = 0; i < kPerLane; ++i) sum = add_square(sum, to_float(x[i]));
     } else {
-      for (std::int64_t i = lane(); i < count; i += kWarp)
-        sum = std::fma(static_cast<double>(cell[i]), static_cast<double>(cell[i]), sum);
+      for (std::int64_t i = lane(); i < count; i += kWarp) sum = add_square(sum, to_float(cell[i]));
     }
     for (int width = kWarp / 2; width >= 1; width /= 2) sum += shuffle_xor(sum, width);
     return sum;
   }
 
-  static STRATA_DEVICE void run(const NormArguments& x) {
+  static STRATA_DEVICE void run(const NormArguments<T>& x) {
     auto* digits = reinterpret_cast<std::int64_t*>(shared_memory());
     auto* own = digits + warp() * AgreedWord::kWords;
     for (int i = lane(); i < AgreedWord::kWords; i += kWarp) own[i] = 0;
@@ -111,10 +114,13 @@ void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call) {
   const std::int64_t cells = (gradient.elements() + kNormCell - 1) / kNormCell;
   const std::int64_t blocks =
       std::min((cells + kWarps * kFewestCells - 1) / (kWarps * kFewestCells), kMostBlocks);
-  launch<NormSquares>(stream,
-                      {{static_cast<std::uint32_t>(blocks)},
-                       kWarps * AgreedWord::kWords * std::int64_t{sizeof(std::int64_t)}},
-                      NormArguments{gradient.row<const float>(), gradient.elements(), word});
+  const LaunchShape shape{{static_cast<std::uint32_t>(blocks)},
+                          kWarps * AgreedWord::kWords * std::int64_t{sizeof(std::int64_t)}};
+  with_float_type(gradient.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch<NormSquares<T>>(stream, shape,
+                           NormArguments<T>{gradient.row<const T>(), gradient.elements(), word});
+  });
 }
 
 }  // namespace strata::cuda
