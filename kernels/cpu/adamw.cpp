@@ -15,6 +15,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which includes this file again for every target.
 #include "hwy/highway.h"
+#include "kernels/cpu/adamw-inl.h"
 #include "kernels/cpu/float16_simd-inl.h"
 
 #ifndef STRATA_KERNELS_CPU_ADAMW_ONCE
@@ -36,20 +37,13 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-void adamw_range(AdamwSettings s, AdamwStep now, AdamwRange r) {
+void adamw_range(AdamwSettings settings, AdamwStep now, AdamwRange r) {
   for_each_vector(r.count, [&](auto d, std::int64_t i) HWY_ATTR {
-    const auto p = hn::LoadU(d, r.master_in + i);
-    auto g = hn::Mul(hn::LoadU(d, r.gradient + i), hn::Set(d, now.gradient_factor));
-    if (s.l2 != 0) g = hn::Add(g, hn::Mul(hn::Set(d, s.l2), p));
-    const auto m = hn::Add(hn::Mul(hn::Set(d, s.beta1), hn::LoadU(d, r.m_in + i)),
-                           hn::Mul(hn::Set(d, s.one_minus_beta1), g));
-    const auto v = hn::Add(hn::Mul(hn::Set(d, s.beta2), hn::LoadU(d, r.v_in + i)),
-                           hn::Mul(hn::Set(d, s.one_minus_beta2), hn::Mul(g, g)));
-    const auto denominator =
-        hn::Add(hn::Div(hn::Sqrt(v), hn::Set(d, now.bias_correction2_sqrt)), hn::Set(d, s.eps));
-    auto update = hn::Mul(hn::Set(d, now.step_size), hn::Div(m, denominator));
-    if (now.decay != 0) update = hn::Add(update, hn::Mul(hn::Set(d, now.decay), p));
-    hn::StoreU(hn::Sub(p, update), d, r.master + i);
+    auto p = hn::LoadU(d, r.master_in + i);
+    auto m = hn::LoadU(d, r.m_in + i);
+    auto v = hn::LoadU(d, r.v_in + i);
+    adamw_vector(d, settings, now, hn::LoadU(d, r.gradient + i), p, m, v);
+    hn::StoreU(p, d, r.master + i);
     hn::StoreU(m, d, r.m + i);
     hn::StoreU(v, d, r.v + i);
   });

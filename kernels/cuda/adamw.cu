@@ -4,11 +4,11 @@
 // has 64 bytes under way.
 #include "kernels/adamw.h"
 
+#include "kernels/cuda/adamw.cuh"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/flat.cuh"
 #include "kernels/cuda/parameter_output.cuh"
 #include "kernels/cuda/predicate.cuh"
-#include "kernels/optimizer_settings.h"
 
 namespace strata::cuda {
 namespace {
@@ -30,19 +30,6 @@ struct AdamwArguments {
   FlatRange range;
 };
 
-/// One element; the comment in kernels/adamw.h is the specification.
-STRATA_DEVICE void update_element(const AdamwSettings& s, const AdamwStep& now, float gradient,
-                                  float& p, float& m, float& v) {
-  float g = gradient * now.gradient_factor;
-  if (s.l2 != 0) g = g + s.l2 * p;
-  m = s.beta1 * m + s.one_minus_beta1 * g;
-  v = s.beta2 * v + s.one_minus_beta2 * (g * g);
-  const float denominator = std::sqrt(v) / now.bias_correction2_sqrt + s.eps;
-  float update = now.step_size * (m / denominator);
-  if (now.decay != 0) update = update + now.decay * p;
-  p = p - update;
-}
-
 template <typename Parameter, int N>
 struct Adamw {
   static constexpr int kThreads = kFlatThreads;
@@ -57,7 +44,7 @@ struct Adamw {
     if (!holds(x.predicate)) return;
 #pragma unroll
     for (int i = 0; i < W; ++i)
-      update_element(x.settings, now, gradient.v[i], p.v[i], m.v[i], v.v[i]);
+      adamw_element(x.settings, now, gradient.v[i], p.v[i], m.v[i], v.v[i]);
     store<W>(x.master + at, p);
     store<W>(x.m + at, m);
     store<W>(x.v + at, v);

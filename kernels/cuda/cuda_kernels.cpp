@@ -13,6 +13,7 @@ struct Entry {
 
 constexpr Entry kKernels[] = {
     {"adamw", adamw},
+    {"adamw_bf16", adamw_bf16},
     {"add", add},
     {"add_loss", add_loss},
     {"gradient_scale", gradient_scale},

@@ -8,6 +8,7 @@
 namespace strata::cuda {
 
 void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
+void adamw_bf16(kernels::Stream& stream, const kernels::KernelCall& call);
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
 void add_loss(kernels::Stream& stream, const kernels::KernelCall& call);
 void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "kernels/adamw.h"
+#include "kernels/adamw_bf16.h"
 #include "kernels/add_loss.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/float16.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/norm_squares.h"
@@ -227,6 +229,58 @@ TEST(SgdOnCuda, GivesTheBitsOfTheCpu) {
                                          {"nesterov", nesterov}});
 }
 
+/// Leads count bf16 elements; attributes: gradient (a DType), first.
+Call adamw_bf16_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const auto rounded = [](const std::vector<float>& values) {
+    std::vector<std::uint16_t> halves;
+    for (float value : values) halves.push_back(f32_to_bf16(value));
+    return halves;
+  };
+  Call call{adamw_bf16_operation(), {}, 6, {}, test.attributes};
+  call.operands.emplace_back(DType::bf16, rounded(random_floats(n, test.seed)), lead);
+  call.operands.emplace_back(DType::bf16, rounded(random_floats(n, test.seed + 1, 1e-3F)), lead);
+  call.operands.emplace_back(DType::bf16, rounded(squared(random_floats(n, test.seed + 2, 1e-3F))),
+                             lead);
+  const std::vector<float> gradient = random_floats(n, test.seed + 3, 1e-2F);
+  if (test.attributes.integer("gradient") == static_cast<std::int64_t>(DType::f32))
+    call.operands.emplace_back(DType::f32, gradient, test.leads.gradient);
+  else
+    call.operands.emplace_back(DType::bf16, rounded(gradient), test.leads.gradient);
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  call.operands.emplace_back(DType::i64, std::vector<std::int64_t>{test.seed, 12}, 0);
+  if (test.in_place) call.in_place = {0, 1, 2};
+  for (int i = 0; i < 3 && !test.in_place; ++i)
+    call.operands.emplace_back(TensorType(DType::bf16, {n}), lead);
+  return call;
+}
+
+/// visit(attributes) for both types of gradients; ranges that start at a generator block and not.
+template <typename Visit>
+void with_bf16_recipes(const Visit& visit) {
+  for (const DType gradient : {DType::bf16, DType::f32})
+    for (const std::int64_t first : {0, 4097, 4098, 4099})
+      visit(Attributes{{"beta1", 0.9},
+                       {"beta2", 0.95},
+                       {"eps", 1e-8},
+                       {"weight_decay", 0.1},
+                       {"decoupled", 1.0},
+                       {"key", 3},
+                       {"first", static_cast<double>(first)},
+                       {"gradient", static_cast<double>(gradient)}});
+}
+
+TEST(AdamwBf16OnCuda, GivesTheBitsOfTheCpu) {
+  std::uint32_t seed = 0;
+  with_bf16_recipes([&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 1, 3, 7, 2048})
+      for (const Leads& leads : kLeads)
+        expect_bits_of_cpu(adamw_bf16_call({count, ++seed, seed % 2 == 0, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient));
+  });
+}
+
 void expect_predicate(Call call, const std::string& label) {
   const std::vector<Placed> before = call.operands, expected = on_cpu(call);
   cuda::SimulatedStream stream(cuda::ThreadOrder::forward);
@@ -249,6 +303,9 @@ TEST(PredicateOnCuda, OfZeroChangesNothing) {
       });
       with_parameters(sgd, [&](const Attributes& recipe) {
         expect_predicate(sgd_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_bf16_recipes([&](const Attributes& recipe) {
+        expect_predicate(adamw_bf16_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
       });
     }
 }
