@@ -14,16 +14,19 @@
 // corrections.
 //
 //   g = gradient * gradient_factor
-//   g = g + weight_decay * p                            only when decoupled = 0 and weight_decay >
-//   0 m = beta1 * m + one_minus_beta1 * g v = beta2 * v + one_minus_beta2 * (g * g) p = p * decay
-//   only when decoupled = 1 p = p - step_size * (m / (sqrt(v) / bias_correction2_sqrt + eps))
+//   g = g + weight_decay * p              only when decoupled = 0 and weight_decay > 0
+//   m = beta1 * m + one_minus_beta1 * g
+//   v = beta2 * v + one_minus_beta2 * (g * g)
+//   u = step_size * (m / (sqrt(v) / bias_correction2_sqrt + eps))
+//   u = u + decay * p                     only when decoupled = 1 and decay > 0
+//   p = p - u
 //
 // torch multiplies by 1 - learning_rate * weight_decay in fp32, which is off by up to half a unit
 // in the last place of 1, at every step in the same direction; here p is rounded once.
 //
 // The scalars one_minus_beta = 1 - beta, decay = learning_rate * weight_decay and step_size =
 // learning_rate / bias_correction1 are computed in fp64 from the fp32 fields of `control` and the
-// attributes, then rounded to fp32. The executor runs this only when control.apply is 1.
+// attributes, then rounded to fp32. Steps run it under the predicate control.apply.
 #pragma once
 
 #include "kernels/operation.h"

@@ -7,9 +7,22 @@
 //          overflow. A loss that is not finite counts in kNonFiniteLoss and kNonFinite instead.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/host_device.h"
 #include "kernels/operation.h"
 
 namespace strata::kernels {
+
+/// What kLoss becomes; `loss` is finite.
+STRATA_HOST_DEVICE inline std::int64_t add_loss_units(std::int64_t sum, double loss) {
+  constexpr std::int64_t kLimit = (std::int64_t{1} << 53) - 1;
+  constexpr double kRealLimit = kLimit;
+  const std::int64_t units = std::llrint(std::clamp(loss * 0x1p40, -kRealLimit, kRealLimit));
+  return std::clamp(sum + units, -kLimit, kLimit);
+}
 
 const Operation& add_loss_operation();
 

@@ -28,6 +28,14 @@ constexpr std::uint16_t master_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x8000) >> 16);
 }
 
+/// One of the two neighbours, away from zero with a probability of what lies between it and the one
+/// towards zero, in 65,536ths: `random` is uniform in [0, 65536). A NaN as in f32_to_bf16.
+constexpr std::uint16_t f32_to_bf16_stochastic(float value, std::uint32_t random) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  return static_cast<std::uint16_t>((bits + random) >> 16);
+}
+
 /// Exact; a NaN keeps its payload.
 constexpr float f16_to_f32(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;

@@ -1,4 +1,4 @@
-// Learning-rate schedules as pure functions of the number of applied steps. DeepSpeed's are those
+// Learning-rate schedules: which formula (learning_rate.h) and its numbers. DeepSpeed's are those
 // of deepspeed/runtime/lr_schedules.py, transformers' those of transformers/optimization.py.
 #pragma once
 
@@ -20,7 +20,7 @@ enum class ScheduleKind : std::uint8_t {
   range_test,     ///< DeepSpeed LRRangeTest
 };
 
-/// Fields that a kind does not name in its formula (lr_schedule.cpp) are ignored by it.
+/// Fields that a kind does not name in its formula (learning_rate.h) are ignored by it.
 struct LearningRateSchedule {
   ScheduleKind kind = ScheduleKind::constant;
   double base = 1e-3;               ///< the optimizer's own learning rate
@@ -39,11 +39,6 @@ struct LearningRateSchedule {
   std::int64_t decay_steps = 0;      ///< decay_step_size; 0: no decay after the cycle
   bool operator==(const LearningRateSchedule&) const = default;
 };
-
-/// Learning rate of the step that follows `steps` scheduler steps: 0 for the very first one.
-/// Skipped steps do not count. DeepSpeed's counter last_batch_iteration is steps - 1, so its
-/// warm-ups start with two steps at the minimum.
-[[nodiscard]] double learning_rate(const LearningRateSchedule& schedule, std::int64_t steps);
 
 /// As attributes "schedule_base", "schedule_kind", ... of step_control, and back. Absent: defaults.
 void set_schedule(Attributes& attributes, const LearningRateSchedule& schedule);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/learning_rate.h"
+
 namespace strata::kernels {
 namespace {
 

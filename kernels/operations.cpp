@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "kernels/accumulate.h"
 #include "kernels/adamw.h"
+#include "kernels/adamw_bf16.h"
 #include "kernels/add.h"
 #include "kernels/add_loss.h"
 #include "kernels/attention.h"
@@ -36,6 +37,7 @@ using Declaration = const Operation& (*)();
 constexpr Declaration kOperations[] = {
     accumulate_operation,
     adamw_operation,
+    adamw_bf16_operation,
     add_operation,
     add_loss_operation,
     attention_operation,

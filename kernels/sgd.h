@@ -14,7 +14,7 @@
 //   g = b, or g + momentum * b with nesterov            only when momentum > 0, as the line above
 //   p = p - learning_rate * g
 //
-// The executor runs this only when control.apply is 1.
+// Steps run it under the predicate control.apply.
 #pragma once
 
 #include "kernels/operation.h"

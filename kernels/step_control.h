@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "kernels/lr_schedule.h"
 #include "kernels/operation.h"
@@ -48,10 +47,6 @@ struct StepRules {
   /// Absent attributes take the defaults above.
   static StepRules from(const Attributes& attributes);
 };
-
-/// What the operation does, on the host's structs.
-void advance_step(const StepRules& rules, std::span<const std::int64_t, AgreedWord::kWords> word,
-                  StepState& state, StepControl& control, StepMetrics& metrics);
 
 const Operation& step_control_operation();
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "kernels/advance_step.h"
 #include "kernels/wide_sum.h"
 
 namespace strata::kernels {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,11 @@ struct KernelCall {
   std::span<const Tensor> outputs;
   std::span<std::byte> workspace;
   const Attributes& attributes;
+  /// In device memory; not null: the kernel itself reads it when it runs, and 0 means that it
+  /// completes and changes nothing, whatever else its operands say. Given to kernels of devices
+  /// that the host does not wait for, and only of operations that steps predicate: adamw,
+  /// adamw_bf16, sgd, copy. A CPU executor looks at predicates itself and leaves this null.
+  const std::uint32_t* predicate = nullptr;
 };
 
 /// Runs one operation on `stream`. Does not allocate, synchronize or decide by values on the host.

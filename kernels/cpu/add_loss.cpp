@@ -1,4 +1,5 @@
-#include <algorithm>
+#include "kernels/add_loss.h"
+
 #include <cmath>
 #include <cstring>
 
@@ -6,16 +7,6 @@
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
-namespace {
-constexpr std::int64_t kLimit = (std::int64_t{1} << 53) - 1;
-
-std::int64_t in_units(double loss) {
-  const double units = std::ldexp(loss, 40);
-  const auto limit = static_cast<double>(kLimit);
-  return std::llrint(std::clamp(units, -limit, limit));
-}
-}  // namespace
-
 void add_loss_kernel(Stream&, const KernelCall& call) {
   const Tensor& in = call.inputs[0];
   auto* word = call.outputs[0].row<std::int64_t>();
@@ -27,8 +18,7 @@ void add_loss_kernel(Stream&, const KernelCall& call) {
     ++word[AgreedWord::kNonFinite];
     return;
   }
-  std::int64_t& sum = word[AgreedWord::kLoss];
-  sum = std::clamp(sum + in_units(loss), -kLimit, kLimit);
+  word[AgreedWord::kLoss] = add_loss_units(word[AgreedWord::kLoss], loss);
 }
 
 }  // namespace strata::kernels

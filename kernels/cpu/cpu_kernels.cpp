@@ -17,6 +17,7 @@ struct Entry {
 constexpr Entry kKernels[] = {
     {"accumulate", accumulate_kernel},
     {"adamw", adamw_kernel},
+    {"adamw_bf16", adamw_bf16_kernel},
     {"add", add_kernel},
     {"add_loss", add_loss_kernel},
     {"attention", attention_kernel},

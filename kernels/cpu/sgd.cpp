@@ -8,6 +8,7 @@
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
+#include "kernels/optimizer_settings.h"
 #include "kernels/step_state.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,11 +22,6 @@
 #define STRATA_KERNELS_CPU_SGD_ONCE
 namespace strata::kernels {
 namespace {
-
-struct SgdScalars {
-  float gradient_factor, learning_rate, weight_decay, momentum, one_minus_dampening;
-  bool first, nesterov;
-};
 
 struct SgdRange {
   const float *master_in, *momentum_in, *gradient;
@@ -41,21 +37,21 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-void sgd_range(SgdScalars s, SgdRange r) {
+void sgd_range(SgdSettings s, StepControl control, SgdRange r) {
   for_each_vector(r.count, [&](auto d, std::int64_t i) HWY_ATTR {
     const auto p = hn::LoadU(d, r.master_in + i);
-    auto g = hn::Mul(hn::LoadU(d, r.gradient + i), hn::Set(d, s.gradient_factor));
+    auto g = hn::Mul(hn::LoadU(d, r.gradient + i), hn::Set(d, control.gradient_factor));
     if (s.weight_decay != 0) g = hn::Add(g, hn::Mul(hn::Set(d, s.weight_decay), p));
     if (r.momentum != nullptr) {
       const auto momentum = hn::Set(d, s.momentum);
       auto b = g;
-      if (!s.first)
+      if (control.first_update == 0)
         b = hn::Add(hn::Mul(momentum, hn::LoadU(d, r.momentum_in + i)),
                     hn::Mul(hn::Set(d, s.one_minus_dampening), g));
       hn::StoreU(b, d, r.momentum + i);
       g = s.nesterov ? hn::Add(g, hn::Mul(momentum, b)) : b;
     }
-    hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, s.learning_rate), g)), d, r.master + i);
+    hn::StoreU(hn::Sub(p, hn::Mul(hn::Set(d, control.learning_rate), g)), d, r.master + i);
   });
 }
 
@@ -67,16 +63,6 @@ HWY_AFTER_NAMESPACE();
 namespace strata::kernels {
 namespace {
 HWY_EXPORT(sgd_range);
-
-SgdScalars scalars_of(const StepControl& control, const Attributes& attributes) {
-  return {.gradient_factor = control.gradient_factor,
-          .learning_rate = control.learning_rate,
-          .weight_decay = static_cast<float>(attributes.real("weight_decay", 0)),
-          .momentum = static_cast<float>(attributes.real("momentum", 0)),
-          .one_minus_dampening = static_cast<float>(1 - attributes.real("dampening", 0)),
-          .first = control.first_update != 0,
-          .nesterov = attributes.integer("nesterov", 0) != 0};
-}
 }  // namespace
 
 void sgd_kernel(Stream& stream, const KernelCall& call) {
@@ -84,7 +70,7 @@ void sgd_kernel(Stream& stream, const KernelCall& call) {
   const std::size_t gradient_input = momentum ? 2 : 1;
   StepControl control;
   std::memcpy(&control, call.inputs[gradient_input + 1].data, sizeof control);
-  const SgdScalars scalars = scalars_of(control, call.attributes);
+  const SgdSettings settings = SgdSettings::from(call.attributes);
   const ParameterOutput parameter = parameter_output(call, momentum ? 2 : 1);
   const GradientInput gradient(call.inputs[gradient_input]);
   const auto* master_in = call.inputs[0].row<const float>();
@@ -97,7 +83,7 @@ void sgd_kernel(Stream& stream, const KernelCall& call) {
       range.momentum_in = call.inputs[1].row<const float>() + begin;
       range.momentum = call.outputs[1].row<float>() + begin;
     }
-    HWY_DYNAMIC_DISPATCH(sgd_range)(scalars, range);
+    HWY_DYNAMIC_DISPATCH(sgd_range)(settings, control, range);
     parameter.write(range.master, begin, count);
   };
   for_each_range(&cpu(stream).pool(), call.inputs[0].elements(), kTaskElements,

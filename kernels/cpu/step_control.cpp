@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/advance_step.h"
 #include "kernels/cpu/step_kernels.h"
 
 namespace strata::kernels {

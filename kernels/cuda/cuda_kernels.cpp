@@ -34,6 +34,14 @@ constexpr Entry kKernels[] = {
     {"select_rows", select_rows},
     {"swiglu", swiglu},
     {"swiglu_backward", swiglu_backward},
+    {"adamw", adamw},
+    {"adamw_bf16", adamw_bf16},
+    {"add", add},
+    {"add_loss", add_loss},
+    {"gradient_scale", gradient_scale},
+    {"norm_squares", norm_squares},
+    {"sgd", sgd},
+    {"step_control", step_control},
 };
 
 class CudaKernels final : public kernels::KernelTable {

@@ -29,6 +29,14 @@ void rope_table(kernels::Stream& stream, const kernels::KernelCall& call);
 void select_rows(kernels::Stream& stream, const kernels::KernelCall& call);
 void swiglu(kernels::Stream& stream, const kernels::KernelCall& call);
 void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
+void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
+void adamw_bf16(kernels::Stream& stream, const kernels::KernelCall& call);
+void add(kernels::Stream& stream, const kernels::KernelCall& call);
+void add_loss(kernels::Stream& stream, const kernels::KernelCall& call);
+void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);
+void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call);
+void sgd(kernels::Stream& stream, const kernels::KernelCall& call);
+void step_control(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

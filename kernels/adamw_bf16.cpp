@@ -1,0 +1,45 @@
+#include "kernels/adamw_bf16.h"
+
+#include "core/error.h"
+#include "kernels/operand_check.h"
+#include "kernels/step_state.h"
+
+namespace strata::kernels {
+namespace {
+
+Types infer(TypeSpan inputs, const Attributes&) {
+  const OperandCheck check("adamw_bf16", inputs);
+  check.count(6, 6);
+  constexpr std::string_view kNames[] = {"weight", "moment1", "moment2", "gradient"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i < 3)
+      check.dtype(i, kNames[i], DType::bf16);
+    else
+      check.require(inputs[i].dtype == DType::bf16 || inputs[i].dtype == DType::f32, i, kNames[i],
+                    "bf16 or fp32");
+    check.shape(i, kNames[i], inputs[0].shape);
+    check.contiguous(i, kNames[i]);
+  }
+  check.type(4, "control", {DType::u8, {sizeof(StepControl)}});
+  check.dtype(5, "rng", DType::i64);
+  if (inputs[5].shape.ndim() != 1 || inputs[5].shape.elements() < 2)
+    throw InvalidArgument("adamw_bf16: rng is " + inputs[5].to_string() +
+                          ", expected i64 of at least 2 elements, seed and step");
+  return {inputs[0], inputs[1], inputs[2]};
+}
+
+Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
+  Cost cost = memory_cost(inputs, outputs, attributes);
+  cost.flops = 15.0 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+}  // namespace
+
+const Operation& adamw_bf16_operation() {
+  static const Operation operation{
+      .name = "adamw_bf16", .infer = infer, .cost = cost, .aliases = {{0, 0}, {1, 1}, {2, 2}}};
+  return operation;
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,111 @@
+// What step_control does (step_control.h), for host and device. Additions, multiplications,
+// divisions and square roots alone, so both give the same bits, but for the bits of a NaN.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "kernels/host_device.h"
+#include "kernels/learning_rate.h"
+#include "kernels/step_control.h"
+#include "kernels/wide_sum.h"
+
+namespace strata::kernels {
+namespace stepping {
+
+/// DeepSpeed's DynamicLossScaler.update_scale.
+STRATA_HOST_DEVICE inline void update_scale(const StepRules& rules, bool overflow,
+                                            StepState& state) {
+  if (overflow) {
+    if (rules.hysteresis == 1 || state.hysteresis == 1) {
+      if (state.loss_scale <= rules.min_loss_scale) state.at_floor = 1;
+      state.loss_scale = std::max(state.loss_scale / 2, rules.min_loss_scale);
+    } else {
+      --state.hysteresis;
+    }
+    state.last_overflow = state.scale_step;
+  } else {
+    if (rules.consecutive_hysteresis) state.hysteresis = rules.hysteresis;
+    const std::int64_t clean = state.scale_step - state.last_overflow - 1;
+    if (clean > 0 && clean % rules.loss_scale_window == 0) {
+      if (!rules.consecutive_hysteresis) state.hysteresis = rules.hysteresis;
+      state.loss_scale *= 2;
+    }
+  }
+  ++state.scale_step;
+}
+
+STRATA_HOST_DEVICE inline double clip_factor(double norm, double clip) {
+  if (clip <= 0) return 1;
+  const double c = (norm + 1e-6) / clip;
+  return c <= 1 ? 1 : c;  // NaN stays NaN
+}
+
+STRATA_HOST_DEVICE inline void apply_update(const StepRules& rules, double norm, double used_scale,
+                                            StepState& state, StepControl& control) {
+  control.apply = 1;
+  control.first_update = state.updates == 0 ? 1 : 0;
+  control.gradient_factor = static_cast<float>(1 / (clip_factor(norm, rules.clip) * used_scale));
+  ++state.updates;
+  state.beta1_power *= rules.beta1;
+  state.beta2_power *= rules.beta2;
+  if (!rules.bias_correction) return;
+  control.bias_correction1 = static_cast<float>(1 - state.beta1_power);
+  control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - state.beta2_power));
+}
+
+STRATA_HOST_DEVICE inline std::int64_t raised_flags(
+    std::span<const std::int64_t, AgreedWord::kWords> word) {
+  std::int64_t flags = 0;
+  for (int i = 0; i < AgreedWord::kFlags; ++i)
+    if (word[static_cast<std::size_t>(AgreedWord::kFirstFlag + i)] != 0)
+      flags |= std::int64_t{1} << i;
+  return flags;
+}
+
+}  // namespace stepping
+
+/// `word` is summed over all ranks; `state` advances, `control` and `metrics` are written.
+STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
+                                            std::span<const std::int64_t, AgreedWord::kWords> word,
+                                            StepState& state, StepControl& control,
+                                            StepMetrics& metrics) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const double used_scale = state.loss_scale;
+  const bool finite = word[AgreedWord::kNonFinite] == 0;
+  const bool skip = !finite && (rules.scale_mode == ScaleMode::dynamic || rules.skip_nonfinite);
+  const double norm =
+      finite ? std::sqrt(wide_value(word.first<AgreedWord::kDigits>())) / used_scale : kNaN;
+  const double rate = learning_rate(rules.schedule, state.updates);
+
+  const std::int64_t step = state.updates + state.skipped;
+
+  control = StepControl{};
+  control.slot[step % 2] = 1;
+  control.learning_rate = static_cast<float>(rate);
+  if (skip)
+    ++state.skipped;
+  else
+    stepping::apply_update(rules, norm, used_scale, state, control);
+  if (rules.scale_mode == ScaleMode::dynamic) stepping::update_scale(rules, skip, state);
+
+  metrics = StepMetrics{};
+  metrics.step = step;
+  metrics.loss = word[AgreedWord::kNonFiniteLoss] != 0
+                     ? kNaN
+                     : static_cast<double>(word[AgreedWord::kLoss]) * 0x1p-40 /
+                           static_cast<double>(rules.world);
+  metrics.gradient_norm = norm;
+  metrics.learning_rate = rate;
+  metrics.loss_scale = used_scale;
+  metrics.updates = state.updates;
+  metrics.skipped = state.skipped;
+  metrics.overflow = skip ? 1 : 0;
+  metrics.flags = stepping::raised_flags(word);
+  metrics.at_floor = state.at_floor;
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,57 @@
+// Element-wise kernels over operands that are each one contiguous range of the same length: one
+// pack per thread, also when the ranges start or end inside a pack.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "kernels/cuda/element.cuh"
+#include "kernels/tensor.h"
+
+namespace strata::cuda {
+
+/// Pack i holds elements [i * N - lead, (i + 1) * N - lead) of [0, count), for some N.
+struct FlatRange {
+  std::int64_t count = 0;
+  std::int64_t lead = 0;
+};
+
+inline constexpr int kFlatThreads = 256;
+
+/// True when packs of `elements` are aligned in all operands at once; then sets range.lead.
+inline bool flat_packs_fit(FlatRange& range, int elements,
+                           std::initializer_list<const kernels::Tensor*> operands) {
+  const auto lead_of = [&](const kernels::Tensor& t) {
+    const auto address = reinterpret_cast<std::uintptr_t>(t.data);
+    const auto element = address / static_cast<std::uintptr_t>(size_of(t.dtype()));
+    return static_cast<std::int64_t>(element % static_cast<std::uintptr_t>(elements));
+  };
+  range.lead = lead_of(**operands.begin());
+  const bool fit = std::all_of(operands.begin(), operands.end(),
+                               [&](const kernels::Tensor* t) { return lead_of(*t) == range.lead; });
+  if (!fit) range.lead = 0;
+  return fit;
+}
+
+/// One thread per pack.
+inline LaunchShape flat_launch(const FlatRange& range, int elements) {
+  const std::int64_t packs = (range.lead + range.count + elements - 1) / elements;
+  return {{static_cast<std::uint32_t>((packs + kFlatThreads - 1) / kFlatThreads), 1, 1}, 0};
+}
+
+/// update.operator()<N>(first) for this thread's pack of N elements, <1> for each element of a pack
+/// that the range's ends cut.
+template <int N, typename Update>
+STRATA_DEVICE void for_my_pack(const FlatRange& range, const Update& update) {
+  const std::int64_t pack = std::int64_t{block().x} * kFlatThreads + thread();
+  const std::int64_t first = pack * N - range.lead;
+  if (first >= 0 && first + N <= range.count) {
+    update.template operator()<N>(first);
+    return;
+  }
+#pragma unroll 1
+  for (int i = 0; i < N; ++i)
+    if (first + i >= 0 && first + i < range.count) update.template operator()<1>(first + i);
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,415 @@
+// CUDA kernels around a step give the bits of the CPU's, wherever operands lie.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/adamw.h"
+#include "kernels/adamw_bf16.h"
+#include "kernels/add_loss.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/float16.h"
+#include "kernels/gradient_scale.h"
+#include "kernels/kernel_test_support.h"
+#include "kernels/norm_squares.h"
+#include "kernels/sgd.h"
+#include "kernels/step_control.h"
+
+namespace strata::kernels {
+namespace {
+
+constexpr std::byte kPattern{0xA5};
+
+/// A tensor whose first element lies `lead` elements behind a 64-byte border, with a pattern
+/// around.
+class Placed {
+ public:
+  Placed(const TensorType& type, std::int64_t lead)
+      : type_(type),
+        begin_(static_cast<std::size_t>(lead * size_of(type.dtype))),
+        bytes_(begin_ + static_cast<std::size_t>(type.span_bytes()) + 64, kPattern) {}
+  template <typename T>
+  Placed(DType dtype, const std::vector<T>& values, std::int64_t lead)
+      : Placed({dtype, {static_cast<std::int64_t>(values.size())}}, lead) {
+    if (!values.empty())
+      std::memcpy(bytes_.data() + begin_, values.data(), values.size() * sizeof(T));
+  }
+  template <typename T>
+  static Placed from_struct(const T& value) {
+    Placed placed({DType::u8, {static_cast<std::int64_t>(sizeof value)}}, 0);
+    std::memcpy(placed.bytes_.data(), &value, sizeof value);
+    return placed;
+  }
+  [[nodiscard]] Tensor view() { return {type_, bytes_.data() + begin_}; }
+  /// What surrounds the elements as well.
+  bool operator==(const Placed& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  template <typename T>
+  struct Aligned {
+    using value_type = T;
+    T* allocate(std::size_t n) {
+      return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+    }
+    void deallocate(T* at, std::size_t) { ::operator delete (at, std::align_val_t{64}); }
+    bool operator==(const Aligned&) const = default;
+  };
+  TensorType type_;
+  std::size_t begin_;
+  std::vector<std::byte, Aligned<std::byte>> bytes_;
+};
+
+/// One call with its operands.
+struct Call {
+  const Operation& operation;
+  std::vector<Placed> operands;
+  std::size_t inputs;              ///< the first ones; the others are outputs
+  std::vector<int> in_place = {};  ///< inputs that are the first outputs
+  Attributes attributes = {};
+
+  void run(const KernelTable& table, Stream& stream, const std::uint32_t* predicate = nullptr) {
+    std::vector<Tensor> from, to;
+    for (std::size_t i = 0; i < inputs; ++i) from.push_back(operands[i].view());
+    for (int input : in_place) to.push_back(from[static_cast<std::size_t>(input)]);
+    for (std::size_t i = inputs; i < operands.size(); ++i) to.push_back(operands[i].view());
+    std::vector<std::byte> workspace(4096, kPattern);  // enough for one worker of the CPU
+    table.find(operation.name)(stream, {from, to, workspace, attributes, predicate});
+  }
+};
+
+/// The operands after the CPU's kernel ran.
+std::vector<Placed> on_cpu(Call call) {
+  CpuDevice device(1);
+  CpuStream stream(device);
+  call.run(cpu_kernels(), stream);
+  return call.operands;
+}
+
+void expect_bits_of_cpu(Call call, const std::string& label,
+                        cuda::ThreadOrder order = cuda::ThreadOrder::backward) {
+  const std::vector<Placed> expected = on_cpu(call);
+  cuda::SimulatedStream stream(order);
+  call.run(cuda::cuda_kernels(), stream);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(call.operands[i] == expected[i]) << label << ", operand " << i;
+}
+
+std::vector<float> squared(std::vector<float> values) {
+  for (float& value : values) value *= value;
+  return values;
+}
+
+/// Some of them half-way between two bf16 numbers, where they stay when the learning rate is 0.
+std::vector<float> masters(std::int64_t count, std::uint32_t seed) {
+  std::vector<float> values = random_floats(count, seed);
+  for (std::size_t i = 0; i < values.size(); i += 3)
+    values[i] =
+        std::bit_cast<float>((std::bit_cast<std::uint32_t>(values[i]) & 0xFFFF0000) | 0x8000);
+  return values;
+}
+
+StepControl some_control(std::uint32_t seed) {
+  StepControl control;
+  control.apply = 1;
+  control.gradient_factor = seed % 2 == 0 ? 1.0F / 3 : 1;
+  control.learning_rate = seed % 5 == 0 ? 0 : 1e-3F / static_cast<float>(seed + 1);
+  control.bias_correction1 = static_cast<float>(1 - std::pow(0.9, seed + 1));
+  control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - std::pow(0.999, seed + 1)));
+  control.first_update = seed % 3 == 0 ? 1 : 0;
+  return control;
+}
+
+/// Where the operands of one call start behind a pack border; the last is the parameter's.
+struct Leads {
+  std::int64_t states, gradient, parameter;
+};
+constexpr Leads kLeads[] = {{0, 0, 0}, {1, 1, 1}, {3, 3, 3}, {0, 2, 0}, {1, 1, 2}};
+
+struct OptimizerCase {
+  std::int64_t count;
+  std::uint32_t seed;
+  bool in_place;
+  Leads leads;
+  Attributes attributes;
+};
+
+void add_parameter(Call& call, const OptimizerCase& test) {
+  if (test.attributes.has("parameter_dtype"))
+    call.operands.emplace_back(
+        TensorType(static_cast<DType>(test.attributes.integer("parameter_dtype")), {test.count}),
+        test.leads.parameter);
+}
+
+Call adamw_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  Call call{adamw_operation(), {}, 5, {}, test.attributes};
+  call.operands.emplace_back(DType::f32, masters(n, test.seed), lead);
+  call.operands.emplace_back(DType::f32, random_floats(n, test.seed + 1, 1e-3F), lead);
+  call.operands.emplace_back(DType::f32, squared(random_floats(n, test.seed + 2, 1e-3F)), lead);
+  call.operands.emplace_back(DType::f32, random_floats(n, test.seed + 3, 1e-2F),
+                             test.leads.gradient);
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  if (test.in_place) call.in_place = {0, 1, 2};
+  for (int i = 0; i < 3 && !test.in_place; ++i)
+    call.operands.emplace_back(TensorType(DType::f32, {n}), lead);
+  add_parameter(call, test);
+  return call;
+}
+
+Call sgd_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const bool momentum = test.attributes.real("momentum") > 0;
+  const int states = momentum ? 2 : 1;
+  Call call{sgd_operation(), {}, momentum ? 4u : 3u, {}, test.attributes};
+  call.operands.emplace_back(DType::f32, masters(n, test.seed), lead);
+  if (momentum) call.operands.emplace_back(DType::f32, random_floats(n, test.seed + 1), lead);
+  call.operands.emplace_back(DType::f32, random_floats(n, test.seed + 2), test.leads.gradient);
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  for (int i = 0; i < states; ++i)
+    if (test.in_place)
+      call.in_place.push_back(i);
+    else
+      call.operands.emplace_back(TensorType(DType::f32, {n}), lead);
+  add_parameter(call, test);
+  return call;
+}
+
+/// visit(attributes with every kind of parameter output added).
+template <typename Visit>
+void with_parameters(const Attributes& attributes, const Visit& visit) {
+  visit(attributes);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    Attributes with = attributes;
+    with.set("parameter_dtype", static_cast<double>(dtype));
+    visit(with);
+  }
+}
+
+template <typename MakeCall>
+void expect_optimizer_bits(const MakeCall& make_call, const Attributes& attributes) {
+  std::uint32_t seed = 0;
+  with_parameters(attributes, [&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 1, 2, 3, 5, 1024})
+      for (const Leads& leads : kLeads) {
+        const bool in_place = ++seed % 2 == 0;
+        expect_bits_of_cpu(make_call({count, seed, in_place, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient) +
+                               std::to_string(leads.parameter));
+      }
+    expect_bits_of_cpu(make_call({9'001, 7, true, {0, 0, 0}, recipe}), recipe.to_string());
+  });
+}
+
+TEST(AdamwOnCuda, GivesTheBitsOfTheCpu) {
+  for (const double decay : {0.0, 0.1})
+    for (const double decoupled : {0.0, 1.0})
+      expect_optimizer_bits(adamw_call, {{"beta1", 0.9},
+                                         {"beta2", 0.95},
+                                         {"eps", 1e-8},
+                                         {"weight_decay", decay},
+                                         {"decoupled", decoupled}});
+}
+
+TEST(SgdOnCuda, GivesTheBitsOfTheCpu) {
+  for (const double decay : {0.0, 0.1})
+    for (const double momentum : {0.0, 0.9})
+      for (const double nesterov : {0.0, 1.0})
+        expect_optimizer_bits(sgd_call, {{"momentum", momentum},
+                                         {"dampening", 0.25},
+                                         {"weight_decay", decay},
+                                         {"nesterov", nesterov}});
+}
+
+/// Leads count bf16 elements; attributes: gradient (a DType), first.
+Call adamw_bf16_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const auto rounded = [](const std::vector<float>& values) {
+    std::vector<std::uint16_t> halves;
+    for (float value : values) halves.push_back(f32_to_bf16(value));
+    return halves;
+  };
+  Call call{adamw_bf16_operation(), {}, 6, {}, test.attributes};
+  call.operands.emplace_back(DType::bf16, rounded(random_floats(n, test.seed)), lead);
+  call.operands.emplace_back(DType::bf16, rounded(random_floats(n, test.seed + 1, 1e-3F)), lead);
+  call.operands.emplace_back(DType::bf16, rounded(squared(random_floats(n, test.seed + 2, 1e-3F))),
+                             lead);
+  const std::vector<float> gradient = random_floats(n, test.seed + 3, 1e-2F);
+  if (test.attributes.integer("gradient") == static_cast<std::int64_t>(DType::f32))
+    call.operands.emplace_back(DType::f32, gradient, test.leads.gradient);
+  else
+    call.operands.emplace_back(DType::bf16, rounded(gradient), test.leads.gradient);
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  call.operands.emplace_back(DType::i64, std::vector<std::int64_t>{test.seed, 12}, 0);
+  if (test.in_place) call.in_place = {0, 1, 2};
+  for (int i = 0; i < 3 && !test.in_place; ++i)
+    call.operands.emplace_back(TensorType(DType::bf16, {n}), lead);
+  return call;
+}
+
+/// visit(attributes) for both types of gradients; ranges that start at a generator block and not.
+template <typename Visit>
+void with_bf16_recipes(const Visit& visit) {
+  for (const DType gradient : {DType::bf16, DType::f32})
+    for (const std::int64_t first : {0, 4097, 4098, 4099})
+      visit(Attributes{{"beta1", 0.9},
+                       {"beta2", 0.95},
+                       {"eps", 1e-8},
+                       {"weight_decay", 0.1},
+                       {"decoupled", 1.0},
+                       {"key", 3},
+                       {"first", static_cast<double>(first)},
+                       {"gradient", static_cast<double>(gradient)}});
+}
+
+TEST(AdamwBf16OnCuda, GivesTheBitsOfTheCpu) {
+  std::uint32_t seed = 0;
+  with_bf16_recipes([&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 1, 3, 7, 2048})
+      for (const Leads& leads : kLeads)
+        expect_bits_of_cpu(adamw_bf16_call({count, ++seed, seed % 2 == 0, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient));
+  });
+}
+
+void expect_predicate(Call call, const std::string& label) {
+  const std::vector<Placed> before = call.operands, expected = on_cpu(call);
+  cuda::SimulatedStream stream(cuda::ThreadOrder::forward);
+  const std::uint32_t no = 0, yes = 1;
+  call.run(cuda::cuda_kernels(), stream, &no);
+  EXPECT_TRUE(call.operands == before) << label;
+  call.run(cuda::cuda_kernels(), stream, &yes);
+  EXPECT_TRUE(call.operands == expected) << label;
+  EXPECT_FALSE(call.operands == before) << label;
+}
+
+TEST(PredicateOnCuda, OfZeroChangesNothing) {
+  const Attributes adamw{
+      {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"decoupled", 1.0}};
+  const Attributes sgd{{"momentum", 0.9}};
+  for (const Leads& leads : kLeads)
+    for (const bool in_place : {false, true}) {
+      with_parameters(adamw, [&](const Attributes& recipe) {
+        expect_predicate(adamw_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_parameters(sgd, [&](const Attributes& recipe) {
+        expect_predicate(sgd_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_bf16_recipes([&](const Attributes& recipe) {
+        expect_predicate(adamw_bf16_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+    }
+}
+
+using Word = std::vector<std::int64_t>;
+
+Call norm_call(const std::vector<float>& gradient, std::int64_t lead, bool first, bool in_place) {
+  Call call{norm_squares_operation(), {}, 2, {}, {{"first", first ? 1.0 : 0.0}}};
+  call.operands.emplace_back(DType::i64, Word(AgreedWord::kWords, 5), 0);
+  call.operands.emplace_back(DType::f32, gradient, lead);
+  if (in_place)
+    call.in_place = {0};
+  else
+    call.operands.emplace_back(TensorType(DType::i64, {AgreedWord::kWords}), 0);
+  return call;
+}
+
+TEST(NormSquaresOnCuda, GivesTheBitsOfTheCpu) {
+  std::uint32_t seed = 0;
+  for (const std::int64_t count : {0, 1, 31, 1023, 1024, 1025, 16 * 1024, 16 * 1024 + 1, 70'001}) {
+    std::vector<float> gradient = random_floats(count, ++seed, 1e-3F);
+    for (const bool first : {false, true})
+      for (const bool in_place : {false, true})
+        for (const cuda::ThreadOrder order :
+             {cuda::ThreadOrder::forward, cuda::ThreadOrder::backward, cuda::ThreadOrder::shuffled})
+          expect_bits_of_cpu(norm_call(gradient, seed % 4, first, in_place),
+                             std::to_string(count) + (first ? " first" : ""), order);
+    if (count < 70'000) continue;
+    // Every size of number, so that digits far apart are met; cells that are not finite.
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      gradient[i] = std::ldexp(gradient[i], static_cast<int>(i / 1024) * 4 - 130);
+    gradient[3 * 1024] = std::numeric_limits<float>::infinity();
+    gradient[40 * 1024 + 1] = std::numeric_limits<float>::quiet_NaN();
+    expect_bits_of_cpu(norm_call(gradient, 0, false, true), "wide range");
+  }
+}
+
+TEST(AddLossOnCuda, GivesTheBitsOfTheCpu) {
+  for (const double loss :
+       {2.5, -0.25, 1e-12, 1.5 * 0x1p-40, 2.5 * 0x1p-40, 1e300, -1e5, 0.0,
+        std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    for (const bool in_place : {false, true}) {
+      Call call{add_loss_operation(), {}, 2};
+      Word word(AgreedWord::kWords, 3);
+      word[AgreedWord::kLoss] = std::int64_t{1} << 52;
+      call.operands.emplace_back(DType::i64, word, 0);
+      call.operands.emplace_back(DType::f64, std::vector<double>{loss}, 0);
+      if (in_place)
+        call.in_place = {0};
+      else
+        call.operands.emplace_back(TensorType(DType::i64, {AgreedWord::kWords}), 0);
+      expect_bits_of_cpu(call, std::to_string(loss));
+    }
+}
+
+TEST(GradientScaleOnCuda, GivesTheBitsOfTheCpu) {
+  for (const double targets : {0.0, 1.0, 4095.0})
+    for (const double scale : {1.0, 65536.0}) {
+      StepState state;
+      state.loss_scale = scale;
+      Call call{gradient_scale_operation(), {Placed::from_struct(state)}, 2};
+      call.operands.emplace_back(DType::f64, std::vector<double>{targets, 3}, 0);
+      call.operands.emplace_back(TensorType(DType::f32, {2}), 0);
+      expect_bits_of_cpu(call, std::to_string(targets));
+    }
+}
+
+TEST(StepControlOnCuda, GivesTheBitsOfTheCpuUnderEverySchedule) {
+  for (int kind = 0; kind <= static_cast<int>(ScheduleKind::range_test); ++kind)
+    for (const std::int64_t updates : {0, 1, 2, 5, 9, 10, 11, 37, 99, 150}) {
+      StepRules rules{.world = 3, .clip = 0.7, .scale_mode = ScaleMode::dynamic};
+      rules.schedule = {.kind = static_cast<ScheduleKind>(kind),
+                        .warmup_steps = 10,
+                        .logarithmic = updates % 2 == 0,
+                        .total_steps = 100,
+                        .first_steps = 30,
+                        .second_steps = 40,
+                        .rate = 0.5};
+      StepState state;
+      state.loss_scale = 512;
+      state.updates = updates;
+      state.skipped = updates % 4;
+      state.beta1_power = std::pow(0.9, updates);
+      state.beta2_power = std::pow(0.999, updates);
+      const auto bytes = [](std::size_t size) {
+        return TensorType(DType::u8, {static_cast<std::int64_t>(size)});
+      };
+      Word word(AgreedWord::kWords);
+      std::mt19937 generator(static_cast<unsigned>(updates));
+      for (std::size_t i = 28; i < 36; ++i) word[i] = generator();
+      word[AgreedWord::kLoss] = generator();
+      word[AgreedWord::kFirstFlag + 2] = updates % 3;
+      for (const std::int64_t overflow : {0, 2}) {
+        word[AgreedWord::kNonFinite] = word[AgreedWord::kNonFiniteLoss] = overflow;
+        Call call{
+            step_control_operation(), {Placed::from_struct(state)}, 2, {0}, rules.to_attributes()};
+        call.operands.emplace_back(DType::i64, word, 0);
+        call.operands.emplace_back(bytes(sizeof(StepControl)), 0);
+        call.operands.emplace_back(bytes(sizeof(StepMetrics)), 0);
+        expect_bits_of_cpu(call, "schedule " + std::to_string(kind) + " after " +
+                                     std::to_string(updates) + " updates");
+      }
+    }
+}
+
+}  // namespace
+}  // namespace strata::kernels

@@ -1,0 +1,108 @@
+// kernels/gradient_scale.h, add_loss.h and step_control.h on CUDA: a few numbers each, so that no
+// result has to travel to the host. The arithmetic is that of the CPU, in the same functions.
+#include "kernels/step_control.h"
+
+#include <cmath>
+
+#include "kernels/add_loss.h"
+#include "kernels/advance_step.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/device.cuh"
+#include "kernels/gradient_scale.h"
+
+namespace strata::cuda {
+namespace {
+
+using kernels::AgreedWord;
+using kernels::GradientScale;
+using kernels::StepControl;
+using kernels::StepMetrics;
+using kernels::StepRules;
+using kernels::StepState;
+
+struct ScaleArguments {
+  const StepState* state;
+  const double* batch;
+  GradientScale* scale;
+};
+
+struct Scale {
+  static constexpr int kThreads = kWarp;
+  static STRATA_DEVICE void run(const ScaleArguments& x) {
+    if (thread() == 0) *x.scale = kernels::gradient_scale_of(*x.state, x.batch[0], x.batch[1]);
+  }
+};
+
+struct LossArguments {
+  const std::int64_t* in;
+  const double* loss;
+  std::int64_t* word;
+};
+
+/// One thread per number of the word.
+struct AddLoss {
+  static constexpr int kThreads = 96;
+  static STRATA_DEVICE void run(const LossArguments& x) {
+    const int i = thread();
+    if (i >= AgreedWord::kWords) return;
+    const double loss = *x.loss;
+    const bool finite = std::isfinite(loss);
+    std::int64_t value = x.in[i];
+    if (finite && i == AgreedWord::kLoss) value = kernels::add_loss_units(value, loss);
+    if (!finite && (i == AgreedWord::kNonFiniteLoss || i == AgreedWord::kNonFinite)) ++value;
+    x.word[i] = value;
+  }
+};
+
+struct StepArguments {
+  StepRules rules;
+  const StepState* state_in;
+  const std::int64_t* word;
+  StepState* state;
+  StepControl* control;
+  StepMetrics* metrics;
+};
+
+struct Step {
+  static constexpr int kThreads = kWarp;
+  static STRATA_DEVICE void run(const StepArguments& x) {
+    if (thread() != 0) return;
+    StepState state = *x.state_in;
+    StepControl control;
+    StepMetrics metrics;
+    kernels::advance_step(
+        x.rules, std::span<const std::int64_t, AgreedWord::kWords>(x.word, AgreedWord::kWords),
+        state, control, metrics);
+    *x.state = state;
+    *x.control = control;
+    *x.metrics = metrics;
+  }
+};
+
+}  // namespace
+
+void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call) {
+  launch<Scale>(stream, {},
+                ScaleArguments{reinterpret_cast<const StepState*>(call.inputs[0].data),
+                               call.inputs[1].row<const double>(),
+                               reinterpret_cast<GradientScale*>(call.outputs[0].data)});
+}
+
+void add_loss(kernels::Stream& stream, const kernels::KernelCall& call) {
+  launch<AddLoss>(
+      stream, {},
+      LossArguments{call.inputs[0].row<const std::int64_t>(), call.inputs[1].row<const double>(),
+                    call.outputs[0].row<std::int64_t>()});
+}
+
+void step_control(kernels::Stream& stream, const kernels::KernelCall& call) {
+  launch<Step>(stream, {},
+               StepArguments{StepRules::from(call.attributes),
+                             reinterpret_cast<const StepState*>(call.inputs[0].data),
+                             call.inputs[1].row<const std::int64_t>(),
+                             reinterpret_cast<StepState*>(call.outputs[0].data),
+                             reinterpret_cast<StepControl*>(call.outputs[1].data),
+                             reinterpret_cast<StepMetrics*>(call.outputs[2].data)});
+}
+
+}  // namespace strata::cuda
