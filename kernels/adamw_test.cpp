@@ -150,8 +150,7 @@ TEST(Adamw, SixteenBitGradientsCountAsTheNumbersTheyHold) {
     wide.step(runner, gradient, control_at(1, 1e-3F, 0.3F), settings(0.1, false));
     narrow.operands[3] = stored;
     narrow.operands[4] = TestTensor::from_struct(control_at(1, 1e-3F, 0.3F));
-    run_kernel(runner, adamw_operation(), narrow.operands, settings(0.1, false),
-               narrow.fresh);
+    run_kernel(runner, adamw_operation(), narrow.operands, settings(0.1, false), narrow.fresh);
     EXPECT_TRUE(narrow.parameters() == wide.parameters()) << name_of(dtype);
     EXPECT_TRUE(narrow.operands[2].bytes() == wide.operands[2].bytes()) << name_of(dtype);
   }
