@@ -17,8 +17,8 @@ kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
 
 }  // namespace
 
-BoundInstruction bind(const Instruction& in, const ExecutorParts& parts,
-                      const kernels::KernelTable& kernels, std::string_view backend) {
+BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& parts,
+                                  const kernels::KernelTable& kernels, std::string_view backend) {
   BoundInstruction bound;
   for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o, parts));
   for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o, parts));

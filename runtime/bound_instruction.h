@@ -1,5 +1,5 @@
-// An instruction with addresses, kernel and communicator: what executors make of it when a Program is
-// loaded.
+// An instruction with addresses, kernel and communicator: what executors make of it when a Program
+// is loaded.
 #pragma once
 
 #include <span>
@@ -22,8 +22,8 @@ struct BoundInstruction {
 
 /// Throws InternalError when `kernels`, those of `backend`, lack the operation or the run lacks the
 /// axis. Ends the process when an operand leaves its arena.
-BoundInstruction bind(const Instruction& instruction, const ExecutorParts& parts,
-                      const kernels::KernelTable& kernels, std::string_view backend);
+BoundInstruction bind_instruction(const Instruction& instruction, const ExecutorParts& parts,
+                                  const kernels::KernelTable& kernels, std::string_view backend);
 
 /// Whether it reads what the host writes for each run (runtime/staging.h).
 bool reads_staged_input(const Program& program, const Instruction& instruction);

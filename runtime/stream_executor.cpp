@@ -94,7 +94,7 @@ class StreamExecutor final : public Executor {
     loaded->reached.resize(p.instructions.size());
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
       const Instruction& in = p.instructions[i];
-      loaded->bound.push_back(bind(in, parts_, device_.kernels(), device_.backend()));
+      loaded->bound.push_back(bind_instruction(in, parts_, device_.kernels(), device_.backend()));
       if (in.predicate && !in.operation->predicated)
         throw InternalError("instruction '" + in.label + "' is predicated, which operation '" +
                             std::string(in.operation->name) + "' does not know");
@@ -236,7 +236,8 @@ class StreamExecutor final : public Executor {
     device_.record(stream(Queue::compute), *queue_end_[kCompute]);
   }
 
-  /// Everything on the compute stream, stretch by stretch; inside a stretch queues run side by side.
+  /// Everything on the compute stream, stretch by stretch; inside a stretch queues run side by
+  /// side.
   void run_recorded(Loaded& loaded, Slot& slot) {
     kernels::Stream& on = stream(Queue::compute);
     for (int q = 0; q < kQueues; ++q)
@@ -271,8 +272,7 @@ class StreamExecutor final : public Executor {
     for (int q = 0; q < kQueues; ++q)
       if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
     for (std::int32_t i = stretch.first; i < stretch.last; ++i)
-      enqueue(loaded, i,
-              stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
+      enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
               stretch.first, nullptr);
     for (int q = 0; q < kQueues; ++q) {
       if (q == kCompute || !used[q]) continue;
@@ -297,8 +297,8 @@ class StreamExecutor final : public Executor {
         bound.communicator->run(on, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
                                 bound.workspace);
       else
-        bound.kernel(on, {bound.inputs, bound.outputs, bound.workspace, in.attributes,
-                          bound.predicate});
+        bound.kernel(
+            on, {bound.inputs, bound.outputs, bound.workspace, in.attributes, bound.predicate});
       for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
     });
     if (times != nullptr) device_.record(on, *times->spans[at].end);
@@ -351,7 +351,7 @@ class StreamExecutor final : public Executor {
   bool has_peers_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;
   std::array<EventPointer, kQueues> queue_end_;  ///< of the last run
-  EventPointer joint_;  ///< forks and joins inside recordings
+  EventPointer joint_;                           ///< forks and joins inside recordings
   EventPointer epoch_;
   std::int64_t epoch_ns_ = 0;
   std::vector<std::unique_ptr<Loaded>> loaded_;

@@ -43,8 +43,8 @@ void StagedCommunicator::run(kernels::Stream& stream, const Collective& collecti
   static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
   make_room(collective);
   // One operand that is both stays one.
-  const bool in_place = bytes.input > 0 && bytes.output > 0 && input == output &&
-                        bytes.input == bytes.output;
+  const bool in_place =
+      bytes.input > 0 && bytes.output > 0 && input == output && bytes.input == bytes.output;
   const std::span<std::byte> memory = staging_.memory();
   std::byte* staged_input = bytes.input == 0 ? nullptr : memory.data();
   std::byte* staged_output =

@@ -1,5 +1,6 @@
 // Collectives on device memory through a communicator of the host: for ranks that share a GPU,
-// where NCCL refuses, and for hosts without NCCL. Right, not fast: every byte passes the host twice.
+// where NCCL refuses, and for hosts without NCCL. Right, not fast: every byte passes the host
+// twice.
 #pragma once
 
 #include <memory>

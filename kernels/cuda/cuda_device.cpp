@@ -114,8 +114,9 @@ DeviceCount count_devices() {
                                        ", this build needs CUDA " + version_text(CUDART_VERSION) +
                                        "; update the driver";
   } else if (result == cudaErrorNoDevice || result == cudaSuccess) {
-    count.why_none = "the NVIDIA driver shows this process no GPU; look at nvidia-smi and at "
-                     "CUDA_VISIBLE_DEVICES";
+    count.why_none =
+        "the NVIDIA driver shows this process no GPU; look at nvidia-smi and at "
+        "CUDA_VISIBLE_DEVICES";
   } else {
     count.why_none = std::string("cudaGetDeviceCount failed: ") + cudaGetErrorName(result) + " (" +
                      cudaGetErrorString(result) + ")";
@@ -128,8 +129,7 @@ std::unique_ptr<kernels::Device> open_device(int ordinal) {
   if (count.devices == 0) throw HostError("no CUDA device: " + count.why_none);
   if (ordinal < 0 || ordinal >= count.devices)
     throw HostError("CUDA device " + std::to_string(ordinal) + " was asked for, but this process " +
-                    "sees " + std::to_string(count.devices) +
-                    "; look at CUDA_VISIBLE_DEVICES");
+                    "sees " + std::to_string(count.devices) + "; look at CUDA_VISIBLE_DEVICES");
   return std::make_unique<CudaDevice>(ordinal);
 }
 
@@ -152,11 +152,10 @@ std::string CudaDevice::description() const {
   int driver = 0;
   STRATA_CUDA(cudaDriverGetVersion(&driver));
   char text[400];
-  std::snprintf(text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s",
-                properties_.name, properties_.major, properties_.minor,
-                properties_.multiProcessorCount,
-                static_cast<double>(properties_.totalGlobalMem) / (1 << 30),
-                version_text(driver).c_str());
+  std::snprintf(
+      text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s", properties_.name,
+      properties_.major, properties_.minor, properties_.multiProcessorCount,
+      static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver).c_str());
   return text;
 }
 
@@ -269,8 +268,7 @@ std::unique_ptr<kernels::Recording> CudaDevice::end_recording(kernels::Stream& o
 
 void CudaDevice::replay(kernels::Stream& stream, kernels::Recording& recording) {
   make_current();
-  STRATA_CUDA(
-      cudaGraphLaunch(static_cast<CudaGraph&>(recording).get(), cuda(stream).get()));
+  STRATA_CUDA(cudaGraphLaunch(static_cast<CudaGraph&>(recording).get(), cuda(stream).get()));
 }
 
 }  // namespace strata::cuda

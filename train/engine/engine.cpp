@@ -81,11 +81,15 @@ Engine::Engine(EngineParts parts)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
   executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
   executor_parts.observers = std::move(parts.observers);
-  executor_ =
-      device_ == nullptr
-          ? runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
-                                       compute_stream_, communication_stream_)
-          : runtime::make_stream_executor(std::move(executor_parts), *device_, parts.recordings);
+  if (device_ == nullptr)
+    executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
+                                           compute_stream_, communication_stream_);
+  else if (parts.lockstep != nullptr)
+    executor_ = runtime::make_lockstep_executor(std::move(executor_parts), *device_, host_,
+                                                *parts.lockstep);
+  else
+    executor_ =
+        runtime::make_stream_executor(std::move(executor_parts), *device_, parts.recordings);
   std::vector<std::string> sequence;
   const auto load = [&](const runtime::Program& program) {
     if (const auto problems = runtime::verify(program); !problems.empty())

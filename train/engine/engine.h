@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
+#include "runtime/lockstep.h"
 #include "train/engine/program_set.h"
 #include "zero/state_table.h"
 
@@ -42,6 +43,8 @@ struct EngineParts {
   /// Of the Programs' collectives on `device`; needed with one.
   comm::Communicator* device_communicator = nullptr;
   runtime::Recordings recordings = runtime::Recordings::on;
+  /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
+  runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
   int threads = 1;
   std::int64_t seed = 1;

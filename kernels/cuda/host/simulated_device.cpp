@@ -35,8 +35,8 @@ class HostMemory final : public kernels::Memory {
       throw OutOfMemory("device", static_cast<std::uint64_t>(bytes),
                         static_cast<std::uint64_t>(*free_bytes_), "use a smaller micro-batch");
     if (counts_) *free_bytes_ -= bytes;
-    base_.reset(static_cast<std::byte*>(::operator new[](static_cast<std::size_t>(bytes),
-                                                         kAlignment)));
+    base_.reset(
+        static_cast<std::byte*>(::operator new[](static_cast<std::size_t>(bytes), kAlignment)));
     std::memset(base_.get(), 0xFF, static_cast<std::size_t>(bytes));
   }
   ~HostMemory() override {
