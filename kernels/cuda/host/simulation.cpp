@@ -1,5 +1,6 @@
 #include "kernels/cuda/host/simulation.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -17,9 +18,35 @@
 #else
 #define STRATA_ASAN 0
 #endif
+// Sanitizers do not follow longjmp from stack to stack.
+#if STRATA_ASAN || defined(__SANITIZE_THREAD__)
+#define STRATA_FOLLOWED_SWITCH 1
+#else
+#define STRATA_FOLLOWED_SWITCH 0
+#endif
 
 namespace strata::cuda::host {
 namespace {
+
+/// A stack and where it stands.
+struct Context {
+  ucontext_t entry{};
+  jmp_buf place{};
+  bool entered = false;
+};
+
+/// Goes on where `to` stands; returns when somebody switches back. Contexts serve to enter a stack
+/// only: swapcontext makes two system calls for the signal mask, which took most of a simulation.
+void switch_stack(Context& from, Context& to) {
+#if STRATA_FOLLOWED_SWITCH
+  ::swapcontext(&from.entry, &to.entry);
+#else
+  if (_setjmp(from.place) != 0) return;
+  if (to.entered) _longjmp(to.place, 1);
+  to.entered = true;
+  ::setcontext(&to.entry);
+#endif
+}
 
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 constexpr int kMostThreads = 1024;
@@ -78,7 +105,7 @@ struct Block::WarpState {
 
 struct Block::Fibers {
   struct Fiber {
-    ucontext_t context{};
+    Context context;
     std::unique_ptr<std::byte[]> stack;
     void* fake_stack = nullptr;
     bool finished = false;
@@ -86,7 +113,7 @@ struct Block::Fibers {
     std::uint64_t wait_round = 0;
   };
   std::vector<Fiber> all;
-  ucontext_t scheduler{};
+  Context scheduler{.entered = true};
   void* scheduler_fake_stack = nullptr;
   const void* scheduler_stack = nullptr;
   std::size_t scheduler_stack_bytes = 0;
@@ -134,7 +161,7 @@ void Block::finish_thread() {
 #if STRATA_ASAN
   __sanitizer_start_switch_fiber(nullptr, fibers_->scheduler_stack, fibers_->scheduler_stack_bytes);
 #endif
-  ::setcontext(&fibers_->scheduler);
+  switch_stack(fiber.context, fibers_->scheduler);
   std::abort();
 }
 
@@ -144,7 +171,7 @@ void Block::leave_thread() {
   __sanitizer_start_switch_fiber(&fiber.fake_stack, fibers_->scheduler_stack,
                                  fibers_->scheduler_stack_bytes);
 #endif
-  ::swapcontext(&fiber.context, &fibers_->scheduler);
+  switch_stack(fiber.context, fibers_->scheduler);
 #if STRATA_ASAN
   __sanitizer_finish_switch_fiber(fiber.fake_stack, &fibers_->scheduler_stack,
                                   &fibers_->scheduler_stack_bytes);
@@ -166,12 +193,14 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   for (Fibers::Fiber& fiber : fibers_->all) {
     fiber.finished = false;
     fiber.wait = Fibers::Fiber::Wait::none;
-    ::getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
+    fiber.context.entered = false;
+    ucontext_t& entry = fiber.context.entry;
+    ::getcontext(&entry);
+    entry.uc_stack.ss_sp = fiber.stack.get();
+    entry.uc_stack.ss_size = kStackBytes;
+    entry.uc_link = nullptr;
     const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Block::enter), 2,
+    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
                   static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 
@@ -204,7 +233,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
       __sanitizer_start_switch_fiber(&fibers_->scheduler_fake_stack, fiber.stack.get(),
                                      kStackBytes);
 #endif
-      ::swapcontext(&fibers_->scheduler, &fiber.context);
+      switch_stack(fibers_->scheduler, fiber.context);
 #if STRATA_ASAN
       __sanitizer_finish_switch_fiber(fibers_->scheduler_fake_stack, nullptr, nullptr);
 #endif
