@@ -129,7 +129,16 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     threads_[i].index = static_cast<int>(i);
     threads_[i].block_ = this;
-    fibers_->all[i].stack.reset(new std::byte[kStackBytes]);
+    Fibers::Fiber& fiber = fibers_->all[i];
+    fiber.stack.reset(new std::byte[kStackBytes]);
+    ucontext_t& entry = fiber.context.entry;
+    ::getcontext(&entry);
+    entry.uc_stack.ss_sp = fiber.stack.get();
+    entry.uc_stack.ss_size = kStackBytes;
+    entry.uc_link = nullptr;
+    const auto address = reinterpret_cast<std::uint64_t>(this);
+    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
+                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 }
 
@@ -149,8 +158,10 @@ void Block::enter(unsigned high, unsigned low) {
   __sanitizer_finish_switch_fiber(nullptr, &block->fibers_->scheduler_stack,
                                   &block->fibers_->scheduler_stack_bytes);
 #endif
-  block->body_(block->arguments_);
-  block->finish_thread();
+  for (;;) {  // once for each block of the grid
+    block->body_(block->arguments_);
+    block->finish_thread();
+  }
 }
 
 void Block::finish_thread() {
@@ -158,11 +169,7 @@ void Block::finish_thread() {
     fail("returned without waiting for its asynchronous copies");
   Fibers::Fiber& fiber = fibers_->all[static_cast<std::size_t>(running->index)];
   fiber.finished = true;
-#if STRATA_ASAN
-  __sanitizer_start_switch_fiber(nullptr, fibers_->scheduler_stack, fibers_->scheduler_stack_bytes);
-#endif
-  switch_stack(fiber.context, fibers_->scheduler);
-  std::abort();
+  leave_thread();
 }
 
 void Block::leave_thread() {
@@ -193,15 +200,6 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   for (Fibers::Fiber& fiber : fibers_->all) {
     fiber.finished = false;
     fiber.wait = Fibers::Fiber::Wait::none;
-    fiber.context.entered = false;
-    ucontext_t& entry = fiber.context.entry;
-    ::getcontext(&entry);
-    entry.uc_stack.ss_sp = fiber.stack.get();
-    entry.uc_stack.ss_size = kStackBytes;
-    entry.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
-                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
 
   std::vector<std::size_t> order(threads_.size());
