@@ -20,11 +20,14 @@ void attention_backward(kernels::Stream& stream, const kernels::KernelCall& call
 void convert(kernels::Stream& stream, const kernels::KernelCall& call);
 void copy(kernels::Stream& stream, const kernels::KernelCall& call);
 void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
+void embedding(kernels::Stream& stream, const kernels::KernelCall& call);
+void embedding_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call);
 void gelu(kernels::Stream& stream, const kernels::KernelCall& call);
 void gelu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm_backward(kernels::Stream& stream, const kernels::KernelCall& call);
+void position_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void residual_add(kernels::Stream& stream, const kernels::KernelCall& call);
 void residual_norm(kernels::Stream& stream, const kernels::KernelCall& call);
 void rope(kernels::Stream& stream, const kernels::KernelCall& call);

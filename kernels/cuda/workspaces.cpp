@@ -6,6 +6,7 @@
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/head_chunks.h"
 #include "kernels/cuda/norm_chunks.h"
+#include "kernels/cuda/token_tiles.h"
 
 namespace strata::cuda {
 namespace {
@@ -39,8 +40,14 @@ std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan outputs, const Attrib
   return norm_chunks(inputs[1].shape).bytes(static_cast<int>(outputs.size()) - 1);
 }
 
+std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
+                                      const DeviceCapabilities&) {
+  return token_tiles(inputs[1].shape).bytes();
+}
+
 constexpr Entry kWorkspaces[] = {
     {"attention_backward", attention_backward_bytes},
+    {"embedding_backward", embedding_backward_bytes},
     {"head_loss", head_bytes},
     {"head_loss_eval", head_bytes},
     {"linear_backward_bias", bias_bytes},
