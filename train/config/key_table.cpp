@@ -329,6 +329,8 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.seed", number, "seed"),
     obeyed("strata.shuffle", flag, "shuffle"),
     obeyed("strata.no_decay", text, "no_decay"),
+    obeyed("strata.device", text, "device"),
+    obeyed("strata.device_graphs", flag, "device_graphs"),
     obeyed("strata.threads", number, "threads"),
     obeyed("strata.tile_elements", number, "tile_elements"),
     obeyed("strata.eval_every", number, "eval_every_steps"),
