@@ -243,7 +243,9 @@ class LockstepExecutor final : public Executor {
     const Buffer result = make_buffer(out.bytes);
     device_.copy_now(result.get(), device_memory(out), out.bytes);
     const Difference difference = compare({out.type, result.get()}, {out.type, twin_memory(out)});
-    const double bound = kernels::twin_bound(in.operation->name, out.type.dtype);
+    const double bound =
+        kernels::twin_bound(in.operation->name, out.type.dtype,
+                            in.inputs.empty() ? out.type.dtype : in.inputs[0].type.dtype);
     LockstepReport::Row& row =
         report_.rows[std::string(in.operation->name) + " " + std::string(name_of(out.type.dtype))];
     ++row.results;

@@ -155,7 +155,7 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"[1, 2]", "[1]", "recompute[0]: expected a first and a last block, found array of 1"},
       {"[1, 2]", "[2, 1]", "recompute[0][1]: expected an integer from 2 to "},
       {"\"everything\"", "\"most\"",
-       "recompute_what: expected one of everything, norms_and_activations, found \"most\""},
+       "recompute_what: expected one of everything, norms_and_activations, found string \"most\""},
       {"[4, 4]", "[2, 4]", "recompute[1][0]: expected an integer from 3 to "},
       {"\"unit\": \"b\"", "\"unit\": \"a\"",
        "units[1].unit: expected a name that no other unit has, found string \"a\""},
