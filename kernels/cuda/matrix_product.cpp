@@ -2,7 +2,7 @@
 
 namespace strata::cuda {
 
-void matrix_product(kernels::Stream& stream, const MatrixProduct& product) {
+void matrix_product(kernels::Stream& stream, const MatrixProduct& product, std::span<std::byte>) {
   tiled_product(stream, product);
 }
 

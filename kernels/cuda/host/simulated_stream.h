@@ -1,6 +1,9 @@
 // A stream whose kernels are simulated: tests only.
 #pragma once
 
+#include <vector>
+
+#include "kernels/cuda/matrix_product.h"
 #include "kernels/stream.h"
 
 namespace strata::cuda {
@@ -18,10 +21,14 @@ class SimulatedStream final : public kernels::Stream {
   void saw_shared_bytes(std::int64_t bytes) {
     if (bytes > shared_bytes_) shared_bytes_ = bytes;
   }
+  /// Products that operations asked for so far.
+  [[nodiscard]] const std::vector<MatrixProduct>& products() const { return products_; }
+  void saw_product(const MatrixProduct& product) { products_.push_back(product); }
 
  private:
   ThreadOrder order_;
   std::int64_t shared_bytes_ = 0;
+  std::vector<MatrixProduct> products_;
 };
 
 inline SimulatedStream& simulated(kernels::Stream& stream) {
