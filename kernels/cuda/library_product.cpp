@@ -39,7 +39,10 @@ std::optional<LibraryProduct> library_product(const MatrixProduct& product) {
                    .operands = operands,
                    .result = result,
                    .accumulate = product.accumulate};
-  if (product.bias != nullptr) p.bias = product.bias->dtype();
+  if (product.bias != nullptr) {
+    p.bias = product.bias->dtype();
+    p.bias_alignment = alignment_of(*product.bias);
+  }
   return p;
 }
 
@@ -53,7 +56,8 @@ std::string LibraryProduct::to_string() const {
           operand(second_transposed, second_stride, second_alignment) + " to " +
           std::string(name_of(result)) + " stride " + std::to_string(result_stride) + " aligned " +
           std::to_string(result_alignment);
-  if (bias) text += ", bias " + std::string(name_of(*bias));
+  if (bias)
+    text += ", bias " + std::string(name_of(*bias)) + " aligned " + std::to_string(bias_alignment);
   if (accumulate) text += ", accumulated";
   return text;
 }

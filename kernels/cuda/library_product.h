@@ -23,6 +23,7 @@ struct LibraryProduct {
   bool first_transposed = false, second_transposed = false;
   DType operands = DType::f32, result = DType::f32;
   std::optional<DType> bias = {};
+  int bias_alignment = 0;
   bool accumulate = false;
 
   auto operator<=>(const LibraryProduct&) const = default;

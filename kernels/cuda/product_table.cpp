@@ -37,7 +37,9 @@ void write_product(JsonWriter& json, const LibraryProduct& p) {
   json.key("transposed").begin_array();
   json.value(p.first_transposed).value(p.second_transposed).end_array();
   json.member("operands", name_of(p.operands)).member("result", name_of(p.result));
-  if (p.bias) json.member("bias", name_of(*p.bias));
+  if (p.bias) {
+    json.member("bias", name_of(*p.bias)).member("bias_alignment", p.bias_alignment);
+  }
   json.member("accumulate", p.accumulate);
 }
 
@@ -121,7 +123,10 @@ LibraryProduct read_product(Members& members) {
   p.second_transposed = transposed[1].as_boolean();
   p.operands = float_type(members.at("operands"));
   p.result = float_type(members.at("result"));
-  if (const auto bias = members.find("bias")) p.bias = float_type(*bias);
+  if (const auto bias = members.find("bias")) {
+    p.bias = float_type(*bias);
+    p.bias_alignment = alignment(members.at("bias_alignment"));
+  }
   p.accumulate = members.at("accumulate").as_boolean();
   return p;
 }

@@ -23,6 +23,7 @@ ProductTable sample() {
                              .result = DType::f32};
   LibraryProduct with_bias = plain;
   with_bias.bias = DType::bf16;
+  with_bias.bias_alignment = 8;
   with_bias.accumulate = true;
   const ProductAlgorithm algorithm{.words = {1, 2, ~std::uint64_t{0}, 4, 5, 6, 7, 0xfe},
                                    .workspace_bytes = 4096};
