@@ -1,0 +1,18 @@
+// The door to collectives over NCCL; no header of NCCL or CUDA behind it. A build without them has
+// the same function (nccl_absent.cpp).
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.h"
+
+namespace strata::comm {
+
+/// Collective over all ranks of `host`, which is used for the start, for agreement and for errors,
+/// and must outlive the result: a communicator of the same ranks whose arenas lie on device
+/// `device_ordinal` of this process, and which enqueues on streams of that device
+/// (nccl_communicator.h). Throws HostError when NCCL or the device is missing; InvalidArgument, on
+/// all ranks, when two ranks use one GPU; PeerError when a rank does not come.
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device_ordinal);
+
+}  // namespace strata::comm
