@@ -50,12 +50,14 @@ std::size_t expect_as_said(std::string_view name, std::vector<Storage*> inputs,
   const kernels::KernelCall call{
       ins, outs, std::span(memory).subspan((64 - past) % 64, memory.size() - 64), attributes};
   const std::vector<MatrixProduct> said = products_of(name, call);
+  std::vector<MatrixProduct> ran;
   SimulatedStream stream(ThreadOrder::forward);
+  stream.record_products(ran);
   cuda_kernels().find(name)(stream, call);
-  EXPECT_EQ(said.size(), stream.products().size());
-  for (std::size_t i = 0; i < std::min(said.size(), stream.products().size()); ++i)
-    EXPECT_EQ(facts(said[i]), facts(stream.products()[i])) << i;
-  return stream.products().size();
+  EXPECT_EQ(said.size(), ran.size());
+  for (std::size_t i = 0; i < std::min(said.size(), ran.size()); ++i)
+    EXPECT_EQ(facts(said[i]), facts(ran[i])) << i;
+  return ran.size();
 }
 
 TEST(OperationProducts, AreThoseOfLinearAndItsGradients) {
