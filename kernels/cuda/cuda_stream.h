@@ -8,6 +8,8 @@
 
 namespace strata::cuda {
 
+class ProductLibrary;
+
 /// Owns a non-blocking stream of the current device. Kernels enqueue on it and return.
 class CudaStream final : public kernels::Stream {
  public:
@@ -18,8 +20,14 @@ class CudaStream final : public kernels::Stream {
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
+  /// What multiplies matrices on this stream; nullptr: our own kernels.
+  [[nodiscard]] ProductLibrary* products() const { return products_; }
+  /// It must outlive the stream's use.
+  void use_products(ProductLibrary* products) { products_ = products; }
+
  private:
   cudaStream_t stream_ = nullptr;
+  ProductLibrary* products_ = nullptr;
 };
 
 /// The CUDA stream behind `stream` (every launch begins with this).

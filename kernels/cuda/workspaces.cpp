@@ -6,6 +6,7 @@
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/head_chunks.h"
 #include "kernels/cuda/norm_chunks.h"
+#include "kernels/cuda/product_workspace.h"
 #include "kernels/cuda/token_tiles.h"
 
 namespace strata::cuda {
@@ -22,7 +23,16 @@ struct Entry {
 };
 
 std::int64_t head_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
-  return head_chunks(inputs[0], inputs[1]).total_bytes;
+  const HeadChunks chunks = head_chunks(inputs[0], inputs[1]);
+  const std::int64_t logits = chunks.chunk_rows * inputs[1].shape.rows();
+  const std::int64_t largest =
+      std::max({logits, inputs[0].shape.elements(), inputs[1].shape.elements()});
+  return chunks.total_bytes + product_workspace_bytes(largest);
+}
+
+std::int64_t linear_bytes(TypeSpan, TypeSpan outputs, const Attributes&,
+                          const DeviceCapabilities&) {
+  return product_workspace_bytes(outputs[0].shape.elements());
 }
 
 std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
@@ -50,8 +60,11 @@ constexpr Entry kWorkspaces[] = {
     {"embedding_backward", embedding_backward_bytes},
     {"head_loss", head_bytes},
     {"head_loss_eval", head_bytes},
+    {"linear", linear_bytes},
     {"linear_backward_bias", bias_bytes},
     {"norm_backward", norm_backward_bytes},
+    {"linear_backward_input", linear_bytes},
+    {"linear_backward_weight", linear_bytes},
 };
 
 }  // namespace

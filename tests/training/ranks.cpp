@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/factory.h"
+#include "comm/device_factory.h"
 #include "core/error.h"
 #include "runtime/verifier.h"
 #include "tests/training/rank_threads.h"
@@ -44,7 +44,7 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
   train::EngineParts parts;
   if (training.make_device) {
     device = training.make_device();
-    device_communicator = comm::make_device_communicator(communicator, *device);
+    device_communicator = comm::make_device_communicator(communicator, *device).communicator;
     parts.device = device.get();
     parts.device_communicator = device_communicator.get();
     parts.recordings = training.recordings;

@@ -80,6 +80,8 @@ constexpr std::array kFlags = {
     on_off("--recompute-norms", "recompute_norms"),
     value("--checkpoint-segments", "checkpoint_segments", "N"),
     value("--device", "device", "auto|cpu|cuda"),
+    on_off("--autotune", "autotune"),
+    value("--choices", "choices", "FILE"),
     on_off("--check-device", "check_device"),
     on_off("--device-graphs", "device_graphs"),
     value("--threads", "threads", "N"),

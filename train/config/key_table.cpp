@@ -333,6 +333,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.recompute_norms", flag, "recompute_norms"),
     obeyed("strata.device", text, "device"),
     obeyed("strata.device_graphs", flag, "device_graphs"),
+    obeyed("strata.autotune", flag, "autotune"),
     obeyed("strata.threads", number, "threads"),
     obeyed("strata.tile_elements", number, "tile_elements"),
     obeyed("strata.eval_every", number, "eval_every_steps"),

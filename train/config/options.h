@@ -130,6 +130,8 @@ struct TrainOptions {
   bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   DeviceChoice device = DeviceChoice::automatic;
+  bool autotune = true;       ///< measure matrix products before the first step
+  std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them
   std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks

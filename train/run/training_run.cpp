@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -90,6 +91,7 @@ class TrainingRun {
                                     device_->communicator(), device_->capabilities(threads));
     report_plan(parts.programs);
     require_memory(parts.programs);
+    device_->choose(parts.programs, options_);
     device_->give_to(parts);
     parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
     if (options_.check_device) parts.lockstep = &lockstep_;
@@ -214,6 +216,9 @@ class TrainingRun {
     }
     take(engine_->drain());
     progress.finish();
+    if (first_)
+      for (const std::string& note : device_->notes())
+        std::fprintf(stderr, "note: %s\n", note.c_str());
     if (!due(options_.eval_every_steps) && !stopped_) evaluate(log, progress);
   }
 
@@ -257,9 +262,10 @@ class TrainingRun {
     if (options_.output.empty()) return;
     status_.set_phase(Phase::saving);
     const std::string directory = step_directory(options_.output, steps_done_);
-    save_weights(*engine_, directory,
-                 to_hf_config_json(request_.model, config_text(options_.model), options_.dtype),
-                 request_.context.run_id);
+    std::map<std::string, std::string> files = device_->files();
+    files["config.json"] =
+        to_hf_config_json(request_.model, config_text(options_.model), options_.dtype);
+    save_weights(*engine_, directory, files, request_.context.run_id);
     if (first_) {
       copy_tokenizer(options_.model, directory);
       point_latest(options_.output, steps_done_);

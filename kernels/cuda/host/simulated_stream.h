@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "kernels/cuda/matrix_product.h"
 #include "kernels/stream.h"
 
 namespace strata::cuda {
@@ -22,10 +24,16 @@ class SimulatedStream : public kernels::Stream {
   void saw_shared_bytes(std::int64_t bytes) {
     if (bytes > shared_bytes_) shared_bytes_ = bytes;
   }
+  /// From now on the products that operations ask for are added to `products`, which outlives this.
+  void record_products(std::vector<MatrixProduct>& products) { products_ = &products; }
+  void saw_product(const MatrixProduct& product) {
+    if (products_ != nullptr) products_->push_back(product);
+  }
 
  private:
   ThreadOrder order_;
   std::int64_t shared_bytes_ = 0;
+  std::vector<MatrixProduct>* products_ = nullptr;
 };
 
 inline SimulatedStream& simulated(kernels::Stream& stream) {
