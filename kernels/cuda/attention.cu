@@ -171,6 +171,7 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
   check_types({&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   AttentionShape shape = attention_shape(call, q, k);
   shape.packs = heads_fit(4, {&dout, &q, &k, &v, &o});
+  const bool flash = flash_fits(shape, {&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   const std::int64_t numbers = std::int64_t{shape.heads} * shape.sequence;
   STRATA_CHECK(call.workspace.size() >=
                static_cast<std::size_t>(shape.batch * numbers) * sizeof(float));
@@ -190,6 +191,8 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
         {reinterpret_cast<const float*>(lse.data), lse.row_stride()},
         {reinterpret_cast<float*>(call.workspace.data()), numbers}};
     sum_delta(stream, arguments);
+    if constexpr (sizeof(T) == 2)
+      if (flash) return flash_attention_backward(stream, arguments);
     plain_attention_backward(stream, arguments);
   });
 }

@@ -8,6 +8,7 @@
 
 namespace strata::cuda {
 
+constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kFlashWarps = 4;
 constexpr int kFlashThreads = kFlashWarps * kWarp;
 
@@ -24,9 +25,9 @@ STRATA_DEVICE void multiply_fragments(Half, float (&d)[4], const std::uint32_t (
 /// + 8 (e / 2) and column 8 n + 2 (lane % 4) + e % 2.
 template <int kM, int kN>
 using Fragments = float[kM][kN][4];
-/// The same rows as left operands, 16 columns each.
-template <int kM, int kSteps>
-using LeftFragments = std::uint32_t[kM][kSteps][4];
+/// The same rows as left operands of 16 columns.
+template <int kM>
+using LeftFragments = std::uint32_t[kM][4];
 
 /// A place in a tile of fragments, counted from its first row and column.
 STRATA_DEVICE int fragment_row(int m, int e) { return 16 * m + lane() / 4 + e / 2 * 8; }
@@ -174,24 +175,22 @@ STRATA_DEVICE void multiply_rows(Fragments<kM, kN>& sums, const HeadTile<T, kWid
   }
 }
 
-/// sums += weights times rows [row, row + 16 kSteps) of `b`, 8 kN columns from chunk kFirst on.
-template <int kFirst, typename T, int kWidth, int kM, int kN, int kSteps>
-STRATA_DEVICE void multiply_down(Fragments<kM, kN>& sums, const LeftFragments<kM, kSteps>& weights,
+/// sums += weights times rows [row, row + 16) of `b`, columns [0, 8 kN).
+template <typename T, int kWidth, int kM, int kN>
+STRATA_DEVICE void multiply_down(Fragments<kM, kN>& sums, const LeftFragments<kM>& weights,
                                  const HeadTile<T, kWidth>& b, int row) {
   const auto rights = b.right_down(row);
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step)
+  for (int n = 0; n < kN; n += 2) {
+    std::uint32_t four[4], right[2][2];
+    load_matrix4_transposed(four, rights.at(0, n));
+    split(right, four);
 #pragma unroll
-    for (int n = 0; n < kN; n += 2) {
-      std::uint32_t four[4], right[2][2];
-      load_matrix4_transposed(four, rights.at(16 * step, kFirst + n));
-      split(right, four);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        multiply_fragments(T{}, sums[m][n], weights[m][step], right[0]);
-        multiply_fragments(T{}, sums[m][n + 1], weights[m][step], right[1]);
-      }
+    for (int m = 0; m < kM; ++m) {
+      multiply_fragments(T{}, sums[m][n], weights[m], right[0]);
+      multiply_fragments(T{}, sums[m][n + 1], weights[m], right[1]);
     }
+  }
 }
 
 /// Writes a warp's 16 kM rows by 8 kN columns, rounded, to rows from `row`, columns from `column`

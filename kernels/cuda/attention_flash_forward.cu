@@ -11,7 +11,7 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 /// How far above a row's reference its scores may lie, in units of ln 2. Weights up to 2^8 are as
 /// exact in 16 bits as those up to 1.
 constexpr float kFar = 8;
-constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+constexpr float kLn2 = 0.6931471805599453f;
 
 template <typename T, int kWidth, bool kDrops>
 struct FlashForward {
@@ -86,12 +86,12 @@ struct FlashForward {
       raise(scale, scores, rows, out);
 #pragma unroll
       for (int step = 0; step < kKeys / 16; ++step) {
-        LeftFragments<kM, 1> weights;
+        LeftFragments<kM> weights;
 #pragma unroll
         for (int m = 0; m < kM; ++m)
           weigh(scale, scores[m], step, rows.largest[m], rows.total[m], dropout, query + 16 * m,
-                key + 16 * step, weights[m][0]);
-        multiply_down<0>(out, weights, v_tile, 16 * step);
+                key + 16 * step, weights[m]);
+        multiply_down(out, weights, v_tile, 16 * step);
       }
     }
     if (query >= shape.sequence) return;
