@@ -48,6 +48,12 @@ bool heads_fit(int elements, std::initializer_list<const Tensor*> operands) {
   });
 }
 
+/// Whether the tensor-core kernels take these operands.
+bool flash_fits(const AttentionShape& shape, std::initializer_list<const Tensor*> operands) {
+  const bool halves = size_of((*operands.begin())->dtype()) == 2;
+  return halves && shape.head_size >= 32 && heads_fit(8, operands);
+}
+
 void check_types(std::initializer_list<const Tensor*> operands) {
   const DType first = (*operands.begin())->dtype();
   for (const Tensor* t : operands)
@@ -142,6 +148,7 @@ void attention(kernels::Stream& stream, const KernelCall& call) {
   check_types({&q, &k, &v, &o});
   AttentionShape shape = attention_shape(call, q, k);
   shape.packs = heads_fit(4, {&q, &k, &v});
+  const bool flash = flash_fits(shape, {&q, &k, &v, &o});
   with_float_type(q.dtype(), [&](auto element) {
     using T = decltype(element);
     const AttentionForward<T> arguments{shape,
@@ -151,6 +158,8 @@ void attention(kernels::Stream& stream, const KernelCall& call) {
                                         head_rows<const T>(v),
                                         head_rows<T>(o),
                                         {reinterpret_cast<float*>(lse.data), lse.row_stride()}};
+    if constexpr (sizeof(T) == 2)
+      if (flash) return flash_attention(stream, arguments);
     plain_attention(stream, arguments);
   });
 }
@@ -162,6 +171,7 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
   check_types({&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   AttentionShape shape = attention_shape(call, q, k);
   shape.packs = heads_fit(4, {&dout, &q, &k, &v, &o});
+  const bool flash = flash_fits(shape, {&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   const std::int64_t numbers = std::int64_t{shape.heads} * shape.sequence;
   STRATA_CHECK(call.workspace.size() >=
                static_cast<std::size_t>(shape.batch * numbers) * sizeof(float));
@@ -181,6 +191,8 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
         {reinterpret_cast<const float*>(lse.data), lse.row_stride()},
         {reinterpret_cast<float*>(call.workspace.data()), numbers}};
     sum_delta(stream, arguments);
+    if constexpr (sizeof(T) == 2)
+      if (flash) return flash_attention_backward(stream, arguments);
     plain_attention_backward(stream, arguments);
   });
 }
