@@ -99,11 +99,11 @@ const AttentionSizes kSizes[] = {sizes(1, 1, 1, 1, 8),         sizes(2, 7, 3, 1,
 // What tiles on tensor cores meet: several tiles of queries and of keys, head sizes that fill a
 // tile's width and that do not, tails of a few rows, eight query heads of one key head, dropout at
 // every width.
-const AttentionSizes kTiledSizes[] = {
-    sizes(1, 130, 1, 1, 32),      sizes(2, 33, 2, 1, 40),       sizes(1, 97, 2, 1, 96, 0.1),
-    sizes(1, 150, 1, 1, 128),     sizes(1, 71, 8, 1, 64),       sizes(1, 34, 8, 1, 128, 0.3),
-    sizes(1, 101, 1, 1, 192),     sizes(1, 66, 2, 1, 256, 0.5), sizes(1, 263, 1, 1, 64, 0.2),
-    sizes(1, 136, 2, 2, 120, 0.4)};
+const AttentionSizes kTiledSizes[] = {sizes(1, 130, 1, 1, 32),      sizes(2, 33, 2, 1, 40),
+                                      sizes(1, 97, 2, 1, 96, 0.1),  sizes(1, 150, 1, 1, 128),
+                                      sizes(1, 71, 8, 1, 64),       sizes(1, 34, 8, 1, 128, 0.3),
+                                      sizes(1, 101, 1, 1, 192),     sizes(1, 66, 2, 1, 256, 0.5),
+                                      sizes(1, 263, 1, 1, 64, 0.2), sizes(1, 136, 2, 2, 120, 0.4)};
 constexpr DType kHalfTypes[] = {DType::bf16, DType::f16};
 
 TEST(Attention, TilesAgreeWithTheReference) {

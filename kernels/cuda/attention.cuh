@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/philox.h"
+#include "kernels/cuda/random.cuh"
 #include "kernels/tensor.h"
 
 namespace strata::cuda {
@@ -61,8 +61,8 @@ struct HeadDropout {
   /// Bit i: key 4 * key_block + i stays for `query`.
   [[nodiscard]] STRATA_DEVICE std::uint32_t keeps(int query, int key_block) const {
     const kernels::PhiloxBlock words =
-        source.words(first_block + static_cast<std::uint64_t>(query) * row_blocks +
-                     static_cast<std::uint64_t>(key_block));
+        random_words(source, first_block + static_cast<std::uint64_t>(query) * row_blocks +
+                                 static_cast<std::uint64_t>(key_block));
     std::uint32_t bits = 0;
 #pragma unroll
     for (std::uint32_t i = 0; i < 4; ++i) bits |= words[i] >= threshold ? 1u << i : 0u;

@@ -60,9 +60,10 @@ struct FlashKeys {
   static constexpr int kM = kWidth == 64 ? 2 : 1;
   static constexpr int kRows = 16 * kM;  // keys of a warp
   static constexpr int kKeys = kRows * kFlashWarps;
-  static constexpr int kQueries = kWidth == 256 ? 32 : 64;    // per step of the loop
-  static constexpr int kStages = kWidth == 256 ? 1 : 2;       // of Q and dO in shared memory
-  static constexpr int kUnit = kWidth == 64 ? 32 : kQueries;  // queries whose scores are held
+  static constexpr int kQueries = kWidth == 256 ? 32 : 64;  // per step of the loop
+  static constexpr int kStages = kWidth == 256 ? 1 : 2;     // of Q and dO in shared memory
+  // Queries whose scores are held; random numbers need registers too.
+  static constexpr int kUnit = kWidth == 64 ? (kDrops ? 16 : 32) : kQueries;
   static constexpr int kParts = kWidth == 256 ? 2 : 1;  // blocks that share the columns of a tile
   static constexpr int kN = kUnit / 8, kOutN = kWidth / 8 / kParts;
   static constexpr int kRowBytes = 2 * kWidth;
@@ -232,9 +233,9 @@ struct FlashQueries {
   static constexpr int kM = kWidth <= 128 ? 2 : 1;
   static constexpr int kRows = 16 * kM;  // queries of a warp
   static constexpr int kQueries = kRows * kFlashWarps;
-  static constexpr int kKeys = kWidth == 64 ? 64 : 32;   // per step of the loop
-  static constexpr int kStages = kWidth == 256 ? 1 : 2;  // of K and V in shared memory
-  static constexpr int kUnit = 32;                       // keys whose scores are held
+  static constexpr int kKeys = kWidth == 64 ? 64 : 32;             // per step of the loop
+  static constexpr int kStages = kWidth == 256 ? 1 : 2;            // of K and V in shared memory
+  static constexpr int kUnit = kWidth == 128 && kDrops ? 16 : 32;  // keys whose scores are held
   static constexpr int kN = kUnit / 8, kOutN = kWidth / 8;
   static constexpr int kRowBytes = 2 * kWidth;
   static constexpr int kStageBytes = 2 * kKeys * kRowBytes;

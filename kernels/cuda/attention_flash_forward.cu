@@ -19,7 +19,8 @@ struct FlashForward {
   static constexpr int kM = kWidth <= 128 ? 2 : 1;
   static constexpr int kRows = 16 * kM;  // of a warp
   static constexpr int kQueries = kRows * kFlashWarps;
-  static constexpr int kKeys = 64;
+  // Random numbers need registers, which otherwise hold scores.
+  static constexpr int kKeys = kWidth == 128 && kDrops ? 32 : 64;
   static constexpr int kN = kKeys / 8, kOutN = kWidth / 8;
   static constexpr int kRowBytes = 2 * kWidth;
   static constexpr std::int64_t kSharedBytes = (kQueries + 2 * kKeys) * kRowBytes;
@@ -64,7 +65,7 @@ struct FlashForward {
     copy_async_commit();
     for (int key = 0; key <= last_query; key += kKeys) {
       // A warp has work where its last query sees the tile's first key. Then all its queries do:
-      // both begin at multiples of the smaller of 16 kM and 64.
+      // both begin at multiples of the smaller of 16 kM and kKeys.
       const bool works = key <= query + kRows - 1 && query < shape.sequence;
       copy_async_wait<0>();
       sync_block();  // K is there, and nobody reads V any more
