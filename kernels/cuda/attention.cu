@@ -1,4 +1,5 @@
-// kernels/attention.h on CUDA: operands, the choice between the two sets of kernels, and delta.
+// kernels/attention.h on CUDA: operands, the choice between a library and our two sets of kernels,
+// and delta.
 #include "kernels/attention.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "core/check.h"
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_library.h"
 #include "kernels/cuda/cuda_kernels.h"
 
 namespace strata::cuda {
@@ -143,6 +145,8 @@ TileOrder tile_order(const AttentionShape& shape, int rows_per_tile, int heads, 
 }
 
 void attention(kernels::Stream& stream, const KernelCall& call) {
+  AttentionLibrary* library = attention_library(stream);
+  if (library != nullptr && library->attention(stream, call)) return;
   const Tensor &q = call.inputs[0], &k = call.inputs[1], &v = call.inputs[2];
   const Tensor &o = call.outputs[0], &lse = call.outputs[1];
   check_types({&q, &k, &v, &o});
@@ -165,6 +169,8 @@ void attention(kernels::Stream& stream, const KernelCall& call) {
 }
 
 void attention_backward(kernels::Stream& stream, const KernelCall& call) {
+  AttentionLibrary* library = attention_library(stream);
+  if (library != nullptr && library->attention_backward(stream, call)) return;
   const Tensor &dout = call.inputs[0], &q = call.inputs[1], &k = call.inputs[2],
                &v = call.inputs[3], &o = call.inputs[4], &lse = call.inputs[5];
   const Tensor &dq = call.outputs[0], &dk = call.outputs[1], &dv = call.outputs[2];

@@ -1,8 +1,9 @@
 // What attention's CUDA kernels share: the operands of one call, and in which order blocks take
-// tiles. There are two sets of kernels: attention_plain.cu takes everything and multiplies in
-// fp32, attention_flash_*.cu take 16-bit operands whose rows are whole 16-byte packs and multiply
-// on tensor cores. The choice (attention.cu) depends on types, head size and alignment only, so a
-// model gets the same bits whatever its batch.
+// tiles. A library may run a call instead (attention_library.h). There are two sets of kernels:
+// attention_plain.cu takes everything and multiplies in fp32, attention_flash_*.cu take 16-bit
+// operands whose rows are whole 16-byte packs and multiply on tensor cores. The choice
+// (attention.cu) depends on types, head size and alignment only, so a model gets the same bits
+// whatever its batch.
 #pragma once
 
 #include "kernels/cuda/element.cuh"

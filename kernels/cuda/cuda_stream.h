@@ -8,6 +8,8 @@
 
 namespace strata::cuda {
 
+class AttentionLibrary;
+
 /// Owns a non-blocking stream of the current device. Kernels enqueue on it and return.
 class CudaStream final : public kernels::Stream {
  public:
@@ -18,11 +20,21 @@ class CudaStream final : public kernels::Stream {
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
+  /// What runs attention on this stream where it can; nullptr: our own kernels.
+  [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
+  /// It must outlive the stream's use.
+  void use_attention(AttentionLibrary* library) { attention_ = library; }
+
  private:
   cudaStream_t stream_ = nullptr;
+  AttentionLibrary* attention_ = nullptr;
 };
 
 /// The CUDA stream behind `stream` (every launch begins with this).
 inline CudaStream& cuda(kernels::Stream& stream) { return static_cast<CudaStream&>(stream); }
+
+inline AttentionLibrary* attention_library(kernels::Stream& stream) {
+  return cuda(stream).attention();
+}
 
 }  // namespace strata::cuda

@@ -9,6 +9,8 @@ namespace strata::cuda {
 /// kernel whose result depends on it lacks a barrier.
 enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
 
+class AttentionLibrary;
+
 class SimulatedStream final : public kernels::Stream {
  public:
   explicit SimulatedStream(ThreadOrder order) : order_(order) {}
@@ -18,14 +20,21 @@ class SimulatedStream final : public kernels::Stream {
   void saw_shared_bytes(std::int64_t bytes) {
     if (bytes > shared_bytes_) shared_bytes_ = bytes;
   }
+  [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
+  void use_attention(AttentionLibrary* library) { attention_ = library; }
 
  private:
   ThreadOrder order_;
   std::int64_t shared_bytes_ = 0;
+  AttentionLibrary* attention_ = nullptr;
 };
 
 inline SimulatedStream& simulated(kernels::Stream& stream) {
   return static_cast<SimulatedStream&>(stream);
+}
+
+inline AttentionLibrary* attention_library(kernels::Stream& stream) {
+  return simulated(stream).attention();
 }
 
 }  // namespace strata::cuda
