@@ -12,7 +12,7 @@ function(strata_fetch_cudnn_frontend to)
     return()
   endif()
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -m pip download --quiet --disable-pip-version-check --no-deps
+    COMMAND ${Python3_EXECUTABLE} -m pip download --quiet --disable-pip-version-check --retries 0 --no-deps
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311
       --platform manylinux_2_28_x86_64 --require-hashes
       -r ${CMAKE_SOURCE_DIR}/cmake/cudnn-frontend.txt -d ${wheels}

@@ -168,88 +168,84 @@ struct PlannedGraph {
   CudnnPlan plan;
 };
 
+std::int64_t library_version() {
+  return static_cast<std::int64_t>(fe::detail::get_backend_version());
+}
+
+/// Plans `problem` for the device of a handle, or for a description where there is no handle.
+std::unique_ptr<PlannedGraph> build_plan(const AttentionProblem& problem, int architecture,
+                                         cudnnHandle_t handle,
+                                         const std::shared_ptr<fe::DeviceProperties>& description) {
+  const std::string name = "planning " + problem.to_string();
+  auto planned = std::make_unique<PlannedGraph>();
+  Graph& graph = planned->graph;
+  graph.set_sm_version(architecture);  // else it asks the current device
+  graph.set_io_data_type(element(problem.dtype))
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  GraphBuilder builder(graph, problem);
+  if (problem.backward)
+    builder.backward();
+  else
+    builder.forward();
+  check(graph.validate(), name);
+  if (handle == nullptr) graph.set_device_properties(description);
+  check(handle == nullptr ? graph.build_operation_graph() : graph.build_operation_graph(handle),
+        name);
+  check(graph.create_execution_plans({fe::HeurMode_t::A}), name);
+  graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  check(graph.check_support(), name);
+  check(graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE), name);
+  check(graph.get_workspace_size(planned->plan.workspace_bytes), name);
+  check(graph.get_plan_name(planned->plan.engine), name);
+  return planned;
+}
+
 }  // namespace
 
 class CudnnPlanner::Implementation {
  public:
   Implementation(const CudnnFiles& files, const std::string& device) {
     open_library(files);
-    check(device_->deserialize({device.begin(), device.end()}), "reading a device's description");
-    read_architecture();
-  }
-  Implementation(const CudnnFiles& files, int device) {
-    open_library(files);
-    check(device_->set_device_id(device).build(), "asking for the device's properties");
-    read_architecture();
+    check(description_->deserialize({device.begin(), device.end()}),
+          "reading the description of a device");
+    // "deviceVer" is 900 for sm_90.
+    architecture_ = nlohmann::json::parse(device).at("deviceVer").get<int>() / 10;
   }
 
   [[nodiscard]] int architecture() const { return architecture_; }
-
-  [[nodiscard]] std::unique_ptr<PlannedGraph> build(const AttentionProblem& problem) const {
-    const std::string name = "planning " + problem.to_string();
-    auto planned = std::make_unique<PlannedGraph>();
-    Graph& graph = planned->graph;
-    // With both known, nothing below asks for a device.
-    graph.set_device_properties(device_).set_sm_version(architecture_);
-    graph.set_io_data_type(element(problem.dtype))
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-    GraphBuilder builder(graph, problem);
-    if (problem.backward)
-      builder.backward();
-    else
-      builder.forward();
-    check(graph.validate(), name);
-    check(graph.build_operation_graph(), name);
-    check(graph.create_execution_plans({fe::HeurMode_t::A}), name);
-    graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
-    check(graph.check_support(), name);
-    check(graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE), name);
-    check(graph.get_workspace_size(planned->plan.workspace_bytes), name);
-    check(graph.get_plan_name(planned->plan.engine), name);
-    return planned;
+  [[nodiscard]] CudnnPlan plan(const AttentionProblem& problem) const {
+    return build_plan(problem, architecture_, nullptr, description_)->plan;
   }
 
  private:
-  void read_architecture() {
-    std::vector<std::uint8_t> json;
-    check(device_->serialize(json), "describing the device");
-    // "deviceVer" is 900 for sm_90.
-    architecture_ = nlohmann::json::parse(json.begin(), json.end()).at("deviceVer").get<int>() / 10;
-  }
-
-  std::shared_ptr<fe::DeviceProperties> device_ = std::make_shared<fe::DeviceProperties>();
+  std::shared_ptr<fe::DeviceProperties> description_ = std::make_shared<fe::DeviceProperties>();
   int architecture_ = 0;
 };
 
 CudnnPlanner::CudnnPlanner(const CudnnFiles& files, const std::string& device)
     : implementation_(guarded([&] { return std::make_unique<Implementation>(files, device); })) {}
-CudnnPlanner::CudnnPlanner(const CudnnFiles& files, int device)
-    : implementation_(guarded([&] { return std::make_unique<Implementation>(files, device); })) {}
 CudnnPlanner::~CudnnPlanner() = default;
 
 CudnnPlan CudnnPlanner::plan(const AttentionProblem& problem) const {
-  return guarded([&] { return implementation_->build(problem)->plan; });
+  return guarded([&] { return implementation_->plan(problem); });
 }
 
 int CudnnPlanner::architecture() const { return implementation_->architecture(); }
 
-std::int64_t CudnnPlanner::version() const {
-  return static_cast<std::int64_t>(fe::detail::get_backend_version());
-}
+std::int64_t CudnnPlanner::version() const { return library_version(); }
 
 class CudnnAttention::Implementation {
  public:
-  Implementation(const CudnnFiles& files, int device,
+  Implementation(const CudnnFiles& files, int architecture,
                  std::function<void(const std::string&)> report)
-      : planner_(files, device), report_(std::move(report)) {
+      : architecture_(architecture), report_(std::move(report)) {
+    open_library(files);
     check(fe::detail::create_handle(&handle_), "cudnnCreate");
   }
   ~Implementation() { (void)fe::detail::destroy_handle(handle_); }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
-
-  [[nodiscard]] const CudnnPlanner& planner() const { return planner_; }
 
   bool run(bool backward, kernels::Stream& stream, const KernelCall& call) {
     const kernels::Types inputs = types(call.inputs), outputs = types(call.outputs);
@@ -259,7 +255,7 @@ class CudnnAttention::Implementation {
     if (!aligned(call.inputs) || !aligned(call.outputs))
       return refuse(problem.to_string(), "operands that are not aligned to 16 bytes");
     const std::int64_t batch = problem.batch;
-    problem.batch = cudnn_samples(problem, planner_.architecture());
+    problem.batch = cudnn_samples(problem, architecture_);
     if (problem.batch == 0) return refuse(problem.to_string(), "too much scratch for one sample");
     PlannedGraph* planned = planned_for(problem);
     if (planned == nullptr) return false;
@@ -319,7 +315,7 @@ class CudnnAttention::Implementation {
     if (found != plans_.end()) return found->second.get();
     std::unique_ptr<PlannedGraph> planned;
     try {
-      planned = planner_.implementation_->build(problem);
+      planned = build_plan(problem, architecture_, handle_, nullptr);
     } catch (const std::exception& error) {
       (void)refuse(problem.to_string(), one_line(error.what()));
     }
@@ -332,17 +328,18 @@ class CudnnAttention::Implementation {
     return false;
   }
 
-  CudnnPlanner planner_;
+  int architecture_;
   std::function<void(const std::string&)> report_;
   cudnnHandle_t handle_ = nullptr;
   std::map<AttentionProblem, std::unique_ptr<PlannedGraph>> plans_;
   std::set<std::string> reported_;
 };
 
-CudnnAttention::CudnnAttention(const CudnnFiles& files, int device,
+CudnnAttention::CudnnAttention(const CudnnFiles& files, int architecture,
                                std::function<void(const std::string&)> report)
-    : implementation_(guarded(
-          [&] { return std::make_unique<Implementation>(files, device, std::move(report)); })) {}
+    : implementation_(guarded([&] {
+        return std::make_unique<Implementation>(files, architecture, std::move(report));
+      })) {}
 CudnnAttention::~CudnnAttention() = default;
 
 bool CudnnAttention::attention(kernels::Stream& stream, const KernelCall& call) {
@@ -353,6 +350,6 @@ bool CudnnAttention::attention_backward(kernels::Stream& stream, const KernelCal
   return guarded([&] { return implementation_->run(true, stream, call); });
 }
 
-const CudnnPlanner& CudnnAttention::planner() const { return implementation_->planner(); }
+std::int64_t CudnnAttention::version() const { return library_version(); }
 
 }  // namespace strata::cuda

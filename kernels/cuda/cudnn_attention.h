@@ -23,14 +23,12 @@ struct CudnnPlan {
   std::int64_t workspace_bytes = 0;
 };
 
-/// cuDNN's plans for one device, which need not be there.
+/// cuDNN's plans for a device that need not be there: what would CudnnAttention do?
 class CudnnPlanner {
  public:
   /// `device`: cuDNN's JSON of a device's properties (deviceVer, multiProcessorCount, ...). Throws
   /// HostError when the library does not load, is older than 9.8, or refuses the description.
   CudnnPlanner(const CudnnFiles& files, const std::string& device);
-  /// For a device of this machine.
-  CudnnPlanner(const CudnnFiles& files, int device);
   ~CudnnPlanner();
   CudnnPlanner(const CudnnPlanner&) = delete;
   CudnnPlanner& operator=(const CudnnPlanner&) = delete;
@@ -44,7 +42,6 @@ class CudnnPlanner {
   [[nodiscard]] std::int64_t version() const;
 
  private:
-  friend class CudnnAttention;
   class Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
@@ -53,16 +50,18 @@ class CudnnPlanner {
 /// choose for the device and the problem; backward passes are deterministic.
 class CudnnAttention final : public AttentionLibrary {
  public:
-  /// For the current device, number `device`. `report` is told once of every problem that is left
-  /// to our own kernels, and why. Throws HostError as CudnnPlanner does.
-  CudnnAttention(const CudnnFiles& files, int device,
+  /// For the current device, of `architecture` (90 for sm_90). `report` is told once of every
+  /// problem that is left to our own kernels, and why. Throws HostError when the library does not
+  /// load, is older than 9.8, or does not start.
+  CudnnAttention(const CudnnFiles& files, int architecture,
                  std::function<void(const std::string&)> report);
   ~CudnnAttention() override;
 
   bool attention(kernels::Stream& stream, const kernels::KernelCall& call) override;
   bool attention_backward(kernels::Stream& stream, const kernels::KernelCall& call) override;
 
-  [[nodiscard]] const CudnnPlanner& planner() const;
+  /// 91900 for 9.19.0.
+  [[nodiscard]] std::int64_t version() const;
 
  private:
   class Implementation;

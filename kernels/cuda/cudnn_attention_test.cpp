@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "kernels/cuda/cudnn_scratch.h"
@@ -115,20 +117,18 @@ TEST_F(CudnnAttentionTest, PlansModelsOnH200AndTheirScratchIsKnownBeforehand) {
   for (const bool backward : {false, true}) {
     expect_plan(planner, problem(backward, 16, 1024, 12, 12, 64), 4096);  // GPT-2 124M
     expect_plan(planner, problem(backward, 8, 1024, 14, 2, 64), 4096);    // Qwen2.5 0.5B
-    expect_plan(planner, problem(backward, 8, 1024, 16, 2, 128), 4096);   // 3B
     expect_plan(planner, problem(backward, 2, 4096, 28, 4, 128), 4096);   // 7B
-    AttentionProblem half = problem(backward, 1, 256, 8, 8, 96);
-    half.dtype = DType::f16;
-    expect_plan(planner, half, 4096);
-    expect_plan(planner, problem(backward, 3, 150, 4, 1, 256), 4 << 20);
   }
+  AttentionProblem half = problem(true, 1, 256, 8, 8, 96);
+  half.dtype = DType::f16;
+  expect_plan(planner, half, 4096);
+  expect_plan(planner, problem(true, 3, 150, 4, 1, 256), 4 << 20);
 }
 
 TEST_F(CudnnAttentionTest, PlansOnOtherDevices) {
   for (const Device& device : {kA100, kRtx4090, kB200, kRtx5090}) {
     const CudnnPlanner planner(files(), description(device));
     EXPECT_EQ(planner.architecture(), device.architecture);
-    expect_plan(planner, problem(false, 8, 1024, 16, 2, 128), 4096);
     expect_plan(planner, problem(true, 8, 1024, 16, 2, 128), 4096);
     expect_plan(planner, problem(true, 2, 1000, 12, 12, 64), 4096);
   }
@@ -143,6 +143,10 @@ TEST_F(CudnnAttentionTest, SaysWhyThereIsNoPlan) {
     EXPECT_NE(std::string(error.what()).find("B 2 T 128 heads 4/4 D 256"), std::string::npos)
         << error.what();
   }
+}
+
+TEST_F(CudnnAttentionTest, NeedsADeviceToRun) {
+  EXPECT_THROW(CudnnAttention(files(), 90, [](const std::string&) {}), HostError);
 }
 
 TEST_F(CudnnAttentionTest, RefusesABrokenDescription) {

@@ -17,7 +17,6 @@ class CudnnPlanner::Implementation {};
 class CudnnAttention::Implementation {};
 
 CudnnPlanner::CudnnPlanner(const CudnnFiles&, const std::string&) { refuse(); }
-CudnnPlanner::CudnnPlanner(const CudnnFiles&, int) { refuse(); }
 CudnnPlanner::~CudnnPlanner() = default;
 CudnnPlan CudnnPlanner::plan(const AttentionProblem&) const { refuse(); }
 int CudnnPlanner::architecture() const { refuse(); }
@@ -29,6 +28,6 @@ CudnnAttention::CudnnAttention(const CudnnFiles&, int, std::function<void(const 
 CudnnAttention::~CudnnAttention() = default;
 bool CudnnAttention::attention(kernels::Stream&, const kernels::KernelCall&) { refuse(); }
 bool CudnnAttention::attention_backward(kernels::Stream&, const kernels::KernelCall&) { refuse(); }
-const CudnnPlanner& CudnnAttention::planner() const { refuse(); }
+std::int64_t CudnnAttention::version() const { refuse(); }
 
 }  // namespace strata::cuda
