@@ -31,6 +31,14 @@ enum class SchedulerType : std::uint8_t {
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
 
+/// What is kept of a 16-bit parameter. fp32_master: fp32 copy and moments (14 bytes per element
+/// with the parameter). bf16_sr: bf16 moments and no copy (6 bytes), updates rounded
+/// stochastically.
+enum class StateRecipe : std::uint8_t { fp32_master, bf16_sr };
+
+/// Where the Programs run. automatic: on a CUDA device where there is one.
+enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
+
 /// Which parameters are spared weight decay.
 enum class NoDecay : std::uint8_t { norms_and_biases, none };
 
@@ -110,6 +118,7 @@ struct TrainOptions {
   DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
   DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
+  StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;
@@ -118,8 +127,12 @@ struct TrainOptions {
   LossScaleOptions loss_scale;
   bool bf16_check_overflow = true;  ///< skip steps whose gradients are not finite
   bool activation_checkpointing = false;
+  bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
-  std::int64_t threads = 0;              ///< per rank; 0: the host's cores / its ranks
+  DeviceChoice device = DeviceChoice::automatic;
+  bool check_device = false;  ///< compare every instruction with the CPU's
+  bool device_graphs = true;  ///< record steps and replay them
+  std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks
   std::int64_t tile_elements = 4 << 20;
   std::string output;
   std::int64_t save_every_steps = 0;

@@ -91,8 +91,12 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.units = zero::plan_units(units, policy, world);
-  if (options.activation_checkpointing)
+  if (options.activation_checkpointing) {
     plan.recompute = layer_segments(blocks, options.checkpoint_segments);
+  } else if (options.recompute_norms) {
+    plan.recompute = layer_segments(blocks, 0);
+    plan.recompute_what = runtime::RecomputeWhat::norms_and_activations;
+  }
   plan.gradient.produced = options.dtype;
   plan.gradient.reduced = options.communication_dtype;
   plan.gradient.accumulated = options.accumulation_dtype;
@@ -115,7 +119,10 @@ zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
     settings.attributes = {
         {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov ? 1.0 : 0.0}};
   } else {
-    settings.operation = "adamw";
+    const bool stochastic = options.state_recipe == StateRecipe::bf16_sr;
+    settings.operation = stochastic ? "adamw_bf16" : "adamw";
+    settings.keeps_master = !stochastic;
+    if (stochastic) settings.moment_dtype = DType::bf16;
     settings.moments = 2;
     settings.attributes = {{"beta1", o.beta1},
                            {"beta2", o.beta2},
