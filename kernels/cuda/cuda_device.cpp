@@ -160,6 +160,23 @@ void CudaDevice::open_libraries() {
   } catch (const HostError& error) {
     note(std::string("matrix products run on Strata's own, slower kernels: ") + error.what());
   }
+  try {
+    const LibraryEnvironment environment = library_environment();
+    const auto file = [&](const std::string& name) {
+      return DynamicLibrary::open(
+                 cuda_library_search({name}, environment,
+                                     "install NVIDIA's cuDNN 9, or name its folder in "
+                                     "STRATA_CUDA_PATH"))
+          .path();
+    };
+    const std::string major = std::to_string(CUDART_VERSION / 1000);
+    const CudnnFiles files{file("libcudnn.so.9"), file("libcudart.so." + major)};
+    attention_ = std::make_unique<CudnnAttention>(
+        files, architecture(), [this](const std::string& text) { note(text); });
+    cudnn_path_ = files.cudnn;
+  } catch (const HostError& error) {
+    note(std::string("attention runs on Strata's own, slower kernels: ") + error.what());
+  }
 }
 
 void CudaDevice::note(const std::string& text) {
@@ -200,9 +217,12 @@ std::string CudaDevice::description() const {
       text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s", properties_.name,
       properties_.major, properties_.minor, properties_.multiProcessorCount,
       static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver).c_str());
-  if (!cublas_lt_) return text;
-  return std::string(text) + ", cuBLASLt " + std::to_string(cublas_lt_->version()) + " from " +
-         cublas_lt_->path();
+  std::string all = text;
+  if (cublas_lt_)
+    all += ", cuBLASLt " + std::to_string(cublas_lt_->version()) + " (" + cublas_lt_->path() + ")";
+  if (attention_)
+    all += ", cuDNN " + std::to_string(attention_->version()) + " (" + cudnn_path_ + ")";
+  return all;
 }
 
 /// PCI addresses repeat from host to host.
@@ -218,6 +238,8 @@ kernels::DeviceCapabilities CudaDevice::capabilities() const {
   kernels::DeviceCapabilities capabilities;
   capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
   capabilities.l2_bytes = properties_.l2CacheSize;
+  capabilities.architecture = architecture();
+  capabilities.cudnn = attention_ != nullptr;
   return capabilities;
 }
 
@@ -240,6 +262,7 @@ std::unique_ptr<kernels::Stream> CudaDevice::make_stream() {
   make_current();
   auto stream = std::make_unique<CudaStream>();
   stream->use_products(products_.get());
+  stream->use_attention(attention_.get());
   return stream;
 }
 

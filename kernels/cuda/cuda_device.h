@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/product_library.h"
 #include "kernels/device.h"
 
@@ -60,12 +61,15 @@ class CudaDevice final : public kernels::Device {
   void make_current() const;
 
   void open_libraries();
+  [[nodiscard]] int architecture() const { return 10 * properties_.major + properties_.minor; }
   void note(const std::string& text);
 
   int ordinal_;
   cudaDeviceProp properties_{};
   std::optional<CublasLt> cublas_lt_;
-  std::unique_ptr<ProductLibrary> products_;  ///< null: our own kernels multiply
+  std::unique_ptr<ProductLibrary> products_;     ///< null: our own kernels multiply
+  std::unique_ptr<CudnnAttention> attention_;    ///< null: our own kernels attend
+  std::string cudnn_path_;
   mutable std::mutex mutex_;
   std::vector<std::string> notes_;  ///< under mutex_
 };

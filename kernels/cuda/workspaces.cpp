@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/cudnn_scratch.h"
 #include "kernels/cuda/head_chunks.h"
 #include "kernels/cuda/norm_chunks.h"
 #include "kernels/cuda/product_workspace.h"
@@ -39,10 +40,26 @@ std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const Devi
   return column_sums_bytes(inputs[0]);
 }
 
-/// delta, f32 [B, Hq, T]: as many numbers as lse.
-std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
-                                      const DeviceCapabilities&) {
-  return inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+/// What cuDNN needs where it may be asked.
+std::int64_t cudnn_bytes(bool backward, TypeSpan inputs, TypeSpan outputs,
+                         const Attributes& attributes, const DeviceCapabilities& device) {
+  if (!device.cudnn || !no_library_attention(backward, inputs, outputs, attributes).empty())
+    return 0;
+  return cudnn_workspace_bytes(attention_problem(backward, inputs, outputs, attributes),
+                               device.architecture);
+}
+
+std::int64_t attention_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                             const DeviceCapabilities& device) {
+  return cudnn_bytes(false, inputs, outputs, attributes, device);
+}
+
+/// Our own kernels take delta, f32 [B, Hq, T]: as many numbers as lse.
+std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan outputs,
+                                      const Attributes& attributes,
+                                      const DeviceCapabilities& device) {
+  const std::int64_t delta = inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+  return std::max(delta, cudnn_bytes(true, inputs, outputs, attributes, device));
 }
 
 std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes&,
@@ -56,6 +73,7 @@ std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attribute
 }
 
 constexpr Entry kWorkspaces[] = {
+    {"attention", attention_bytes},
     {"attention_backward", attention_backward_bytes},
     {"embedding_backward", embedding_backward_bytes},
     {"head_loss", head_bytes},

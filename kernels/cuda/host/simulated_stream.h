@@ -13,6 +13,8 @@ namespace strata::cuda {
 /// kernel whose result depends on it lacks a barrier.
 enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
 
+class AttentionLibrary;
+
 class SimulatedStream : public kernels::Stream {
  public:
   explicit SimulatedStream(ThreadOrder order) : order_(order) {}
@@ -29,15 +31,22 @@ class SimulatedStream : public kernels::Stream {
   void saw_product(const MatrixProduct& product) {
     if (products_ != nullptr) products_->push_back(product);
   }
+  [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
+  void use_attention(AttentionLibrary* library) { attention_ = library; }
 
  private:
   ThreadOrder order_;
   std::int64_t shared_bytes_ = 0;
   std::vector<MatrixProduct>* products_ = nullptr;
+  AttentionLibrary* attention_ = nullptr;
 };
 
 inline SimulatedStream& simulated(kernels::Stream& stream) {
   return static_cast<SimulatedStream&>(stream);
+}
+
+inline AttentionLibrary* attention_library(kernels::Stream& stream) {
+  return simulated(stream).attention();
 }
 
 }  // namespace strata::cuda
