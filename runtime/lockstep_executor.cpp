@@ -28,9 +28,8 @@ struct AlignedDelete {
 using Buffer = std::unique_ptr<std::byte[], AlignedDelete>;
 
 Buffer make_buffer(std::int64_t bytes) {
-  return Buffer(static_cast<std::byte*>(
-      ::operator new[](static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
-                       std::align_val_t{64})));
+  return Buffer(static_cast<std::byte*>(::operator new[](
+      static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{64})));
 }
 
 bool overlap(const Operand& a, const Operand& b) {
@@ -65,9 +64,9 @@ double number(DType dtype, const std::byte* row, std::int64_t index) {
 
 /// What a comparison found.
 struct Difference {
-  double relative = 0;          ///< of L2 norms; infinite where only one of the two is a number
-  std::int64_t unequal = 0;     ///< elements of other bits
-  std::int64_t first = -1;      ///< the first of them, row-major
+  double relative = 0;       ///< of L2 norms; infinite where only one of the two is a number
+  std::int64_t unequal = 0;  ///< elements of other bits
+  std::int64_t first = -1;   ///< the first of them, row-major
   double device_value = 0, cpu_value = 0;  ///< there
 };
 
@@ -92,8 +91,10 @@ Difference compare(const Tensor& device, const Tensor& cpu) {
         difference.cpu_value = y;
       }
       if (std::isnan(x) && std::isnan(y)) continue;
-      if (!std::isfinite(x) || !std::isfinite(y)) one_sided = one_sided || !(x == y);
-      else distance += (x - y) * (x - y);
+      if (!std::isfinite(x) || !std::isfinite(y))
+        one_sided = one_sided || !(x == y);
+      else
+        distance += (x - y) * (x - y);
     }
   }
   if (one_sided)
@@ -176,8 +177,8 @@ class LockstepExecutor final : public Executor {
     for (Observer* observer : parts_.observers)
       observer->begin(loaded.program, static_cast<int>(index));
     if (in.collective) {
-      bound.communicator->run(*stream_, *in.collective, bound.inputs[0].data,
-                              bound.outputs[0].data, bound.workspace);
+      bound.communicator->run(*stream_, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
+                              bound.workspace);
       device_.synchronize(*stream_);
     } else {
       prepare(in);
@@ -196,9 +197,8 @@ class LockstepExecutor final : public Executor {
   void prepare(const Instruction& in) {
     for (const Operand& o : in.outputs) {
       const bool holds_something =
-          in.predicate || std::ranges::any_of(in.inputs, [&](const Operand& input) {
-            return overlap(input, o);
-          });
+          in.predicate ||
+          std::ranges::any_of(in.inputs, [&](const Operand& input) { return overlap(input, o); });
       if (holds_something) {
         copy_to_twin(o);
       } else if (o.bytes > 0 && o.type.contiguous()) {
@@ -229,8 +229,8 @@ class LockstepExecutor final : public Executor {
       outputs.push_back({o.type, twin_memory(o)});
       to.push_back(o.type);
     }
-    const std::int64_t bytes = kernels::workspace_bytes(*in.operation, from, to, in.attributes,
-                                                        cpu_.capabilities());
+    const std::int64_t bytes =
+        kernels::workspace_bytes(*in.operation, from, to, in.attributes, cpu_.capabilities());
     const Buffer workspace = make_buffer(bytes);
     kernels::CpuStream stream(cpu_);
     kernels::cpu_kernels().find(in.operation->name)(
@@ -242,27 +242,28 @@ class LockstepExecutor final : public Executor {
     if (out.bytes == 0) return;
     const Buffer result = make_buffer(out.bytes);
     device_.copy_now(result.get(), device_memory(out), out.bytes);
-    const Difference difference =
-        compare({out.type, result.get()}, {out.type, twin_memory(out)});
-    const double bound = kernels::twin_bound(in.operation->name, out.type.dtype);
-    LockstepReport::Row& row = report_.rows[std::string(in.operation->name) + " " +
-                                            std::string(name_of(out.type.dtype))];
+    const Difference difference = compare({out.type, result.get()}, {out.type, twin_memory(out)});
+    const double bound =
+        kernels::twin_bound(in.operation->name, out.type.dtype,
+                            in.inputs.empty() ? out.type.dtype : in.inputs[0].type.dtype);
+    LockstepReport::Row& row =
+        report_.rows[std::string(in.operation->name) + " " + std::string(name_of(out.type.dtype))];
     ++row.results;
     row.bound = bound;
     row.worst = std::max(row.worst, difference.relative);
     const bool in_bound = bound == 0 ? difference.unequal == 0 : difference.relative <= bound;
     if (in_bound) return;
     char text[512];
-    std::snprintf(text, sizeof text,
-                  "program '%s', instruction '%s' (%s): output '%s' %s differs from the CPU's: %lld "
-                  "of %lld elements, first [%lld]: %.9g on the device, %.9g on the CPU; relative "
-                  "L2 distance %.3g, bound %.3g",
-                  program.name.c_str(), in.label.c_str(), std::string(in.operation->name).c_str(),
-                  program.values[out.value].name.c_str(), out.type.to_string().c_str(),
-                  static_cast<long long>(difference.unequal),
-                  static_cast<long long>(out.type.shape.elements()),
-                  static_cast<long long>(difference.first), difference.device_value,
-                  difference.cpu_value, difference.relative, bound);
+    std::snprintf(
+        text, sizeof text,
+        "program '%s', instruction '%s' (%s): output '%s' %s differs from the CPU's: %lld "
+        "of %lld elements, first [%lld]: %.9g on the device, %.9g on the CPU; relative "
+        "L2 distance %.3g, bound %.3g",
+        program.name.c_str(), in.label.c_str(), std::string(in.operation->name).c_str(),
+        program.values[out.value].name.c_str(), out.type.to_string().c_str(),
+        static_cast<long long>(difference.unequal),
+        static_cast<long long>(out.type.shape.elements()), static_cast<long long>(difference.first),
+        difference.device_value, difference.cpu_value, difference.relative, bound);
     std::string message = text;
     for (const Operand& o : in.inputs)
       message += "\n  input '" + program.values[o.value].name + "' " + o.type.to_string();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_device.h"
 #include "tests/training/ranks.h"
 
@@ -110,6 +111,38 @@ TEST(DeviceTraining, AgreesWithTheCpuInstructionByInstruction) {
       training.lockstep = nullptr;
       expect_same(checked, run_training(training), "unchecked");
     }
+}
+
+/// A device one of whose kernels does something else.
+class BrokenDevice final : public SimulatedDevice {
+ public:
+  BrokenDevice() : SimulatedDevice(ThreadOrder::forward) {}
+  [[nodiscard]] const kernels::KernelTable& kernels() const override { return table_; }
+
+ private:
+  class Table final : public kernels::KernelTable {
+   public:
+    [[nodiscard]] kernels::Kernel find(std::string_view operation) const override {
+      return cuda::cuda_kernels().find(operation == "swiglu_backward" ? "fill_zero" : operation);
+    }
+  };
+  Table table_;
+};
+
+TEST(DeviceTraining, TheCheckNamesTheFirstInstructionThatDiffers) {
+  TrainingCase training = llama_on_device(1);
+  runtime::LockstepReport report;
+  training.lockstep = &report;
+  training.make_device = [] { return std::make_unique<BrokenDevice>(); };
+  try {
+    run_training(training);
+    ADD_FAILURE() << "not found";
+  } catch (const InternalError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("(swiglu_backward)"), std::string::npos) << message;
+    EXPECT_NE(message.find("0 on the device"), std::string::npos) << message;
+    EXPECT_NE(message.find("layer.1"), std::string::npos) << message;  // the first in backward
+  }
 }
 
 TEST(DeviceTraining, RefusesAnArenaThatTheDeviceLacks) {

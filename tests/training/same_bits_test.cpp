@@ -51,6 +51,17 @@ TEST(SameBitsOf, RecomputeSegments) {
     const TrainingResult result = run_training(training);
     expect_same(expected, result, "segments " + std::to_string(segments));
   }
+  training.options.activation_checkpointing = false;
+  training.options.recompute_norms = true;
+  for (const train::ModelConfig& model : {tiny_gpt2(), tiny_llama()}) {
+    TrainingCase other = training;
+    other.model = model;
+    const TrainingResult cheap = run_training(other);
+    other.options.recompute_norms = false;
+    const TrainingResult kept = run_training(other);
+    expect_same(kept, cheap, "norms and activations alone");
+    EXPECT_LT(cheap.memory.transient, kept.memory.transient);
+  }
 }
 
 TEST(SameBitsOf, TransferLimits) {

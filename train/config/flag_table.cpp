@@ -76,6 +76,7 @@ constexpr std::array kFlags = {
     value("--warmup-steps,--warmup_steps,--num_warmup_steps", "scheduler.warmup_num_steps", "N"),
     on_off("--activation-checkpointing,--gradient_checkpointing,--gradient-checkpointing",
            "activation_checkpointing"),
+    on_off("--recompute-norms", "recompute_norms"),
     value("--checkpoint-segments", "checkpoint_segments", "N"),
     value("--device", "device", "auto|cpu|cuda"),
     on_off("--check-device", "check_device"),

@@ -121,6 +121,7 @@ struct TrainOptions {
   LossScaleOptions loss_scale;
   bool bf16_check_overflow = true;  ///< skip steps whose gradients are not finite
   bool activation_checkpointing = false;
+  bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   DeviceChoice device = DeviceChoice::automatic;
   bool check_device = false;  ///< compare every instruction with the CPU's

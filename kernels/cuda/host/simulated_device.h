@@ -14,7 +14,7 @@ namespace strata::cuda {
 /// Memory is the host's, filled with 0xFF. A replayed recording runs its nodes one after another,
 /// each time in another order that their dependencies allow. What CUDA forbids while recording ends
 /// the process: waits on the host, streams that are not joined to the origin at the end.
-class SimulatedDevice final : public kernels::Device {
+class SimulatedDevice : public kernels::Device {
  public:
   /// `memory_bytes`: what allocate grants of device memory in all.
   /// `delays`: not 0, streams sleep random whiles of this seed before each piece of work.
