@@ -97,7 +97,10 @@ std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSp
 /// Every operand read and written once, no arithmetic worth counting.
 Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
 
-/// All operations of kernels/ (operations.cpp lists one per header). Ends the process when unknown.
+/// All operations of kernels/ (operations.cpp lists them by header).
+std::vector<const Operation*> all_operations();
+
+/// One of them. Ends the process when unknown.
 const Operation& find_operation(std::string_view name);
 
 }  // namespace strata::kernels

@@ -93,6 +93,12 @@ std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSp
   return operation.workspace(inputs, outputs, attributes, device);
 }
 
+std::vector<const Operation*> all_operations() {
+  std::vector<const Operation*> operations;
+  for (Declaration declaration : kOperations) operations.push_back(&declaration());
+  return operations;
+}
+
 const Operation& find_operation(std::string_view name) {
   const auto* found =
       std::find_if(std::begin(kOperations), std::end(kOperations),

@@ -171,8 +171,8 @@ void CudaDevice::open_libraries() {
     };
     const std::string major = std::to_string(CUDART_VERSION / 1000);
     const CudnnFiles files{file("libcudnn.so.9"), file("libcudart.so." + major)};
-    attention_ = std::make_unique<CudnnAttention>(
-        files, architecture(), [this](const std::string& text) { note(text); });
+    attention_ = std::make_unique<CudnnAttention>(files, architecture(),
+                                                  [this](const std::string& text) { note(text); });
     cudnn_path_ = files.cudnn;
   } catch (const HostError& error) {
     note(std::string("attention runs on Strata's own, slower kernels: ") + error.what());

@@ -67,8 +67,8 @@ class CudaDevice final : public kernels::Device {
   int ordinal_;
   cudaDeviceProp properties_{};
   std::optional<CublasLt> cublas_lt_;
-  std::unique_ptr<ProductLibrary> products_;     ///< null: our own kernels multiply
-  std::unique_ptr<CudnnAttention> attention_;    ///< null: our own kernels attend
+  std::unique_ptr<ProductLibrary> products_;   ///< null: our own kernels multiply
+  std::unique_ptr<CudnnAttention> attention_;  ///< null: our own kernels attend
   std::string cudnn_path_;
   mutable std::mutex mutex_;
   std::vector<std::string> notes_;  ///< under mutex_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "comm/factory.h"
 #include "core/check.h"
@@ -24,7 +25,9 @@ TrainingCase training_case(const GoldenRun& run) {
   TrainingCase training;
   training.model = train::read_model_config(run.model);
   training.world = run.world;
+  training.make_device = run.make_device;
   train::TrainOptions& options = training.options;
+  options.dtype = options.communication_dtype = run.dtype;
   options.sequence_length = sequence_of(run);
   options.accumulation = run.accumulation;
   options.global_batch = run.rows;
@@ -71,14 +74,16 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
     const runtime::UnitPlan& plan = settings.plan.units[u];
     const zero::OwnedUnit owned = zero::owned_unit(unit, plan, settings.plan.world, settings.rank);
     const std::int64_t storage_begin = plan.shard_gradient ? owned.owned_begin : 0;
-    const std::span<std::byte> storage = engine.storage(runtime::accumulator_name(unit.name));
+    std::vector<std::byte> buffer;
+    const std::span<const std::byte> storage =
+        engine.read(runtime::accumulator_name(unit.name), buffer);
     for (const runtime::Segment& segment : unit.segments) {
       const std::int64_t offset = segment.offset_elements;
       const zero::Extent part = zero::intersect({offset, offset + segment.elements},
                                                 {owned.owned_begin, owned.owned_end});
       put(gradients, segment.name, segment.elements, part.elements() == 0 ? 0 : part.begin - offset,
           part.elements() == 0
-              ? std::span<std::byte>()
+              ? std::span<const std::byte>()
               : storage.subspan(
                     static_cast<std::size_t>(part.begin - storage_begin) * sizeof(float),
                     static_cast<std::size_t>(part.elements()) * sizeof(float)));
@@ -86,13 +91,15 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
   }
 }
 
-void put_parameters(const train::Engine& engine, Tensors& parameters) {
+void put_parameters(const train::Engine& engine, DType dtype, Tensors& parameters) {
   for (const zero::StateEntry& entry :
        zero::list_state(engine.programs().units, engine.programs().settings,
                         zero::StateScope::saved, train::step_state(engine).updates)) {
-    if (entry.kind != "parameter") continue;
+    if (entry.kind != (dtype == DType::f32 ? "parameter" : "master")) continue;
     STRATA_CHECK(entry.dtype == DType::f32, entry.name, name_of(entry.dtype));
-    put(parameters, entry.name, entry.shape.elements(), entry.first_element, engine.storage(entry));
+    std::vector<std::byte> buffer;
+    put(parameters, entry.name, entry.shape.elements(), entry.first_element,
+        engine.read(entry, 0, entry.elements, buffer));
   }
 }
 
@@ -113,11 +120,8 @@ GoldenResult run_golden(const GoldenRun& run) {
   GoldenResult result;
   std::mutex mutex;
   const auto run_rank = [&](comm::Communicator& communicator) {
-    train::EngineParts parts;
-    parts.programs = build_rank(training, communicator);
-    verify_all(parts.programs);
-    parts.communicator = &communicator;
-    train::Engine engine(std::move(parts));
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
     train::load_weights(engine, train::ModelFiles(run.model));
     const auto fill = [&](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
       fill_rows(run, communicator.rank(), step, micro_step, batch);
@@ -134,7 +138,7 @@ GoldenResult run_golden(const GoldenRun& run) {
     {
       const std::lock_guard lock(mutex);
       put_gradients(engine, result.gradients);
-      put_parameters(engine, result.parameters);
+      put_parameters(engine, run.dtype, result.parameters);
       result.evaluation = evaluation;
       result.losses = std::move(losses);
       result.gradient_norms = std::move(norms);

@@ -1,6 +1,9 @@
 // Training on golden batches with the product's engine, and what is left in its storage.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "tests/golden/golden_values.h"
 #include "tests/training/ranks.h"
 
@@ -19,7 +22,10 @@ struct GoldenRun {
   int stage = 0;
   int accumulation = 1;
   bool recompute = false;
+  DType dtype = DType::f32;  ///< of parameters, activations and gradients
   train::OptimizerOptions optimizer = golden_adamw();
+  /// Makes the device of one rank; none: the CPU.
+  std::function<std::unique_ptr<kernels::Device>()> make_device;
   std::string save;  ///< directory to write afterwards; empty: none
 };
 
@@ -28,10 +34,10 @@ struct GoldenResult {
   std::vector<double> losses;
   std::vector<double> gradient_norms;  ///< as the step reports them
   Tensors gradients;                   ///< of the last step, as the optimizer finds them
-  Tensors parameters;                  ///< after the last step
+  Tensors parameters;                  ///< after the last step; the masters of a 16-bit run
 };
 
-/// fp32, decay on every parameter, no clipping. Every Program is verified first.
+/// Decay on every parameter, no clipping. Every Program is verified first.
 GoldenResult run_golden(const GoldenRun& run);
 
 }  // namespace strata::tests

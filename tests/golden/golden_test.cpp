@@ -3,70 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "core/test_directory.h"
+#include "tests/golden/golden_checks.h"
 #include "tests/golden/golden_run.h"
 #include "tests/golden/model_logits.h"
 #include "train/models/hf_config.h"
 
 namespace strata::tests {
 
-void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
-
 namespace {
 
-constexpr double kTolerance = 1e-5;         // logits, loss, gradients, ten steps: |a - b| / |b|
-constexpr double kTrainedTolerance = 1e-4;  // after 30 updates
 constexpr double kSixteenBitTolerance = 2e-2;
 constexpr double kWorldTolerance = 1e-6;  // one rank against two
-constexpr int kSteps = 30;
-
-std::string names_of(const Tensors& tensors) {
-  std::string names;
-  for (const auto& [name, values] : tensors) names += "\n  " + name;
-  return names;
-}
-
-/// Fails with the tensor that differs most.
-testing::AssertionResult agree(const Tensors& ours, const Tensors& golden, double tolerance) {
-  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (golden.empty() || !std::ranges::equal(ours, golden, same_name))
-    return testing::AssertionFailure()
-           << "tensors are" << names_of(ours) << "\nexpected" << names_of(golden);
-  std::string worst_name;
-  double worst = -1;
-  for (const auto& [name, values] : golden) {
-    const double difference = relative_difference(ours.at(name), values);
-    if (difference <= worst) continue;  // NaN is worse than anything
-    worst = difference;
-    worst_name = name;
-    if (std::isnan(worst)) break;
-  }
-  if (worst <= tolerance) return testing::AssertionSuccess();
-  return testing::AssertionFailure()
-         << "worst tensor " << worst_name << ": |a-b|/|b| = " << worst << ", allowed " << tolerance;
-}
-
-/// The key's bias of GPT-2, the middle third of c_attn.bias, has a true gradient of zero
-/// (README.md).
-Tensors without_key_bias(Tensors tensors) {
-  for (auto& [name, values] : tensors) {
-    if (!name.ends_with(".c_attn.bias")) continue;
-    const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
-    values.erase(values.begin() + third, values.begin() + 2 * third);
-  }
-  return tensors;
-}
-
-/// Global L2 norm.
-double norm_of(const Tensors& tensors) {
-  double squares = 0;
-  for (const auto& [name, values] : tensors)
-    for (double v : values) squares += v * v;
-  return std::sqrt(squares);
-}
 
 /// Ways to run the same step.
 struct Way {
@@ -82,43 +31,10 @@ constexpr Way kWays[] = {kOneRank,
                          {"two ranks, stage 1", 2, 1, 1, false},
                          kTwoRanks};
 
-/// One batch of [rows, T + 1] tokens per step.
-std::vector<std::vector<std::int32_t>> training_batches(const train::ModelFiles& values) {
-  const std::vector<std::int32_t> ids = read_ids(values, "adamw.batches");
-  const auto size = static_cast<std::ptrdiff_t>(ids.size()) / kSteps;
-  std::vector<std::vector<std::int32_t>> batches;
-  for (std::ptrdiff_t step = 0; step < kSteps; ++step)
-    batches.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
-  return batches;
-}
-
-/// What training gave against what PyTorch's gave.
-void expect_trained(const GoldenResult& result, const std::vector<double>& losses,
-                    const Tensors& parameters, double tolerance) {
-  ASSERT_EQ(result.losses.size(), losses.size());
-  for (std::size_t step = 0; step < losses.size(); ++step)
-    EXPECT_NEAR(result.losses[step], losses[step], losses[step] * tolerance) << "step " << step;
-  EXPECT_TRUE(agree(without_key_bias(result.parameters), parameters, tolerance));
-}
-
 class Golden : public testing::TestWithParam<GoldenCase> {
  protected:
   [[nodiscard]] std::vector<double> doubles(const std::string& name) const {
     return read_doubles(values_, name);
-  }
-
-  /// [rows, T] inputs and targets as one batch of [rows, T + 1] tokens.
-  [[nodiscard]] std::vector<std::int32_t> one_batch() const {
-    const std::vector<std::int32_t> ids = read_ids(values_, "input_ids");
-    const std::vector<std::int32_t> targets = read_ids(values_, "targets");
-    const std::vector<std::int64_t>& shape = values_.at("input_ids").shape;
-    std::vector<std::int32_t> batch;
-    for (std::int64_t row = 0; row < shape.at(0); ++row) {
-      const auto begin = ids.begin() + row * shape.at(1);
-      batch.insert(batch.end(), begin, begin + shape.at(1));
-      batch.push_back(targets.at(static_cast<std::size_t>((row + 1) * shape.at(1) - 1)));
-    }
-    return batch;
   }
 
   [[nodiscard]] std::vector<std::vector<std::int32_t>> adamw_batches() const {
@@ -147,14 +63,14 @@ class Golden : public testing::TestWithParam<GoldenCase> {
 };
 
 TEST_P(Golden, LogitsOfAllPositions) {
-  EXPECT_LE(relative_difference(logits(DType::f32), doubles("logits")), kTolerance);
+  EXPECT_LE(relative_difference(logits(DType::f32), doubles("logits")), kGoldenTolerance);
 }
 
 TEST_P(Golden, LogitsInSixteenBitTypes) {
   for (DType dtype : {DType::bf16, DType::f16}) {
     const double difference = relative_difference(logits(dtype), doubles("logits"));
     EXPECT_LE(difference, kSixteenBitTolerance) << name_of(dtype);
-    EXPECT_GT(difference, kTolerance) << name_of(dtype) << " was not used";
+    EXPECT_GT(difference, kGoldenTolerance) << name_of(dtype) << " was not used";
   }
 }
 
@@ -163,28 +79,28 @@ TEST_P(Golden, LossAndGradients) {
   const double loss = doubles("loss").at(0), norm = norm_of(golden);
   for (const Way& way : kWays) {
     SCOPED_TRACE(way.name);
-    const GoldenResult result = run_golden(golden_run({one_batch()}, 1, way));
-    EXPECT_NEAR(result.losses.at(0), loss, loss * kTolerance);
-    EXPECT_NEAR(result.evaluation, loss, loss * kTolerance);
-    EXPECT_NEAR(result.gradient_norms.at(0), norm, norm * kTolerance);
-    EXPECT_TRUE(agree(without_key_bias(result.gradients), golden, kTolerance));
+    const GoldenResult result = run_golden(golden_run({one_batch(values_)}, 1, way));
+    EXPECT_NEAR(result.losses.at(0), loss, loss * kGoldenTolerance);
+    EXPECT_NEAR(result.evaluation, loss, loss * kGoldenTolerance);
+    EXPECT_NEAR(result.gradient_norms.at(0), norm, norm * kGoldenTolerance);
+    EXPECT_TRUE(agree(without_key_bias(result.gradients), golden, kGoldenTolerance));
   }
 }
 
 TEST_P(Golden, ThirtyStepsOfAdamW) {
   const std::vector<double> losses = doubles("adamw.losses");
   const Tensors golden = without_key_bias(read_tensors(values_, "final."));
-  ASSERT_EQ(losses.size(), kSteps);
+  ASSERT_EQ(losses.size(), kGoldenSteps);
   for (const Way& way : {kOneRank, kTwoRanks}) {
     SCOPED_TRACE(way.name);
-    const GoldenResult result = run_golden(golden_run(adamw_batches(), kSteps, way));
+    const GoldenResult result = run_golden(golden_run(adamw_batches(), kGoldenSteps, way));
     expect_trained(result, losses, golden, kTrainedTolerance);
   }
 }
 
 TEST_P(Golden, TwoRanksAtStage3LoseWhatOneRankLoses) {
-  const GoldenResult one = run_golden(golden_run(adamw_batches(), kSteps));
-  const GoldenResult two = run_golden(golden_run(adamw_batches(), kSteps, kTwoRanks));
+  const GoldenResult one = run_golden(golden_run(adamw_batches(), kGoldenSteps));
+  const GoldenResult two = run_golden(golden_run(adamw_batches(), kGoldenSteps, kTwoRanks));
   ASSERT_EQ(one.losses.size(), two.losses.size());
   for (std::size_t step = 0; step < one.losses.size(); ++step)
     EXPECT_NEAR(two.losses[step], one.losses[step], one.losses[step] * kWorldTolerance)
@@ -203,24 +119,10 @@ Tensors stored_weights(const std::string& directory, const std::string& prefix) 
   return weights;
 }
 
-testing::AssertionResult same_bytes(const Tensors& a, const Tensors& b) {
-  const auto same_name = [](const auto& x, const auto& y) { return x.first == y.first; };
-  if (a.empty() || !std::ranges::equal(a, b, same_name))
-    return testing::AssertionFailure() << "tensors are" << names_of(a) << "\nand" << names_of(b);
-  for (const auto& [name, values] : a) {
-    const std::vector<double>& other = b.at(name);
-    if (values.size() != other.size() ||
-        std::memcmp(values.data(), other.data(), values.size() * sizeof(double)) != 0)
-      return testing::AssertionFailure()
-             << name << ": |a-b|/|b| = " << relative_difference(values, other);
-  }
-  return testing::AssertionSuccess();
-}
-
 TEST_P(Golden, WrittenDirectoryHoldsWhatWasRead) {
   const TestDirectory folder;
   const std::string prefix = train::read_model_config(GetParam().directory).name_prefix;
-  GoldenRun run = golden_run({one_batch()}, 0);
+  GoldenRun run = golden_run({one_batch(values_)}, 0);
   run.save = folder / "written";
   const GoldenResult result = run_golden(run);
   EXPECT_TRUE(same_bytes(stored_weights(run.save, prefix), result.parameters));
@@ -291,7 +193,7 @@ TEST(GoldenOptimizers, TenSteps) {
       run.accumulation = way.accumulation;
       run.recompute = way.recompute;
       run.optimizer = optimizer.options;
-      expect_trained(run_golden(run), losses, parameters, kTolerance);
+      expect_trained(run_golden(run), losses, parameters, kGoldenTolerance);
     }
   }
 }

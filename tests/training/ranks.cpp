@@ -39,25 +39,8 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
 }
 
 TrainingResult run_rank(const TrainingCase& training, comm::Communicator& communicator) {
-  std::unique_ptr<kernels::Device> device;
-  std::unique_ptr<comm::Communicator> device_communicator;
-  train::EngineParts parts;
-  if (training.make_device) {
-    device = training.make_device();
-    device_communicator = comm::make_device_communicator(communicator, *device).communicator;
-    parts.device = device.get();
-    parts.device_communicator = device_communicator.get();
-    parts.recordings = training.recordings;
-    parts.lockstep = training.lockstep;
-  }
-  parts.programs = train::build_programs(
-      {training.model, training.options, true}, device ? *device_communicator : communicator,
-      device ? device->capabilities() : kernels::CpuDevice(training.threads).capabilities());
-  verify_all(parts.programs);
-  parts.communicator = &communicator;
-  parts.threads = training.threads;
-  parts.seed = training.options.seed;
-  parts.initial_loss_scale = train::initial_loss_scale(training.options);
+  RankDevice device;
+  train::EngineParts parts = engine_parts(training, communicator, device);
   TrainingResult result;
   result.memory = train::count_memory(parts.programs);
   train::Engine engine(std::move(parts));
@@ -130,6 +113,31 @@ void verify_all(const train::ProgramSet& programs) {
   };
   for (const auto& [position, program] : programs.train) check(program);
   if (programs.evaluate) check(*programs.evaluate);
+}
+
+train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator& communicator,
+                                RankDevice& device) {
+  train::EngineParts parts;
+  const comm::Communicator* planned = &communicator;
+  kernels::DeviceCapabilities capabilities = kernels::CpuDevice(training.threads).capabilities();
+  if (training.make_device) {
+    device.device = training.make_device();
+    device.communicator = comm::make_device_communicator(communicator, *device.device).communicator;
+    planned = device.communicator.get();
+    capabilities = device.device->capabilities();
+    parts.device = device.device.get();
+    parts.device_communicator = device.communicator.get();
+    parts.recordings = training.recordings;
+    parts.lockstep = training.lockstep;
+  }
+  parts.programs =
+      train::build_programs({training.model, training.options, true}, *planned, capabilities);
+  verify_all(parts.programs);
+  parts.communicator = &communicator;
+  parts.threads = training.threads;
+  parts.seed = training.options.seed;
+  parts.initial_loss_scale = train::initial_loss_scale(training.options);
+  return parts;
 }
 
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {

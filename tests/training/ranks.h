@@ -49,6 +49,17 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
 /// Throws InternalError with the first problem that the verifier finds in any Program.
 void verify_all(const train::ProgramSet& programs);
 
+/// The device of one rank; empty on the CPU.
+struct RankDevice {
+  std::unique_ptr<kernels::Device> device;
+  std::unique_ptr<comm::Communicator> communicator;
+};
+
+/// What the engine of one rank is made of, its Programs verified. Makes `device` where the case has
+/// one; it must outlive the engine.
+train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator& communicator,
+                                RankDevice& device);
+
 /// Programs of one rank, built without communication partners.
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator);
 
