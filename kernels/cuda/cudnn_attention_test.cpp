@@ -5,12 +5,12 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
-#include <vector>
 
+#include "core/dynamic_library.h"
 #include "core/error.h"
 #include "kernels/cuda/cudnn_scratch.h"
+#include "kernels/cuda/library_folders.h"
 
 namespace strata::cuda {
 namespace {
@@ -65,36 +65,24 @@ AttentionProblem problem(bool backward, std::int64_t batch, std::int64_t sequenc
           .dv_stride = backward ? packed : 0};
 }
 
-/// libcudnn.so.9 of STRATA_CUDA_PATH, of the loader, or of the toolkit that compiles; "" if none.
-std::string find_cudnn() {
-  std::vector<std::string> names;
-  if (const char* path = std::getenv("STRATA_CUDA_PATH"))
-    for (const char* folder : {"/", "/lib/", "/lib64/"})
-      names.push_back(std::string(path) + folder + "libcudnn.so.9");
-  names.emplace_back("libcudnn.so.9");
-  for (const char* folder : {"/../lib64/", "/../lib/"})
-    names.push_back(STRATA_CUDA_INCLUDE + std::string(folder) + "libcudnn.so.9");
-  for (const std::string& name : names)
-    if (::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return name;
-  return "";
-}
-
 class CudnnAttentionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     // Its name is that of the driver's library, so who opens that gets this one.
     ASSERT_NE(::dlopen(STRATA_DRIVER_STAND_IN, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE), nullptr)
         << ::dlerror();
-    files().cudnn = find_cudnn();
   }
   void SetUp() override {
-    if (files().cudnn.empty())
-      GTEST_SKIP() << "libcudnn.so.9 was not found: set STRATA_CUDA_PATH to its folder";
+    try {
+      files_.cudnn = DynamicLibrary::open(
+                         cuda_library_search({"libcudnn.so.9"}, library_environment(),
+                                             "name its folder in STRATA_CUDA_PATH to plan here"))
+                         .path();
+    } catch (const HostError& error) {
+      GTEST_SKIP() << error.what();
+    }
   }
-  static CudnnFiles& files() {
-    static CudnnFiles files;
-    return files;
-  }
+  [[nodiscard]] const CudnnFiles& files() const { return files_; }
 
   /// The plan is there, and what is planned without the library covers it without waste.
   static void expect_plan(const CudnnPlanner& planner, const AttentionProblem& problem,
@@ -108,6 +96,9 @@ class CudnnAttentionTest : public testing::Test {
     EXPECT_GE(plan.workspace_bytes + slack, planned);
     EXPECT_LE(plan.workspace_bytes, cudnn_scratch_bytes(problem, problem.batch, 0));
   }
+
+ private:
+  CudnnFiles files_;
 };
 
 TEST_F(CudnnAttentionTest, PlansModelsOnH200AndTheirScratchIsKnownBeforehand) {
