@@ -33,6 +33,7 @@ std::vector<std::string> gather(Communicator& communicator, std::string_view min
   communicator.unregister_arena(all);
 
   std::vector<std::string> texts;
+  texts.reserve(static_cast<std::size_t>(communicator.size()));
   for (int rank = 0; rank < communicator.size(); ++rank)
     texts.emplace_back(reinterpret_cast<const char*>(all) + collective.partition.begin(rank),
                        static_cast<std::size_t>(collective.partition.count(rank)));

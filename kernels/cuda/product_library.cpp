@@ -55,8 +55,8 @@ class ProductLibrary::Descriptors {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(*p.bias));
       // Until a product runs, only the alignment of this address is looked at.
-      set_bias(reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 12 |
-                                                  static_cast<unsigned>(p.bias_alignment)));
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+          std::uintptr_t{4096} + static_cast<unsigned>(p.bias_alignment));
     }
     first_ = layout(p.operands, p.first_transposed ? p.k : p.m, p.first_transposed ? p.m : p.k,
                     p.first_stride);
