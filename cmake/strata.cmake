@@ -30,6 +30,11 @@ if(STRATA_FUZZ)
   add_custom_target(fuzzers)
 endif()
 target_link_libraries(strata_flags INTERFACE Threads::Threads)
+# Libraries of headers alone; CMake leaves the compiler's own folders out.
+find_path(STRATA_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_path(STRATA_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+target_include_directories(strata_flags SYSTEM INTERFACE
+  ${STRATA_XXHASH_INCLUDE_DIR} ${STRATA_CLI11_INCLUDE_DIR})
 
 # strata_library(NAME SOURCES... [LINK libraries...])
 function(strata_library name)

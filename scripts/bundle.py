@@ -41,8 +41,10 @@ FILES = {
 # What a source build (preset cuda-min) needs beside compilers: Debian packages and their files.
 DEVELOPMENT = {
     "libhwy-dev": "usr/(include/hwy/|lib/x86_64-linux-gnu/cmake/)",
+    "libhwy1": r"usr/lib/x86_64-linux-gnu/libhwy",  # CMake's file asks for all of them
     "libdnnl-dev": r"usr/include/",
     "libgtest-dev": r"usr/(include/|lib/x86_64-linux-gnu/(cmake/|libgtest))",
+    "libgmock-dev": r"usr/(include/|lib/x86_64-linux-gnu/(cmake/|libgmock))",
     "libcli11-dev": r"usr/include/",
     "libxxhash-dev": r"usr/include/",
 }
@@ -114,6 +116,16 @@ def copy_licences(names, folder):
         shutil.copyfile(text, folder / f"{name}.txt")
 
 
+def copy_cuda_licence(compiler, folder):
+    """Of the CUDA runtime, which is linked into the programs."""
+    toolkit = pathlib.Path(compiler).resolve().parent.parent
+    texts = [*toolkit.glob("EULA.txt"), *toolkit.glob("dist-info/nvidia_cuda_runtime-*/licenses/*")]
+    if texts:
+        shutil.copyfile(texts[0], folder / "cuda-runtime.txt")
+    else:
+        (folder / "cuda-runtime.txt").write_text("NVIDIA CUDA Toolkit EULA: https://docs.nvidia.com/cuda/eula\n")
+
+
 def copy_programs(build, top):
     copied = []
     for folder, patterns in PROGRAMS.items():
@@ -147,15 +159,9 @@ def copy_development(top):
             target = top / "development" / path.relative_to("/usr")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-    for name in ("libhwy.so", "libdnnl.so"):
-        soname = next(p.name for p in (top / "lib").iterdir() if p.name.startswith(name))
-        target = top / "development/lib/x86_64-linux-gnu" / name
-        target.symlink_to(os.path.relpath(top / "lib" / soname, target.parent))
-    # CMake's file names the library with its full version.
-    hwy = pathlib.Path("/usr/lib/x86_64-linux-gnu/libhwy.so").resolve().name
-    link = top / "development/lib/x86_64-linux-gnu" / hwy
-    if not link.exists():
-        link.symlink_to("libhwy.so")
+    soname = next(p.name for p in (top / "lib").iterdir() if p.name.startswith("libdnnl.so"))
+    link = top / "development/lib/x86_64-linux-gnu/libdnnl.so"
+    link.symlink_to(os.path.relpath(top / "lib" / soname, link.parent))
 
 
 def repository_bytes():
@@ -213,6 +219,8 @@ def main():
                 and any(p.name.startswith("gpu_") for p in programs),
         "cuda_architectures": cache_value(build, "STRATA_CUDA_ARCHITECTURES"),
     }
+    if facts["cuda"]:
+        copy_cuda_licence(cache_value(build, "CMAKE_CUDA_COMPILER"), top / "licences")
     (top / "bundle.json").write_text(json.dumps(facts, indent=2) + "\n")
     readme = (ROOT / "scripts/bundle_readme.md").read_text()
     (top / "README.md").write_text(readme.format(**facts, name=name))
