@@ -23,6 +23,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -47,9 +48,10 @@ def output_of(command, limit_s=20):
 
 
 def gpus():
-    text = output_of(["nvidia-smi", f"--query-gpu={SMI_FIELDS}", "--format=csv,noheader"])
+    smi = shutil.which("nvidia-smi") or "/usr/local/nvidia/bin/nvidia-smi"
+    text = output_of([smi, f"--query-gpu={SMI_FIELDS}", "--format=csv,noheader"])
     if text is None:  # an old nvidia-smi refuses the whole query for one unknown field
-        text = output_of(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
+        text = output_of([smi, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
     if text is None:
         return []
     return [dict(zip(SMI_FIELDS.split(","), map(str.strip, line.split(",")))) for line in text.splitlines() if line]
