@@ -199,8 +199,11 @@ def main():
     programs = copy_programs(build, top)
     for program in programs:
         rpath = re.findall(r"\((R\w*PATH)\).*\[(.*)\]", run("readelf", "-d", program))
-        if needed(program) and any(r != ("RPATH", "$ORIGIN/../lib") for r in rpath):
-            die(f"{program.name} searches {rpath}, not the bundle's lib; build it with the preset bundle")
+        own = [name for name in needed(program) if not OF_THE_SYSTEM.match(name)]
+        # RPATH, not RUNPATH: libraries find each other by it, too.
+        if own and rpath != [("RPATH", "$ORIGIN/../lib")]:
+            die(f"{program.name} looks for {own[0]} in {rpath or 'the system'}, not in the bundle's lib; build it with "
+                "the preset bundle")
     found = libraries(programs)
     (top / "lib").mkdir()
     for library, path in found.items():
@@ -210,16 +213,15 @@ def main():
     copy_development(top)
     copy_licences({*STATIC, *map(package_of, found.values())}, top / "licences")
 
+    cuda = any(p.name.startswith("gpu_") for p in programs)
     facts = {
         "version": version,
         "commit": run("git", "-C", ROOT, "describe", "--always", "--dirty").strip(),
         "glibc": newest(binaries, "GLIBC"),
         "libstdcxx": newest(binaries, "GLIBCXX"),
-        "cuda": cache_value(build, "CMAKE_CUDA_COMPILER") != ""
-                and any(p.name.startswith("gpu_") for p in programs),
-        "cuda_architectures": cache_value(build, "STRATA_CUDA_ARCHITECTURES"),
+        "cuda_architectures": cache_value(build, "STRATA_CUDA_ARCHITECTURES") if cuda else "none",
     }
-    if facts["cuda"]:
+    if cuda:
         copy_cuda_licence(cache_value(build, "CMAKE_CUDA_COMPILER"), top / "licences")
     (top / "bundle.json").write_text(json.dumps(facts, indent=2) + "\n")
     readme = (ROOT / "scripts/bundle_readme.md").read_text()
@@ -230,7 +232,7 @@ def main():
     shutil.rmtree(top)
     size, sources = archive.stat().st_size, repository_bytes()
     print(f"{size / 2**20:.1f} MiB, the repository {sources / 2**20:.1f} MiB; needs glibc {facts['glibc']}, "
-          f"GLIBCXX_{facts['libstdcxx']}; CUDA {'for ' + facts['cuda_architectures'] if facts['cuda'] else 'not built'}")
+          f"GLIBCXX_{facts['libstdcxx']}; CUDA architectures: {facts['cuda_architectures']}")
     if size + sources > LIMIT_BYTES:
         die(f"together more than {LIMIT_BYTES >> 20} MiB")
     print(archive)
