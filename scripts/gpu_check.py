@@ -13,7 +13,8 @@ LIST is an array of
      "limit_s": 60,
      "needs": ["gpu", "tests/golden"],           optional: a GPU; files of the root
      "environment": {"NAME": "value"}}           optional; {root} and {work} as in the command
-What a check leaves in {work}/metrics.jsonl (train --metrics) is summed up in its line.
+What a check leaves in {work}/metrics.jsonl (train --metrics) is summed up in its line; lines that it prints as JSON objects,
+as benchmarks do, are kept whole.
 """
 import argparse
 import ctypes.util
@@ -157,6 +158,19 @@ def summed_up(metrics):
     return result
 
 
+def rows_of(log):
+    """What a benchmark printed as one JSON object per line."""
+    log.seek(0)
+    rows = []
+    for text in log.read().decode(errors="replace").splitlines():
+        if text.startswith("{") and text.endswith("}"):
+            try:
+                rows.append(json.loads(text))
+            except ValueError:
+                continue  # cut short, or no JSON after all
+    return rows
+
+
 def end(process):
     """Kills the process and all it started. A process that hangs in its driver may outlive even that."""
     try:
@@ -218,6 +232,9 @@ def run_one(entry, root, limit_s):
             tests = failed_tests(report)
             if tests:
                 line["failed_tests"] = tests
+            rows = rows_of(log)
+            if rows:
+                line["rows"] = rows
             if line["status"] != "passed" or entry.get("keep_output"):
                 line["output"] = tail(log)
     return line

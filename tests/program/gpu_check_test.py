@@ -103,6 +103,11 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(lines[0]["metrics"], {"steps": 4, "first_loss": 4.0, "last_loss": 1.0, "seconds": 1.0,
                                                "tokens_per_second": 350.0, "mfu": None})
 
+    def test_rows_of_benchmarks_are_kept(self):
+        lines = self.run_list([shell("bench", """echo '{"case": "copy", "GB/s": 4300}'; echo noise; echo '{cut}'""")],
+                              expect=0)
+        self.assertEqual(lines[0]["rows"], [{"case": "copy", "GB/s": 4300}])
+
     def test_what_needs_a_gpu_is_skipped_without_one(self):
         entry = shell("kernel", "exit 77", needs=["gpu"])
         lines = self.run_list([entry], expect=0)

@@ -21,6 +21,10 @@ int main(int argc, char** argv) {
   }
   cudaDeviceProp device{};
   if (cudaGetDeviceProperties(&device, 0) == cudaSuccess)
-    std::printf("on %s, compute capability %d.%d\n", device.name, device.major, device.minor);
+    std::printf(
+        "on %s, compute capability %d.%d, %d multiprocessors, %zu MiB, L2 of %d KiB, %zu KiB of "
+        "shared memory per block\n",
+        device.name, device.major, device.minor, device.multiProcessorCount,
+        device.totalGlobalMem >> 20, device.l2CacheSize >> 10, device.sharedMemPerBlockOptin >> 10);
   return RUN_ALL_TESTS();
 }
