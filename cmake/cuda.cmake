@@ -15,6 +15,7 @@ if(NOT STRATA_CUDA STREQUAL "OFF" AND NOT STRATA_SANITIZE AND NOT STRATA_FUZZ)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     set(STRATA_NVCC ON)
+    find_package(CUDAToolkit REQUIRED)
     message(STATUS "CUDA backend: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${STRATA_CUDA_ARCHITECTURES}")
   elseif(STRATA_CUDA STREQUAL "ON")
     message(FATAL_ERROR "STRATA_CUDA=ON, but nvcc is not on PATH")
@@ -26,7 +27,10 @@ function(strata_cuda_library name)
   strata_library(${name} ${ARGN})
   set(target strata_${name})
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${STRATA_CUDA_ARCHITECTURES}"
-    CUDA_RUNTIME_LIBRARY Static)
+    CUDA_RUNTIME_LIBRARY None)
+  # Static, so that programs start where there is no CUDA. Named here because CMake's own way leaves
+  # it before libraries that need it when a C++ program links.
+  target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   # Arithmetic as on the CPU: fma only where written.
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=20012>")
   target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})

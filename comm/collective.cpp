@@ -13,8 +13,8 @@ namespace {
 constexpr std::array<std::string_view, 8> kKindNames{"all_gather", "reduce_scatter", "all_reduce",
                                                      "broadcast",  "all_to_all",     "send",
                                                      "receive",    "barrier"};
-constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline", "sequence",
-                                                     "expert"};
+constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline",
+                                                             "sequence", "expert"};
 
 bool is_float(DType type) {
   return type == DType::f32 || type == DType::bf16 || type == DType::f16;

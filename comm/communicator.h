@@ -52,6 +52,14 @@ class Communicator {
   virtual void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                    std::byte* output, std::span<std::byte> workspace) = 0;
 
+  /// Whether `run` works on the calling thread and returns when all is done. Otherwise it enqueues
+  /// on its stream alone, so that it may be part of a recording (kernels/device.h).
+  [[nodiscard]] virtual bool runs_on_host() const { return true; }
+
+  /// Throws PeerError when this communicator is dead or a peer is. For those who wait for enqueued
+  /// collectives; any thread.
+  virtual void check() {}
+
   /// Wakes every rank out of a running or later collective with PeerError. Its message is the first
   /// reason given on any rank, reduced to its first cause and with the number of the rank at fault
   /// before it (first_cause.h). Any thread. Under MPI, which cannot wake anybody, it prints that

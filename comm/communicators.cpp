@@ -1,5 +1,7 @@
 #include "comm/communicators.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/error.h"
 
@@ -20,6 +22,17 @@ Communicator& Communicators::of(MeshAxis axis) const {
   throw InternalError("a collective names mesh axis '" + std::string(name_of(axis)) +
                       "', which this run does not have; it has " +
                       (present.empty() ? "none" : present));
+}
+
+void Communicators::check() const {
+  for (Communicator* communicator : by_axis_)
+    if (communicator != nullptr) communicator->check();
+}
+
+bool Communicators::have_peers() const {
+  return std::ranges::any_of(by_axis_, [](const Communicator* communicator) {
+    return communicator != nullptr && communicator->size() > 1;
+  });
 }
 
 void Communicators::abort(const std::string& reason, ExitCode code) const noexcept {

@@ -21,6 +21,11 @@ class Communicators {
   /// another mesh.
   [[nodiscard]] Communicator& of(MeshAxis axis) const;
 
+  /// Communicator::check on every axis.
+  void check() const;
+  /// Whether some axis has more than this rank.
+  [[nodiscard]] bool have_peers() const;
+
   /// Communicator::abort on every axis.
   void abort(const std::string& reason, ExitCode code) const noexcept;
 

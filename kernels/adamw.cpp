@@ -34,8 +34,11 @@ Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
 }  // namespace
 
 const Operation& adamw_operation() {
-  static const Operation operation{
-      .name = "adamw", .infer = infer, .cost = cost, .aliases = {{0, 0}, {1, 1}, {2, 2}}};
+  static const Operation operation{.name = "adamw",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .aliases = {{0, 0}, {1, 1}, {2, 2}},
+                                   .predicated = true};
   return operation;
 }
 

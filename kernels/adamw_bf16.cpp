@@ -37,8 +37,11 @@ Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
 }  // namespace
 
 const Operation& adamw_bf16_operation() {
-  static const Operation operation{
-      .name = "adamw_bf16", .infer = infer, .cost = cost, .aliases = {{0, 0}, {1, 1}, {2, 2}}};
+  static const Operation operation{.name = "adamw_bf16",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .aliases = {{0, 0}, {1, 1}, {2, 2}},
+                                   .predicated = true};
   return operation;
 }
 

@@ -13,7 +13,8 @@ Types infer(TypeSpan inputs, const Attributes&) {
 }  // namespace
 
 const Operation& copy_operation() {
-  static const Operation operation{.name = "copy", .infer = infer, .cost = memory_cost};
+  static const Operation operation{
+      .name = "copy", .infer = infer, .cost = memory_cost, .predicated = true};
   return operation;
 }
 

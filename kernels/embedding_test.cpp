@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "core/error.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/layer_test_support.h"
@@ -17,7 +19,7 @@ constexpr std::int64_t kVocabulary = 11, kSequence = 6, kPositions = 9;
 double number_of(DType type) { return static_cast<double>(type); }
 
 TEST(Embedding, AgreesWithTheReference) {
-  for (const std::int64_t columns : {1, 19, 1100})
+  for (const std::int64_t columns : {1, 19, 1100, 1104})
     for (const bool with_positions : {false, true})
       for (DType dtype : kFloatTypes) {
         OperationCase test{
@@ -37,7 +39,7 @@ TEST(Embedding, AgreesWithTheReference) {
 }
 
 TEST(Embedding, BackwardAddsRowsToWhatExists) {
-  for (const std::int64_t columns : {1, 19, 300})
+  for (const std::int64_t columns : {1, 19, 300, 1040})
     for (const bool existing : {false, true})
       for (DType dtype : kFloatTypes)
         for (DType gradient : {dtype, DType::f32}) {
@@ -73,8 +75,30 @@ TEST(Embedding, BackwardRoundsSumsOnce) {
   verify(test, "many small rows");
 }
 
+// Some tokens hundreds of times, some once, some never.
+TEST(Embedding, BackwardOfManyTokens) {
+  constexpr std::int64_t kTable = 600;
+  for (const std::int64_t rows : {31, 32, 2049, 6200})
+    for (const std::int64_t columns : {16, 5}) {
+      std::vector<std::int32_t> ids;
+      std::mt19937 engine(static_cast<unsigned>(rows));
+      for (std::int64_t n = 0; n < rows; ++n)
+        ids.push_back(
+            static_cast<std::int32_t>(engine() % 3 == 0 ? engine() % 3 : engine() % kTable));
+      OperationCase test{
+          embedding_backward_operation(),
+          embedding_backward_kernel,
+          {TestOperand::integers(ids), TestOperand::random(DType::bf16, {rows, columns}, 1)},
+          {{"rows", static_cast<double>(kTable)}, {"gradient_dtype", number_of(DType::f32)}},
+          {std::vector<double>(static_cast<std::size_t>(kTable * columns))}};
+      reference::add_rows(ids, test.inputs[1].values(), static_cast<std::size_t>(columns),
+                          test.expected[0]);
+      verify(test, std::to_string(rows) + " rows of " + std::to_string(columns));
+    }
+}
+
 TEST(Embedding, PositionBackwardAddsOverSamples) {
-  for (const std::int64_t columns : {1, 19, 1100})
+  for (const std::int64_t columns : {1, 19, 1100, 1104})
     for (DType dtype : kFloatTypes) {
       OperationCase test{
           position_backward_operation(),

@@ -84,6 +84,8 @@ struct Operation {
                            const Attributes& attributes) = nullptr;
   std::vector<Alias> aliases = {};
   Executor executor = Executor::kernel;
+  /// Steps may predicate it: its kernels of devices honour KernelCall::predicate.
+  bool predicated = false;
 };
 
 /// Bytes of scratch that one call needs on `device`.

@@ -40,7 +40,7 @@ const Operation& sgd_operation() {
   // Momentum, when there is one, is updated in place, too; which operand it is depends on the
   // attributes, which an alias cannot say.
   static const Operation operation{
-      .name = "sgd", .infer = infer, .cost = cost, .aliases = {{0, 0}}};
+      .name = "sgd", .infer = infer, .cost = cost, .aliases = {{0, 0}}, .predicated = true};
   return operation;
 }
 

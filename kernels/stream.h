@@ -28,8 +28,8 @@ struct KernelCall {
   const Attributes& attributes;
   /// In device memory; not null: the kernel itself reads it when it runs, and 0 means that it
   /// completes and changes nothing, whatever else its operands say. Given to kernels of devices
-  /// that the host does not wait for, and only of operations that steps predicate: adamw,
-  /// adamw_bf16, sgd, copy. A CPU executor looks at predicates itself and leaves this null.
+  /// that the host does not wait for, and only of operations that say so (Operation::predicated). A
+  /// CPU executor looks at predicates itself and leaves this null.
   const std::uint32_t* predicate = nullptr;
 };
 

@@ -38,20 +38,32 @@ Arena::Arena(std::string tier, std::int64_t bytes, ArenaKind kind) : bytes_(byte
     refuse("populating the arena");
 }
 
+Arena::Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes)
+    : bytes_(bytes), on_host_(kind == kernels::MemoryKind::pinned) {
+  if (bytes == 0) return;
+  memory_ = device.allocate(kind, bytes);
+  base_ = memory_->base();
+  device.clear_now(base_, bytes);
+}
+
 Arena::Arena(Arena&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      memfd_(std::move(other.memfd_)) {}
+      memfd_(std::move(other.memfd_)),
+      memory_(std::move(other.memory_)),
+      on_host_(other.on_host_) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(bytes_, other.bytes_);
   std::swap(memfd_, other.memfd_);
+  std::swap(memory_, other.memory_);
+  std::swap(on_host_, other.on_host_);
   return *this;
 }
 
 Arena::~Arena() {
-  if (base_ != nullptr) ::munmap(base_, static_cast<std::size_t>(bytes_));
+  if (base_ != nullptr && memory_ == nullptr) ::munmap(base_, static_cast<std::size_t>(bytes_));
 }
 
 }  // namespace strata::runtime

@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "runtime/bound_instruction.h"
 #include "runtime/executor.h"
 
 namespace strata::runtime {
@@ -46,19 +47,9 @@ Clock no_instruction() {
   return clock;
 }
 
-/// An instruction with addresses.
-struct Bound {
-  kernels::Kernel kernel = nullptr;
-  comm::Communicator* communicator = nullptr;  ///< of a collective's axis
-  std::vector<kernels::Tensor> inputs;
-  std::vector<kernels::Tensor> outputs;
-  std::span<std::byte> workspace;
-  const std::uint32_t* predicate = nullptr;
-};
-
 struct Loaded {
   Program program;
-  std::vector<Bound> bound;
+  std::vector<BoundInstruction> bound;
   std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
   Clock inputs_read =
       no_instruction();  ///< per queue the last instruction that reads a staged input
@@ -102,7 +93,7 @@ class CpuExecutor final : public Executor {
     loaded->program = std::move(program);
     const Program& p = loaded->program;
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-      loaded->bound.push_back(bind(p.instructions[i]));
+      loaded->bound.push_back(bind_instruction(p.instructions[i], parts_, kernels_, "cpu"));
       const int queue = static_cast<int>(p.instructions[i].queue);
       loaded->queues[queue].push_back(static_cast<std::int32_t>(i));
       if (reads_staged_input(p, p.instructions[i]))
@@ -171,38 +162,6 @@ class CpuExecutor final : public Executor {
     if (error_) std::rethrow_exception(error_);
   }
 
-  kernels::Tensor tensor(const Operand& operand) const {
-    const Arena* arena = parts_.arenas[static_cast<int>(operand.tier)];
-    STRATA_CHECK(arena != nullptr && operand.offset_bytes + operand.bytes <= arena->bytes(),
-                 "operand outside its arena at", operand.offset_bytes, operand.bytes);
-    return {operand.type, arena->base() + operand.offset_bytes};
-  }
-
-  static bool reads_staged_input(const Program& program, const Instruction& in) {
-    return std::ranges::any_of(in.inputs, [&](const Operand& o) {
-      return o.tier == Tier::pinned && program.values[o.value].role == Role::input;
-    });
-  }
-
-  Bound bind(const Instruction& in) const {
-    Bound bound;
-    for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o));
-    for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o));
-    if (in.workspace)
-      bound.workspace = {tensor(*in.workspace).data, static_cast<std::size_t>(in.workspace->bytes)};
-    if (in.predicate)
-      bound.predicate = reinterpret_cast<const std::uint32_t*>(tensor(*in.predicate).data);
-    if (in.collective) {
-      bound.communicator = &parts_.communicators.of(in.collective->axis);
-    } else {
-      bound.kernel = kernels_.find(in.operation->name);
-      if (bound.kernel == nullptr)
-        throw InternalError("the CPU backend has no kernel for operation '" +
-                            std::string(in.operation->name) + "' (instruction " + in.label + ")");
-    }
-    return bound;
-  }
-
   /// Body of one queue's thread: runs in the order in which they were started.
   void serve(int queue) {
     std::int64_t next = 0;
@@ -249,7 +208,7 @@ class CpuExecutor final : public Executor {
 
   void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream& stream) {
     const Instruction& in = loaded.program.instructions[index];
-    const Bound& bound = loaded.bound[static_cast<std::size_t>(index)];
+    const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)

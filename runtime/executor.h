@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/communicators.h"
+#include "kernels/device.h"
 #include "kernels/stream.h"
 #include "runtime/arena.h"
 #include "runtime/observer.h"
@@ -52,5 +53,16 @@ std::unique_ptr<Executor> make_cpu_executor(ExecutorParts parts,
                                             const kernels::KernelTable& kernels,
                                             kernels::Stream& compute_stream,
                                             kernels::Stream& communication_stream);
+
+/// Whether a device executor may record Programs and replay them (CUDA graphs). Bits are the same.
+enum class Recordings : std::uint8_t { on, off };
+
+/// Queues are streams of `device`; the calling thread enqueues the whole list in its order. A
+/// Program runs plainly at first; later its stretches between two instructions that need the host
+/// (collectives of a communicator that runs on the host) are recorded and replayed, unless an
+/// observer wants the device's times. Where there are peers, waits look for their deaths.
+/// `device` outlives the executor.
+std::unique_ptr<Executor> make_stream_executor(ExecutorParts parts, kernels::Device& device,
+                                               Recordings recordings);
 
 }  // namespace strata::runtime

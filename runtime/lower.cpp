@@ -39,9 +39,10 @@ class Lowering {
       if (node.collective) {
         STRATA_CHECK(options_.communicator != nullptr, "collective without communicator");
         bytes = options_.communicator->workspace_bytes(*node.collective);
-      } else if (node.operation->workspace != nullptr) {
-        bytes = node.operation->workspace(graph_.types(node.inputs), graph_.types(node.outputs),
-                                          node.attributes, options_.device);
+      } else {
+        bytes =
+            kernels::workspace_bytes(*node.operation, graph_.types(node.inputs),
+                                     graph_.types(node.outputs), node.attributes, options_.device);
       }
       if (bytes == 0) continue;
       Value value;

@@ -6,6 +6,7 @@
 namespace strata::runtime {
 
 /// Called on the queue's thread around each instruction; calls of different queues are concurrent.
+/// On a device beside the host: around its enqueuing, and not at all where a recording is replayed.
 /// Must not allocate in the steady state, block or throw (except fault injection).
 class Observer {
  public:
@@ -18,6 +19,18 @@ class Observer {
   }
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
+
+  /// True: `executed` shall be called for each instruction of a device, at the cost of a
+  /// measurement around each and of recordings. Asked once, when the executor is made.
+  [[nodiscard]] virtual bool wants_device_times() const { return false; }
+  /// When the device worked on it, by std::chrono::steady_clock; after the run has completed.
+  virtual void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                        std::int64_t end_ns) {
+    (void)program;
+    (void)instruction;
+    (void)begin_ns;
+    (void)end_ns;
+  }
 };
 
 }  // namespace strata::runtime

@@ -9,6 +9,8 @@
 namespace strata::runtime {
 namespace {
 
+constexpr std::array kRecomputeWhats{RecomputeWhat::everything,
+                                     RecomputeWhat::norms_and_activations};
 constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
@@ -180,6 +182,10 @@ std::vector<UnitPlan> read_units(const JsonValue& list) {
 
 }  // namespace
 
+std::string_view name_of(RecomputeWhat what) {
+  return what == RecomputeWhat::everything ? "everything" : "norms_and_activations";
+}
+
 std::string Plan::to_json() const {
   std::string text = "{\n  \"world\": " + std::to_string(world) +
                      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
@@ -192,7 +198,7 @@ std::string Plan::to_json() const {
   for (std::size_t i = 0; i < recompute.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string("[") + std::to_string(recompute[i].first_block) +
             ", " + std::to_string(recompute[i].last_block) + "]";
-  text += "],\n  \"units\": [\n";
+  text += "],\n  \"recompute_what\": " + quoted_name(recompute_what) + ",\n  \"units\": [\n";
   for (std::size_t i = 0; i < units.size(); ++i)
     text += unit_json(units[i]) + (i + 1 < units.size() ? ",\n" : "\n");
   return text + "  ]\n}\n";
@@ -202,8 +208,8 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   JsonOptions options;
   options.fault = JsonFault::configuration;
   const JsonValue top = parse_json(text, file, options);
-  expect_keys(top,
-              {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute", "units"});
+  expect_keys(top, {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute",
+                    "recompute_what", "units"});
   Plan plan;
   plan.world = number(top.at("world"), 1, kMostRanks);
   plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
@@ -211,6 +217,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.limits = read_limits(top.at("limits"));
   plan.budget_bytes = read_budget(top.at("budget_bytes"));
   plan.recompute = read_recompute(top.at("recompute"));
+  plan.recompute_what = one_of(top.at("recompute_what"), kRecomputeWhats);
   plan.units = read_units(top.at("units"));
   return plan;
 }

@@ -42,6 +42,14 @@ struct RecomputeSegment {
   bool operator==(const RecomputeSegment&) const = default;
 };
 
+/// What the backward pass of a segment makes again.
+enum class RecomputeWhat : std::uint8_t {
+  everything,             ///< all from the segment's input: one more forward pass
+  norms_and_activations,  ///< outputs of norms and activation functions from inputs that are kept:
+                          ///< memory-bound work only
+};
+std::string_view name_of(RecomputeWhat what);
+
 /// Types of a gradient on its way (design 2.13).
 struct GradientTypes {
   DType produced = DType::f32;     ///< as backward operations write it
@@ -67,6 +75,7 @@ struct Plan {
   int micro_steps = 1;                      ///< gradient accumulation
   std::vector<UnitPlan> units;              ///< one per unit of the model, in its order
   std::vector<RecomputeSegment> recompute;  ///< ascending, disjoint
+  RecomputeWhat recompute_what = RecomputeWhat::everything;
   GradientTypes gradient;
   TransferLimits limits;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank

@@ -94,6 +94,7 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.units[0].parameter_tier = Tier::disk; });
   differs([](Plan& p) { p.recompute[0].first_block = 0; });
   differs([](Plan& p) { p.recompute[0].last_block = 3; });
+  differs([](Plan& p) { p.recompute_what = RecomputeWhat::norms_and_activations; });
   differs([](Plan& p) { p.gradient.produced = DType::bf16; });
   differs([](Plan& p) { p.gradient.reduced = DType::bf16; });
   differs([](Plan& p) { p.gradient.accumulated = DType::bf16; });
@@ -153,6 +154,8 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "budget_bytes.device: expected an integer from 0 or \"unlimited\", found real number"},
       {"[1, 2]", "[1]", "recompute[0]: expected a first and a last block, found array of 1"},
       {"[1, 2]", "[2, 1]", "recompute[0][1]: expected an integer from 2 to "},
+      {"\"everything\"", "\"most\"",
+       "recompute_what: expected one of everything, norms_and_activations, found string \"most\""},
       {"[4, 4]", "[2, 4]", "recompute[1][0]: expected an integer from 3 to "},
       {"\"unit\": \"b\"", "\"unit\": \"a\"",
        "units[1].unit: expected a name that no other unit has, found string \"a\""},

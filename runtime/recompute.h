@@ -14,6 +14,10 @@ namespace strata::runtime {
 /// Operations are pure and random numbers are keyed, so the copies have the same bits. Ends the
 /// process when something overwrites in place what a segment reads again, so that the copies would
 /// be made from a later version.
-void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments);
+///
+/// With RecomputeWhat::norms_and_activations only outputs of norm, residual_norm (but for the sum),
+/// gelu and swiglu are made again; what they read is kept.
+void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments,
+               RecomputeWhat what = RecomputeWhat::everything);
 
 }  // namespace strata::runtime

@@ -26,23 +26,48 @@ std::vector<RecomputeSegment> segments_of(int layers_each) {
   return segments;
 }
 
-SmallModel differentiated(const std::vector<RecomputeSegment>& segments) {
+SmallModel differentiated(const std::vector<RecomputeSegment>& segments,
+                          RecomputeWhat what = RecomputeWhat::everything) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});
-  recompute(model.graph, segments);
+  recompute(model.graph, segments, what);
   return model;
 }
 
-std::unique_ptr<LoneRank> rank_of(const std::vector<RecomputeSegment>& segments) {
-  SmallModel model = differentiated(segments);
+std::unique_ptr<LoneRank> rank_of(const std::vector<RecomputeSegment>& segments,
+                                  RecomputeWhat what = RecomputeWhat::everything) {
+  SmallModel model = differentiated(segments, what);
   return std::make_unique<LoneRank>(std::move(model.graph), model.loss, 5);
 }
 
-TEST(Recompute, GivesTheSameBits) {
+TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
+  const auto kept = rank_of({});
+  const auto cheap = rank_of(segments_of(1), RecomputeWhat::norms_and_activations);
+  const auto all = rank_of(segments_of(1));
+  int repeated = 0;
+  for (const Instruction& in : cheap->program().instructions) {
+    if (!in.label.ends_with(".again")) continue;
+    ++repeated;
+    EXPECT_TRUE(in.operation->name == "norm" || in.operation->name == "gelu") << in.label;
+  }
+  EXPECT_EQ(repeated, 2 * kLayers);
+  const std::int64_t rows = kShape.batch * kShape.sequence;
+  // Each layer but the one under way keeps no result of gelu and of its norm.
+  const std::int64_t spared = (kLayers - 1) * rows * (kShape.width + kShape.hidden) * 4;
+  EXPECT_LE(cheap->program().live_bytes[0], kept->program().live_bytes[0] - spared);
+  EXPECT_GT(cheap->program().live_bytes[0], all->program().live_bytes[0]);
+}
+
+class RecomputeBits : public testing::TestWithParam<RecomputeWhat> {};
+INSTANTIATE_TEST_SUITE_P(What, RecomputeBits,
+                         testing::Values(RecomputeWhat::everything,
+                                         RecomputeWhat::norms_and_activations));
+
+TEST_P(RecomputeBits, AreTheSame) {
   const auto kept = rank_of({});
   const double loss = kept->run();
   for (int layers_each : {1, 2, 4, 8}) {
-    const auto again = rank_of(segments_of(layers_each));
+    const auto again = rank_of(segments_of(layers_each), GetParam());
     EXPECT_EQ(again->run(), loss);
     for (const ParameterUnit& unit : kept->units()) {
       const auto a = kept->storage<std::uint32_t>("d " + parameter_name(unit.name));

@@ -8,8 +8,8 @@
 
 namespace strata::runtime {
 
-TraceRecorder::TraceRecorder(int rank, std::size_t capacity_per_queue)
-    : rank_(rank), start_(std::chrono::steady_clock::now()) {
+TraceRecorder::TraceRecorder(int rank, TraceOf of, std::size_t capacity_per_queue)
+    : rank_(rank), of_(of), start_(std::chrono::steady_clock::now()) {
   for (auto& events : events_) events.reserve(capacity_per_queue);
 }
 
@@ -20,10 +20,25 @@ std::int64_t TraceRecorder::now_ns() const {
 }
 
 void TraceRecorder::begin(const Program& program, int instruction) {
-  begun_ns_[static_cast<int>(program.instructions[instruction].queue)] = now_ns();
+  if (of_ == TraceOf::queues)
+    begun_ns_[static_cast<int>(program.instructions[instruction].queue)] = now_ns();
 }
 
 void TraceRecorder::end(const Program& program, int instruction) {
+  if (of_ == TraceOf::queues)
+    add(program, instruction, begun_ns_[static_cast<int>(program.instructions[instruction].queue)],
+        now_ns());
+}
+
+void TraceRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
+                             std::int64_t end_ns) {
+  const std::int64_t start_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(start_.time_since_epoch()).count();
+  add(program, instruction, begin_ns - start_ns, end_ns - start_ns);
+}
+
+void TraceRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,
+                        std::int64_t end_ns) {
   const Instruction& in = program.instructions[instruction];
   const int queue = static_cast<int>(in.queue);
   std::vector<Event>& events = events_[queue];
@@ -32,8 +47,8 @@ void TraceRecorder::end(const Program& program, int instruction) {
     return;
   }
   events.push_back({program.name, in.label, in.operation->name, in.cost.flops,
-                    in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes,
-                    begun_ns_[queue], now_ns(), in.pass});
+                    in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes, begin_ns,
+                    end_ns, in.pass});
 }
 
 void TraceRecorder::write(const std::string& path) const {

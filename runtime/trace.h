@@ -10,13 +10,22 @@
 
 namespace strata::runtime {
 
+/// Whose work a trace shows.
+enum class TraceOf : std::uint8_t {
+  queues,  ///< threads that run instructions themselves
+  device,  ///< a device that instructions are enqueued on; asks its executor for times
+};
+
 /// Keeps up to `capacity` instructions per queue (reserved at construction: recording allocates
 /// nothing); later ones are counted and dropped. Write after the executor is idle.
 class TraceRecorder final : public Observer {
  public:
-  TraceRecorder(int rank, std::size_t capacity_per_queue = 200'000);
+  TraceRecorder(int rank, TraceOf of, std::size_t capacity_per_queue = 200'000);
   void begin(const Program& program, int instruction) override;
   void end(const Program& program, int instruction) override;
+  [[nodiscard]] bool wants_device_times() const override { return of_ == TraceOf::device; }
+  void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override;
   /// Throws IoError. Times in microseconds since construction.
   void write(const std::string& path) const;
 
@@ -28,8 +37,10 @@ class TraceRecorder final : public Observer {
     Pass pass;
   };
   [[nodiscard]] std::int64_t now_ns() const;
+  void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
 
   int rank_;
+  TraceOf of_;
   std::chrono::steady_clock::time_point start_;
   std::array<std::vector<Event>, kQueues> events_;
   std::array<std::int64_t, kQueues> begun_ns_{};

@@ -170,6 +170,9 @@ class Verifier {
       for (const Operand& o : in.inputs) reads.push_back(&o);
       if (in.predicate) {
         reads.push_back(&*in.predicate);
+        if (!in.operation->predicated)
+          report(name(i) + " is predicated, which " + std::string(in.operation->name) +
+                 " does not know");
         if (in.predicate->bytes < static_cast<std::int64_t>(sizeof(std::uint32_t)))
           report(name(i) + " has a predicate of " + std::to_string(in.predicate->bytes) + " bytes");
       }

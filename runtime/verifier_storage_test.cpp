@@ -7,7 +7,8 @@ namespace strata::runtime {
 namespace {
 
 constexpr int kDevice = static_cast<int>(Tier::device);
-const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
+const kernels::Operation kStep{
+    .name = "step", .infer = nullptr, .cost = nullptr, .predicated = true};
 const kernels::TensorType kType{DType::f32, kernels::Shape{16}};
 
 /// Values: persistent a @0 and b @64, transient t @128, and b as step 1 leaves it.
@@ -148,6 +149,14 @@ TEST(VerifierOfStorage, TakesACollectivesOwnPieceInsideTheWhole) {
     s.program.instructions.back().collective.emplace();
     EXPECT_EQ(s.problem(), "");
   }
+}
+
+TEST(VerifierOfStorage, RefusesAPredicateThatTheOperationDoesNotKnow) {
+  const kernels::Operation plain{.name = "plain", .infer = nullptr, .cost = nullptr};
+  Storage s;
+  s.program.instructions[1].operation = &plain;
+  s.program.instructions[1].predicate = s.program.instructions[1].inputs[0];
+  EXPECT_EQ(s.problem(), "#1 'step 1' is predicated, which plain does not know");
 }
 
 TEST(VerifierOfStorage, RefusesAPredicateThatIsTooSmall) {

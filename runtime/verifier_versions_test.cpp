@@ -10,7 +10,8 @@ using kernels::Shape;
 using kernels::TensorType;
 
 constexpr int kDevice = static_cast<int>(Tier::device);
-const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
+const kernels::Operation kStep{
+    .name = "step", .infer = nullptr, .cost = nullptr, .predicated = true};
 const TensorType kWhole{DType::f32, Shape{4, 12}};
 
 /// Persistent "kept" at 0 and transient "temporary" at 192, each fp32 [4, 12].

@@ -34,6 +34,7 @@ Program random_program(std::uint64_t seed, int count) {
   };
   for (int i = 0; i < count; ++i) {
     Instruction in;
+    in.operation = &kernels::find_operation("copy");
     in.queue = static_cast<Queue>(below(kQueues));
     in.label = std::to_string(i);
     for (std::int64_t k = below(3); k > 0; --k) in.inputs.push_back(operand());

@@ -164,6 +164,20 @@ void PeerCommunicator::abort(const std::string& reason, ExitCode /*code*/) noexc
   board_.abort(attributed(rank_, reason));
 }
 
+void PeerCommunicator::check() {
+  for (int peer = 0; peer < world_ && !board_.aborted(); ++peer) {
+    const RankSlot& slot = board_.slot(peer);
+    const RankState state = slot.state.load(std::memory_order_acquire);
+    if (peer == rank_ || state == RankState::closed) continue;
+    const std::string fate =
+        state == RankState::gone ? "has left without closing" : link_->death_of(peer);
+    if (!fate.empty())
+      board_.abort("rank " + std::to_string(peer) + " (process " + std::to_string(slot.process) +
+                   ") " + fate);
+  }
+  if (board_.aborted()) throw PeerError(board_.abort_reason());
+}
+
 void PeerCommunicator::close() {
   if (closed_ || board_.aborted()) return;
   begin("close", [this] { barrier(); });

@@ -32,6 +32,7 @@ class PeerCommunicator final : public Communicator {
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
+  void check() override;
   void close() override;
 
  private:

@@ -3,6 +3,7 @@
 // it, so a copy from or to it is the same kernel.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/predicate.cuh"
 
 namespace strata::cuda {
 namespace {
@@ -44,6 +45,7 @@ struct CopyArguments {
   RowShape shape;
   RowPointer<const U> from;
   RowPointer<U> to;
+  const std::uint32_t* predicate;
 };
 
 template <typename U, int N>
@@ -55,7 +57,7 @@ struct Copy {
     return read_pack<N>(a.from, at);
   }
   static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
-    write_pack(a.to, at, pack);
+    if (holds(a.predicate)) write_pack(a.to, at, pack);
   }
 };
 
@@ -108,7 +110,8 @@ void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
   with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&x, &y}), [&](auto unit, auto width) {
     using U = decltype(unit);
     launch_elementwise<Copy<U, width()>>(
-        stream, {unit_shape<U>(row_shape({&x, &y}), dtype), units_of<const U>(x), units_of<U>(y)});
+        stream, {unit_shape<U>(row_shape({&x, &y}), dtype), units_of<const U>(x), units_of<U>(y),
+                 call.predicate});
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/head_chunks.h"
+#include "kernels/cuda/norm_chunks.h"
+#include "kernels/cuda/token_tiles.h"
 
 namespace strata::cuda {
 namespace {
@@ -33,11 +35,23 @@ std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan, const Attribute
   return inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
 }
 
+std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes&,
+                                 const DeviceCapabilities&) {
+  return norm_chunks(inputs[1].shape).bytes(static_cast<int>(outputs.size()) - 1);
+}
+
+std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
+                                      const DeviceCapabilities&) {
+  return token_tiles(inputs[1].shape).bytes();
+}
+
 constexpr Entry kWorkspaces[] = {
     {"attention_backward", attention_backward_bytes},
+    {"embedding_backward", embedding_backward_bytes},
     {"head_loss", head_bytes},
     {"head_loss_eval", head_bytes},
     {"linear_backward_bias", bias_bytes},
+    {"norm_backward", norm_backward_bytes},
 };
 
 }  // namespace

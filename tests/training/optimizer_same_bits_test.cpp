@@ -38,16 +38,6 @@ std::vector<OptimizerCase> optimizers() {
   return {{"sgd", sgd}, {"momentum", momentum}, {"nesterov", nesterov}, {"adam with L2", adam}};
 }
 
-void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what) {
-  ASSERT_EQ(a.metrics.size(), b.metrics.size());
-  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
-    EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
-    EXPECT_EQ(a.metrics[i].gradient_norm, b.metrics[i].gradient_norm) << what << ", step " << i;
-  }
-  EXPECT_EQ(a.evaluation, b.evaluation) << what;
-  EXPECT_EQ(a.state, b.state) << what;
-}
-
 TrainingCase case_of(int world) {
   TrainingCase training;
   training.model = tiny_gpt2();

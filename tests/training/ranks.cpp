@@ -1,5 +1,8 @@
 #include "tests/training/ranks.h"
 
+#include <gtest/gtest.h>
+
+#include "comm/factory.h"
 #include "core/error.h"
 #include "runtime/verifier.h"
 #include "tests/training/rank_threads.h"
@@ -36,8 +39,20 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
 }
 
 TrainingResult run_rank(const TrainingCase& training, comm::Communicator& communicator) {
+  std::unique_ptr<kernels::Device> device;
+  std::unique_ptr<comm::Communicator> device_communicator;
   train::EngineParts parts;
-  parts.programs = build_rank(training, communicator);
+  if (training.make_device) {
+    device = training.make_device();
+    device_communicator = comm::make_device_communicator(communicator, *device);
+    parts.device = device.get();
+    parts.device_communicator = device_communicator.get();
+    parts.recordings = training.recordings;
+    parts.lockstep = training.lockstep;
+  }
+  parts.programs = train::build_programs(
+      {training.model, training.options, true}, device ? *device_communicator : communicator,
+      device ? device->capabilities() : kernels::CpuDevice(training.threads).capabilities());
   verify_all(parts.programs);
   parts.communicator = &communicator;
   parts.threads = training.threads;
@@ -96,6 +111,16 @@ train::TrainOptions tiny_options(int world, int global_batch, int steps) {
   options.optimizer.weight_decay = 0.1;
   options.zero.param_persistence_threshold_elements = 0;
   return options;
+}
+
+void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what) {
+  ASSERT_EQ(a.metrics.size(), b.metrics.size());
+  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
+    EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
+    EXPECT_EQ(a.metrics[i].gradient_norm, b.metrics[i].gradient_norm) << what << ", step " << i;
+  }
+  EXPECT_EQ(a.evaluation, b.evaluation) << what;
+  EXPECT_EQ(a.state, b.state) << what;
 }
 
 void verify_all(const train::ProgramSet& programs) {

@@ -2,6 +2,8 @@
 // steps are written with.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ struct TrainingCase {
   train::TrainOptions options;
   int world = 1;
   int threads = 1;
+  /// Makes the device of one rank; none: the CPU.
+  std::function<std::unique_ptr<kernels::Device>()> make_device;
+  runtime::Recordings recordings = runtime::Recordings::on;
+  runtime::LockstepReport* lockstep = nullptr;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
 };
 
@@ -36,6 +42,9 @@ train::TrainOptions tiny_options(int world, int global_batch, int steps);
 /// Runs all ranks; rethrows the first error. Every lowered Program is verified first. The data are
 /// pseudo-random tokens that depend on the sample index alone.
 TrainingResult run_training(const TrainingCase& training);
+
+/// Expects losses, gradient norms, evaluation and state of equal bits.
+void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what);
 
 /// Throws InternalError with the first problem that the verifier finds in any Program.
 void verify_all(const train::ProgramSet& programs);

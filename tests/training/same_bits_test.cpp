@@ -7,16 +7,6 @@
 namespace strata::tests {
 namespace {
 
-void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what) {
-  ASSERT_EQ(a.metrics.size(), b.metrics.size());
-  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
-    EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
-    EXPECT_EQ(a.metrics[i].gradient_norm, b.metrics[i].gradient_norm) << what << ", step " << i;
-  }
-  EXPECT_EQ(a.evaluation, b.evaluation) << what;
-  EXPECT_EQ(a.state, b.state) << what;
-}
-
 TrainingCase gpt2_case(int world, int global_batch = 24, int steps = 3) {
   TrainingCase training;
   training.model = tiny_gpt2();
@@ -60,6 +50,17 @@ TEST(SameBitsOf, RecomputeSegments) {
     training.options.checkpoint_segments = segments;
     const TrainingResult result = run_training(training);
     expect_same(expected, result, "segments " + std::to_string(segments));
+  }
+  training.options.activation_checkpointing = false;
+  training.options.recompute_norms = true;
+  for (const train::ModelConfig& model : {tiny_gpt2(), tiny_llama()}) {
+    TrainingCase other = training;
+    other.model = model;
+    const TrainingResult cheap = run_training(other);
+    other.options.recompute_norms = false;
+    const TrainingResult kept = run_training(other);
+    expect_same(kept, cheap, "norms and activations alone");
+    EXPECT_LT(cheap.memory.transient, kept.memory.transient);
   }
 }
 

@@ -12,7 +12,7 @@ namespace strata::train {
 
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
-                 OptimizerType*, SchedulerType*, WarmupType*, NoDecay*>;
+                 OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*>;
 
 struct OptionField {
   std::string_view name;  ///< "zero.stage"

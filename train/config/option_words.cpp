@@ -45,11 +45,15 @@ constexpr Choice<WarmupType> kWarmups[] = {{WarmupType::logarithmic, "log"},
 constexpr Choice<NoDecay> kNoDecays[] = {{NoDecay::norms_and_biases, "default"},
                                          {NoDecay::none, "none"}};
 
+constexpr Choice<DeviceChoice> kDevices[] = {
+    {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
+
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
 constexpr auto& choices(const SchedulerType*) { return kSchedulers; }
 constexpr auto& choices(const WarmupType*) { return kWarmups; }
 constexpr auto& choices(const NoDecay*) { return kNoDecays; }
+constexpr auto& choices(const DeviceChoice*) { return kDevices; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);

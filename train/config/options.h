@@ -31,6 +31,9 @@ enum class SchedulerType : std::uint8_t {
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
 
+/// Where the Programs run. automatic: on a CUDA device where there is one.
+enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
+
 /// Which parameters are spared weight decay.
 enum class NoDecay : std::uint8_t { norms_and_biases, none };
 
@@ -118,8 +121,12 @@ struct TrainOptions {
   LossScaleOptions loss_scale;
   bool bf16_check_overflow = true;  ///< skip steps whose gradients are not finite
   bool activation_checkpointing = false;
+  bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
-  std::int64_t threads = 0;              ///< per rank; 0: the host's cores / its ranks
+  DeviceChoice device = DeviceChoice::automatic;
+  bool check_device = false;  ///< compare every instruction with the CPU's
+  bool device_graphs = true;  ///< record steps and replay them
+  std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks
   std::int64_t tile_elements = 4 << 20;
   std::string output;
   std::int64_t save_every_steps = 0;

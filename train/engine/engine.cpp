@@ -39,15 +39,22 @@ runtime::ArenaKind arena_kind(const comm::Communicator& communicator) {
 
 /// One arena per tier that is used. Collectives work on the device's.
 std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& programs,
-                                                        const comm::Communicator& communicator) {
+                                                        const comm::Communicator& communicator,
+                                                        kernels::Device* device) {
   std::array<runtime::Arena, runtime::kTiers> arenas;
   for (int t = 0; t < runtime::kTiers; ++t) {
     const auto tier = static_cast<runtime::Tier>(t);
     const std::int64_t bytes = programs.arena_bytes(tier);
     if (bytes == 0) continue;
-    const auto kind = tier == runtime::Tier::device ? arena_kind(communicator)
-                                                    : runtime::ArenaKind::private_memory;
-    arenas[t] = runtime::Arena(std::string(name_of(tier)), bytes, kind);
+    if (device != nullptr && tier == runtime::Tier::device) {
+      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::device, bytes);
+    } else if (device != nullptr && tier == runtime::Tier::pinned) {
+      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::pinned, bytes);
+    } else {
+      const auto kind = tier == runtime::Tier::device ? arena_kind(communicator)
+                                                      : runtime::ArenaKind::private_memory;
+      arenas[t] = runtime::Arena(std::string(name_of(tier)), bytes, kind);
+    }
   }
   return arenas;
 }
@@ -57,22 +64,32 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
 Engine::Engine(EngineParts parts)
     : programs_(std::move(parts.programs)),
       communicator_(parts.communicator),
-      device_(parts.threads),
+      device_(parts.device),
+      host_(parts.threads),
       communication_device_(1),
-      compute_stream_(device_),
+      compute_stream_(host_),
       communication_stream_(communication_device_),
-      arenas_(make_arenas(programs_, *communicator_)),
+      arenas_(make_arenas(programs_, *communicator_, device_)),
       exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind(*communicator_)),
       seed_(parts.seed) {
-  communicator_->register_arena({arena().base(), arena().bytes(), arena().memfd()});
+  comm::Communicator& of_programs =
+      device_ == nullptr ? *communicator_ : *parts.device_communicator;
+  of_programs.register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator_->register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   runtime::ExecutorParts executor_parts;
   for (int t = 0; t < runtime::kTiers; ++t)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
-  executor_parts.communicators.add(comm::MeshAxis::data, *communicator_);
+  executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
   executor_parts.observers = std::move(parts.observers);
-  executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
-                                         compute_stream_, communication_stream_);
+  if (device_ == nullptr)
+    executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
+                                           compute_stream_, communication_stream_);
+  else if (parts.lockstep != nullptr)
+    executor_ = runtime::make_lockstep_executor(std::move(executor_parts), *device_, host_,
+                                                *parts.lockstep);
+  else
+    executor_ =
+        runtime::make_stream_executor(std::move(executor_parts), *device_, parts.recordings);
   std::vector<std::string> sequence;
   const auto load = [&](const runtime::Program& program) {
     if (const auto problems = runtime::verify(program); !problems.empty())
@@ -93,22 +110,67 @@ Engine::Engine(EngineParts parts)
   kernels::StepState state;
   state.loss_scale = parts.initial_loss_scale;
   state.hysteresis = kernels::StepRules::from(programs_.settings.control).hysteresis;
-  std::memcpy(storage(runtime::kStepState).data(), &state, sizeof state);
+  write(place(runtime::kStepState), std::as_bytes(std::span(&state, 1)));
 }
 
 Engine::~Engine() = default;
 
-std::span<std::byte> Engine::storage(const std::string& name) const {
+Engine::Place Engine::place(const std::string& name) const {
   const runtime::PersistentValue& value = programs_.persistent.find(name);
-  return {arena(value.tier).base() + value.offset_bytes,
-          static_cast<std::size_t>(value.type.span_bytes())};
+  const runtime::Arena& in = arena(value.tier);
+  return {&in, in.base() + value.offset_bytes, value.type.span_bytes()};
+}
+
+Engine::Place Engine::place(const zero::StateEntry& entry, std::int64_t first,
+                            std::int64_t count) const {
+  STRATA_CHECK(first >= 0 && count >= 0 && first + count <= entry.elements, entry.name, first,
+               count, entry.elements);
+  const Place whole = place(entry.storage);
+  const std::int64_t size = size_of(entry.dtype);
+  return {whole.arena, whole.at + (entry.storage_element + first) * size, count * size};
+}
+
+std::span<const std::byte> Engine::read(const Place& place, std::vector<std::byte>& buffer) const {
+  const auto bytes = static_cast<std::size_t>(place.bytes);
+  if (place.arena->on_host()) return {place.at, bytes};
+  buffer.resize(bytes);
+  device_->copy_now(buffer.data(), place.at, place.bytes);
+  return buffer;
+}
+
+void Engine::write(const Place& place, std::span<const std::byte> bytes) const {
+  STRATA_CHECK(static_cast<std::int64_t>(bytes.size()) == place.bytes, bytes.size(), place.bytes);
+  if (place.arena->on_host())
+    std::memcpy(place.at, bytes.data(), bytes.size());
+  else
+    device_->copy_now(place.at, bytes.data(), place.bytes);
+}
+
+std::span<std::byte> Engine::storage(const std::string& name) const {
+  const Place at = place(name);
+  STRATA_CHECK(at.arena->on_host(), "the host touches device memory of", name);
+  return {at.at, static_cast<std::size_t>(at.bytes)};
 }
 
 std::span<std::byte> Engine::storage(const zero::StateEntry& entry) const {
-  const std::int64_t size = size_of(entry.dtype);
-  return storage(entry.storage)
-      .subspan(static_cast<std::size_t>(entry.storage_element * size),
-               static_cast<std::size_t>(entry.elements * size));
+  const Place at = place(entry, 0, entry.elements);
+  STRATA_CHECK(at.arena->on_host(), "the host touches device memory of", entry.name);
+  return {at.at, static_cast<std::size_t>(at.bytes)};
+}
+
+std::span<const std::byte> Engine::read(const zero::StateEntry& entry, std::int64_t first,
+                                        std::int64_t count, std::vector<std::byte>& buffer) const {
+  return read(place(entry, first, count), buffer);
+}
+
+std::span<const std::byte> Engine::read(const std::string& name,
+                                        std::vector<std::byte>& buffer) const {
+  return read(place(name), buffer);
+}
+
+void Engine::write(const zero::StateEntry& entry, std::int64_t first,
+                   std::span<const std::byte> bytes) const {
+  write(place(entry, first, static_cast<std::int64_t>(bytes.size()) / size_of(entry.dtype)), bytes);
 }
 
 template <typename T>
@@ -173,7 +235,8 @@ kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill
 
 std::int64_t Engine::steps_in_state() const {
   kernels::StepState state;
-  std::memcpy(&state, storage(runtime::kStepState).data(), sizeof state);
+  std::vector<std::byte> buffer;
+  std::memcpy(&state, read(runtime::kStepState, buffer).data(), sizeof state);
   return state.updates + state.skipped;
 }
 

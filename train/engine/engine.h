@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
+#include "runtime/lockstep.h"
 #include "train/engine/program_set.h"
 #include "zero/state_table.h"
 
@@ -35,7 +36,15 @@ using FillBatch = std::function<void(std::int64_t step, int micro_step, const Mi
 
 struct EngineParts {
   ProgramSet programs;
+  /// Of the host: agreement and what happens between steps. On the CPU also of the Programs.
   comm::Communicator* communicator = nullptr;
+  /// Where the Programs run; null: on the CPU. Outlives the engine.
+  kernels::Device* device = nullptr;
+  /// Of the Programs' collectives on `device`; needed with one.
+  comm::Communicator* device_communicator = nullptr;
+  runtime::Recordings recordings = runtime::Recordings::on;
+  /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
+  runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
   int threads = 1;
   std::int64_t seed = 1;
@@ -71,13 +80,25 @@ class Engine {
 
   [[nodiscard]] const ProgramSet& programs() const { return programs_; }
   [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
-  [[nodiscard]] kernels::CpuDevice& device() { return device_; }
+  /// The host's threads, whatever runs the Programs.
+  [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier = runtime::Tier::device) const {
     return arenas_[static_cast<int>(tier)];
   }
-  /// Bytes of persistent storage by name, valid between steps.
+  /// Bytes of persistent storage in memory that the host may touch, valid between steps.
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
   [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const;
+  /// Elements [first, first + count) of an entry, wherever it lies, between steps: the storage
+  /// itself where the host may touch it, else a copy in `buffer`.
+  [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
+                                                std::int64_t count,
+                                                std::vector<std::byte>& buffer) const;
+  /// All bytes of storage by name, as above.
+  [[nodiscard]] std::span<const std::byte> read(const std::string& name,
+                                                std::vector<std::byte>& buffer) const;
+  /// `bytes` become the elements from `first` on, between steps. Any thread.
+  void write(const zero::StateEntry& entry, std::int64_t first,
+             std::span<const std::byte> bytes) const;
   /// Every rank arrives before any leaves. Between steps only.
   void barrier();
   /// values[i] becomes the sum over ranks (wrapping). Between steps only.
@@ -97,9 +118,23 @@ class Engine {
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 
+  /// A place in an arena.
+  struct Place {
+    const runtime::Arena* arena;
+    std::byte* at;
+    std::int64_t bytes;
+  };
+  [[nodiscard]] Place place(const std::string& name) const;
+  [[nodiscard]] Place place(const zero::StateEntry& entry, std::int64_t first,
+                            std::int64_t count) const;
+  [[nodiscard]] std::span<const std::byte> read(const Place& place,
+                                                std::vector<std::byte>& buffer) const;
+  void write(const Place& place, std::span<const std::byte> bytes) const;
+
   ProgramSet programs_;
   comm::Communicator* communicator_;
-  kernels::CpuDevice device_;
+  kernels::Device* device_;  ///< null: the Programs run on host_
+  kernels::CpuDevice host_;
   kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
   kernels::CpuStream compute_stream_;
   kernels::CpuStream communication_stream_;

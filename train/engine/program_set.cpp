@@ -47,7 +47,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   set.settings.optimizer = optimizer_settings(options);
   set.settings.control = control_attributes(options);
   runtime::differentiate(model.graph, {set.settings.plan.gradient.produced});
-  runtime::recompute(model.graph, set.settings.plan.recompute);
+  runtime::recompute(model.graph, set.settings.plan.recompute, set.settings.plan.recompute_what);
 
   zero::declare_state(set.persistent, set.units, set.settings);
   std::map<Position, runtime::Graph> graphs;

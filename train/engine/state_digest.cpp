@@ -1,5 +1,6 @@
 #include "train/engine/state_digest.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -12,6 +13,8 @@ namespace {
 
 /// A digest is four 32-bit limbs in int64 words, so that an integer all-reduce can add them.
 constexpr int kLimbs = 4;
+/// Read at a time from a device; a digest of a range is the sum of those of its parts.
+constexpr std::int64_t kChunkElements = 1 << 22;
 
 void add_limbs(const Digest& digest, std::int64_t* limbs) {
   limbs[0] += static_cast<std::int64_t>(digest.low & 0xffffffffu);
@@ -44,13 +47,14 @@ std::string scalar_text(DType dtype, std::span<const std::byte> bytes) {
 
 /// Every rank keeps the same ones.
 std::string describe_scalars(const Engine& engine) {
+  std::vector<std::byte> buffer;
   const ProgramSet& set = engine.programs();
   std::string text;
   for (const zero::StateEntry& entry : zero::list_state(
            set.units, set.settings, zero::StateScope::held, step_state(engine).updates))
     if (entry.kind == "scalar")
       text += entry.name + " scalar " + std::string(name_of(entry.dtype)) + " " +
-              scalar_text(entry.dtype, engine.storage(entry)) + "\n";
+              scalar_text(entry.dtype, engine.read(entry, 0, entry.elements, buffer)) + "\n";
   return text;
 }
 
@@ -58,7 +62,8 @@ std::string describe_scalars(const Engine& engine) {
 
 kernels::StepState step_state(const Engine& engine) {
   kernels::StepState state;
-  std::memcpy(&state, engine.storage(runtime::kStepState).data(), sizeof state);
+  std::vector<std::byte> buffer;
+  std::memcpy(&state, engine.read(runtime::kStepState, buffer).data(), sizeof state);
   return state;
 }
 
@@ -81,13 +86,18 @@ std::string describe_state(Engine& engine) {
         lines.push_back(segment.name + " " + kind + " " + std::string(name_of(dtype)));
       }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
+  std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : zero::list_state(
            set.units, set.settings, zero::StateScope::saved, step_state(engine).updates)) {
     if (entry.kind == "scalar") continue;
-    const Digest digest =
-        range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
-                     entry.first_element, engine.storage(entry), size_of(entry.dtype));
-    add_limbs(digest, &limbs[line_of.at(entry.name + " " + entry.kind) * kLimbs]);
+    std::int64_t* sum = &limbs[line_of.at(entry.name + " " + entry.kind) * kLimbs];
+    for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {
+      const std::int64_t count = std::min(kChunkElements, entry.elements - first);
+      add_limbs(range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
+                             entry.first_element + first, engine.read(entry, first, count, buffer),
+                             size_of(entry.dtype)),
+                sum);
+    }
   }
   engine.sum_over_ranks(limbs);
   std::string text;

@@ -17,6 +17,8 @@ namespace strata::train {
 namespace {
 
 constexpr std::int64_t kChunkElements = 1 << 18;
+/// Read from a device and written at a time.
+constexpr std::int64_t kSavedElements = 1 << 24;
 
 /// Runs body(first, count) over chunks of `elements` on the pool.
 template <typename Body>
@@ -63,11 +65,14 @@ class NormalSource {
 };
 
 /// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5).
-void store(const zero::StateEntry& entry, std::span<std::byte> storage, std::int64_t first,
-           std::span<const float> values) {
-  std::byte* to = storage.data() + first * size_of(entry.dtype);
+/// `buffer` is scratch.
+void store(const Engine& engine, const zero::StateEntry& entry, std::int64_t first,
+           std::span<const float> values, std::vector<std::byte>& buffer) {
+  buffer.resize(values.size() * static_cast<std::size_t>(size_of(entry.dtype)));
   kernels::convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), entry.dtype,
-                         to, static_cast<std::int64_t>(values.size()), kernels::Rounding::master);
+                         buffer.data(), static_cast<std::int64_t>(values.size()),
+                         kernels::Rounding::master);
+  engine.write(entry, first, buffer);
 }
 
 bool is_weight(const zero::StateEntry& entry) {
@@ -106,31 +111,31 @@ void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
 void initialize_weights(Engine& engine, std::int64_t seed) {
   for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
-    const std::span<std::byte> storage = engine.storage(entry);
     const NormalSource source(seed, entry.name);
-    for_chunks(engine.device().pool(), entry.elements, [&](std::int64_t first, std::int64_t count) {
+    for_chunks(engine.pool(), entry.elements, [&](std::int64_t first, std::int64_t count) {
       std::vector<float> values(static_cast<std::size_t>(count),
                                 static_cast<float>(entry.initializer.constant));
       if (entry.initializer.deviation > 0)
         source.fill(entry.first_element + first, values, entry.initializer.deviation);
-      store(entry, storage, first, values);
+      std::vector<std::byte> buffer;
+      store(engine, entry, first, values, buffer);
     });
   }
 }
 
 void load_weights(Engine& engine, const ModelFiles& files) {
   std::vector<float> values(kChunkElements);
+  std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const std::string name = stored_name(files, entry.name);
     check_shape(files.at(name), entry);
-    const std::span<std::byte> storage = engine.storage(entry);
     for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {
       const std::int64_t count = std::min(kChunkElements, entry.elements - first);
       const std::span<float> chunk(values.data(), static_cast<std::size_t>(count));
       files.read(name, entry.first_element + first, count, DType::f32,
                  std::as_writable_bytes(chunk));
-      store(entry, storage, first, chunk);
+      store(engine, entry, first, chunk, buffer);
     }
   }
 }
@@ -155,11 +160,16 @@ void save_weights(Engine& engine, const std::string& directory, const std::strin
     write_file_atomically(staging + "/config.json", config_json);
   }
   engine.barrier();
+  std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry :
        zero::list_state(engine.programs().units, engine.programs().settings,
                         zero::StateScope::saved, step_state(engine).updates))
     if (entry.kind == "parameter")
-      writer.write(entry.name, entry.first_element, entry.dtype, engine.storage(entry));
+      for (std::int64_t first = 0; first < entry.elements; first += kSavedElements) {
+        const std::int64_t count = std::min(kSavedElements, entry.elements - first);
+        writer.write(entry.name, entry.first_element + first, entry.dtype,
+                     engine.read(entry, first, count, buffer));
+      }
   writer.finish();
   engine.barrier();
   if (first_rank) commit_directory(staging, directory);

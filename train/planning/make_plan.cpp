@@ -91,8 +91,12 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.units = zero::plan_units(units, policy, world);
-  if (options.activation_checkpointing)
+  if (options.activation_checkpointing) {
     plan.recompute = layer_segments(blocks, options.checkpoint_segments);
+  } else if (options.recompute_norms) {
+    plan.recompute = layer_segments(blocks, 0);
+    plan.recompute_what = runtime::RecomputeWhat::norms_and_activations;
+  }
   plan.gradient.produced = options.dtype;
   plan.gradient.reduced = options.communication_dtype;
   plan.gradient.accumulated = options.accumulation_dtype;

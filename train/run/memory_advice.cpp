@@ -26,16 +26,20 @@ std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
 }
 
 /// `options` first, then what costs more time and mostly less memory, cheapest first. ZeRO moves
-/// more bytes; small products run slower; checkpointing computes the forward pass again.
+/// more bytes; small products run slower; recomputing norms reads and writes once more;
+/// checkpointing computes the forward pass again.
 std::vector<TrainOptions> cheapest_first(const TrainOptions& options, int world) {
   const std::int64_t highest = world > 1 ? kHighestStage : options.zero.stage;
   std::vector<TrainOptions> all;
-  for (const bool again : {false, true}) {
-    if (options.activation_checkpointing && !again) continue;
+  enum class Again : std::uint8_t { nothing, norms, everything };
+  for (const Again again : {Again::nothing, Again::norms, Again::everything}) {
+    if (options.activation_checkpointing && again != Again::everything) continue;
+    if (options.recompute_norms && again == Again::nothing) continue;
     for (const std::int64_t micro_batch : smaller_micro_batches(options.micro_batch))
       for (std::int64_t stage = options.zero.stage; stage <= highest; ++stage) {
         TrainOptions& changed = all.emplace_back(options);
-        changed.activation_checkpointing = again;
+        changed.activation_checkpointing = again == Again::everything;
+        changed.recompute_norms = again == Again::norms;
         changed.micro_batch = micro_batch;
         changed.accumulation = options.accumulation * (options.micro_batch / micro_batch);
         changed.zero.stage = stage;
@@ -55,6 +59,7 @@ std::string flags_of(const TrainOptions& changed, const TrainOptions& original) 
   if (changed.micro_batch != original.micro_batch)
     add("--micro-batch " + std::to_string(changed.micro_batch) + " --accumulation " +
         std::to_string(changed.accumulation));
+  if (changed.recompute_norms && !original.recompute_norms) add("--recompute-norms");
   if (changed.activation_checkpointing != original.activation_checkpointing)
     add("--activation-checkpointing");
   return flags;

@@ -25,6 +25,7 @@
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
 #include "train/run/progress.h"
+#include "train/run/run_device.h"
 #include "train/run/stop_request.h"
 #include "train/run/writable.h"
 
@@ -58,7 +59,6 @@ class TrainingRun {
         options_(request.config.options),
         first_(request.context.rank == 0),
         observer_(status),
-        trace_(request.context.rank, options_.trace.empty() ? 0 : kTraceEvents),
         status_(status) {}
 
   ExitCode run() {
@@ -68,6 +68,11 @@ class TrainingRun {
     corpus_ = open_corpus(options_, request_.model, options_.model);
     check_tokens(corpus_, options_, request_.context.rank, request_.context.world);
     communicator_ = comm::make_communicator(request_.context, "auto");
+    if (options_.check_device && options_.device == DeviceChoice::cpu)
+      throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
+    device_ =
+        std::make_unique<RunDevice>(options_.check_device ? DeviceChoice::cuda : options_.device,
+                                    request_.context.local_rank, *communicator_);
     build_engine();
     status_.set_phase(Phase::loading);
     load();
@@ -83,13 +88,20 @@ class TrainingRun {
     const int threads = threads_per_rank(options_, request_.context);
     EngineParts parts;
     parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr},
-                                    *communicator_, kernels::CpuDevice(threads).capabilities());
+                                    device_->communicator(), device_->capabilities(threads));
     report_plan(parts.programs);
-    require_host_memory(parts.programs.arena_bytes(runtime::Tier::device),
-                        request_.context.local_world);
-    parts.communicator = communicator_.get();
+    require_memory(parts.programs);
+    device_->give_to(parts);
+    parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
+    if (options_.check_device) parts.lockstep = &lockstep_;
     parts.observers.push_back(&observer_);
-    if (!options_.trace.empty()) parts.observers.push_back(&trace_);
+    if (!options_.trace.empty()) {
+      trace_.emplace(
+          request_.context.rank,
+          device_->device() != nullptr ? runtime::TraceOf::device : runtime::TraceOf::queues,
+          kTraceEvents);
+      parts.observers.push_back(&*trace_);
+    }
     parts.threads = threads;
     parts.seed = options_.seed;
     parts.initial_loss_scale = initial_loss_scale(options_);
@@ -100,6 +112,14 @@ class TrainingRun {
         step_flops_ += in.cost.flops * (position == zero::Position::middle
                                             ? static_cast<double>(options_.accumulation - 2)
                                             : 1.0);
+  }
+
+  void require_memory(const ProgramSet& programs) const {
+    const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
+    device_->require_memory(arena_bytes);
+    require_host_memory(programs.arena_bytes(runtime::Tier::pinned) +
+                            (device_->device() == nullptr ? arena_bytes : 0),
+                        request_.context.local_world);
   }
 
   void report_plan(const ProgramSet& programs) const {
@@ -127,6 +147,7 @@ class TrainingRun {
     std::printf("weight decay %g on matrices, %g on norms and biases\n",
                 options_.optimizer.weight_decay,
                 options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
+    std::printf("device: %s\n", device_->description().c_str());
     std::printf("memory planned for rank 0:\n%s", format_memory(count_memory(programs)).c_str());
     std::fflush(stdout);
   }
@@ -257,11 +278,15 @@ class TrainingRun {
       const std::string state = describe_state(*engine_);
       if (first_) write_file_atomically(options_.dump_state, state);
     }
-    if (!options_.trace.empty()) trace_.write(trace_path());
+    if (options_.check_device && first_)
+      std::printf("the device agrees with the CPU in %lld steps:\n%s",
+                  static_cast<long long>(steps_done_), lockstep_.to_string().c_str());
+    if (!options_.trace.empty()) trace_->write(trace_path());
     if (stopped_early() && first_)
       std::printf("stopped on request after step %lld of %lld%s\n",
                   static_cast<long long>(steps_done_), static_cast<long long>(options_.steps),
                   options_.output.empty() ? "; without --output its weights are lost" : "");
+    device_->close();
     communicator_->close();  // nobody leaves before all have written; MPI insists on it
     status_.set_phase(Phase::done);
   }
@@ -276,10 +301,12 @@ class TrainingRun {
   const TrainOptions& options_;
   bool first_;
   StatusObserver observer_;
-  runtime::TraceRecorder trace_;
+  std::optional<runtime::TraceRecorder> trace_;
+  runtime::LockstepReport lockstep_;
   StatusPage& status_;
   Corpus corpus_;
   std::unique_ptr<comm::Communicator> communicator_;
+  std::unique_ptr<RunDevice> device_;
   std::unique_ptr<Engine> engine_;  // after what it borrows
   StopRequest stop_;
   bool stopped_ = false;  ///< all ranks agreed to stop

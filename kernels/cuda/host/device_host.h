@@ -112,14 +112,18 @@ inline void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint3
   host::multiply(d, a, b, host::HalfKind::f16);
 }
 
-/// Runs the grid before it returns. Ends the process with the kernel's name when the kernel breaks
+/// Enqueues the grid on the stream. Ends the process with the kernel's name when the kernel breaks
 /// a rule of CUDA (what is checked: simulation.h).
 template <typename Body, typename Arguments>
 void launch(kernels::Stream& stream, const LaunchShape& shape, const Arguments& arguments) {
   static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) <= 4096);
-  host::run_grid(
-      simulated(stream), {__PRETTY_FUNCTION__, shape, Body::kThreads},
-      [](const void* of) { Body::run(*static_cast<const Arguments*>(of)); }, &arguments);
+  SimulatedStream& on = simulated(stream);
+  on.enqueue(
+      [&on, launch = host::GridLaunch{__PRETTY_FUNCTION__, shape, Body::kThreads}, arguments] {
+        host::run_grid(
+            on, launch, [](const void* of) { Body::run(*static_cast<const Arguments*>(of)); },
+            &arguments);
+      });
 }
 
 }  // namespace strata::cuda

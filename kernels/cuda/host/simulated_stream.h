@@ -1,6 +1,8 @@
 // A stream whose kernels are simulated: tests only.
 #pragma once
 
+#include <functional>
+
 #include "kernels/stream.h"
 
 namespace strata::cuda {
@@ -9,10 +11,12 @@ namespace strata::cuda {
 /// kernel whose result depends on it lacks a barrier.
 enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
 
-class SimulatedStream final : public kernels::Stream {
+class SimulatedStream : public kernels::Stream {
  public:
   explicit SimulatedStream(ThreadOrder order) : order_(order) {}
   [[nodiscard]] ThreadOrder order() const { return order_; }
+  /// Runs `work` at once. Streams of a SimulatedDevice keep it for later.
+  virtual void enqueue(std::function<void()> work) { work(); }
   /// Largest dynamic shared memory of a launch so far, bytes.
   [[nodiscard]] std::int64_t shared_bytes() const { return shared_bytes_; }
   void saw_shared_bytes(std::int64_t bytes) {

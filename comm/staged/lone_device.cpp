@@ -1,0 +1,63 @@
+#include "comm/staged/lone_device.h"
+
+#include "core/check.h"
+#include "kernels/tensor.h"
+
+namespace strata::comm {
+namespace {
+
+bool rounds(const Collective& c) {
+  return c.kind == CollectiveKind::reduce_scatter && c.wire_type != DType::f32 &&
+         c.wire_type != c.input_type;
+}
+
+}  // namespace
+
+LoneDeviceCommunicator::LoneDeviceCommunicator(kernels::Device& device)
+    : device_(device), convert_(device.kernels().find("convert")) {
+  STRATA_CHECK(convert_ != nullptr, "the device cannot convert");
+}
+
+std::int64_t LoneDeviceCommunicator::workspace_bytes(const Collective& collective) const {
+  return rounds(collective) ? collective.partition.total() * size_of(collective.wire_type) : 0;
+}
+
+void LoneDeviceCommunicator::run(kernels::Stream& stream, const Collective& collective,
+                                 const std::byte* input, std::byte* output,
+                                 std::span<std::byte> workspace) {
+  validate(collective, 0, 1);
+  const OperandBytes bytes = operand_bytes(collective, 0);
+  char text[kDescriptionBytes];
+  const std::string_view what = describe_into(collective, text);
+  static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
+  static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
+  if (bytes.output == 0) return;
+  if (collective.kind != CollectiveKind::reduce_scatter || collective.input_type == DType::f32) {
+    if (!rounds(collective)) {
+      if (output != input) device_.copy(stream, output, input, bytes.output);
+      return;
+    }
+  }
+  STRATA_CHECK(collective.scale == 1.0f, "a mean over one rank has scale", collective.scale);
+  const std::int64_t elements = collective.partition.total();
+  if (rounds(collective)) {
+    STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective));
+    convert(stream, collective.input_type, input, collective.wire_type, workspace.data(), elements);
+    input = workspace.data();
+  }
+  convert(stream, rounds(collective) ? collective.wire_type : collective.input_type, input,
+          DType::f32, output, elements);
+}
+
+void LoneDeviceCommunicator::convert(kernels::Stream& stream, DType from_type,
+                                     const std::byte* from, DType to_type, std::byte* to,
+                                     std::int64_t elements) const {
+  const kernels::Shape shape{elements};
+  // A kernel's inputs are const in meaning, not in type.
+  const kernels::Tensor input{{from_type, shape}, const_cast<std::byte*>(from)};
+  const kernels::Tensor output{{to_type, shape}, to};
+  const kernels::Attributes none;
+  convert_(stream, {{&input, 1}, {&output, 1}, {}, none});
+}
+
+}  // namespace strata::comm

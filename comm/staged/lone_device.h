@@ -1,0 +1,38 @@
+// A world of one on a device: collectives that enqueue copies and roundings on their stream.
+#pragma once
+
+#include "comm/arena_table.h"
+#include "comm/communicator.h"
+#include "kernels/device.h"
+
+namespace strata::comm {
+
+class LoneDeviceCommunicator final : public Communicator {
+ public:
+  /// `device` outlives it.
+  explicit LoneDeviceCommunicator(kernels::Device& device);
+
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 1; }
+  [[nodiscard]] std::string_view backend() const override { return "single"; }
+  [[nodiscard]] bool runs_on_host() const override { return false; }
+  void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
+  void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
+  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  /// A reduce_scatter here has scale 1: a mean over one rank.
+  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte> workspace) override;
+  /// Nobody waits for anybody.
+  void abort(const std::string&, ExitCode) noexcept override {}
+  void close() override {}
+
+ private:
+  void convert(kernels::Stream& stream, DType from_type, const std::byte* from, DType to_type,
+               std::byte* to, std::int64_t elements) const;
+
+  kernels::Device& device_;
+  kernels::Kernel convert_;
+  ArenaTable arenas_;
+};
+
+}  // namespace strata::comm

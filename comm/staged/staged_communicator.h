@@ -1,0 +1,53 @@
+// Collectives on device memory through a communicator of the host: for ranks that share a GPU,
+// where NCCL refuses, and for hosts without NCCL. Right, not fast: every byte passes the host
+// twice.
+#pragma once
+
+#include <memory>
+
+#include "comm/arena_table.h"
+#include "comm/communicator.h"
+#include "comm/mapped_file.h"
+#include "core/unique_fd.h"
+#include "kernels/device.h"
+
+namespace strata::comm {
+
+/// Wraps `host`, which others may use too, from the same thread and in the same order on all ranks.
+/// Registered arenas are the device's; what the host communicator sees is a staging arena of this
+/// object, which grows to the largest collective (the same on all ranks) when that first runs.
+class StagedCommunicator final : public Communicator {
+ public:
+  /// Both outlive it.
+  StagedCommunicator(Communicator& host, kernels::Device& device);
+
+  [[nodiscard]] int rank() const override { return host_.rank(); }
+  [[nodiscard]] int size() const override { return host_.size(); }
+  [[nodiscard]] std::string_view backend() const override { return host_.backend(); }
+  [[nodiscard]] bool runs_on_host() const override { return true; }
+  void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
+  void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
+  /// None on the device.
+  [[nodiscard]] std::int64_t workspace_bytes(const Collective&) const override { return 0; }
+  /// Returns when the output is complete on the device.
+  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte> workspace) override;
+  void abort(const std::string& reason, ExitCode code) noexcept override {
+    host_.abort(reason, code);
+  }
+  void check() override { host_.check(); }
+  /// The host communicator is closed by its owner.
+  void close() override;
+
+ private:
+  void make_room(const Collective& collective);
+
+  Communicator& host_;
+  kernels::Device& device_;
+  ArenaTable arenas_;
+  UniqueFd staging_file_;
+  MappedFile staging_;  ///< inputs in the first half, outputs in the second
+  std::vector<std::byte> workspace_;
+};
+
+}  // namespace strata::comm

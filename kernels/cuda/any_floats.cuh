@@ -1,0 +1,79 @@
+// Float tensors whose type a kernel learns when it runs: weights and gradients beside activations
+// of another type, where an instance for each pair of types would be too many. The branch is the
+// same for all threads.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/element.cuh"
+#include "kernels/tensor.h"
+
+namespace strata::cuda {
+
+struct AnyFloats {
+  std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t stride = 0;  ///< elements between rows
+};
+
+inline AnyFloats any_floats(const kernels::Tensor& tensor) {
+  return {tensor.data, tensor.dtype(), tensor.row_stride()};
+}
+
+/// Host: true when packs of `elements` (at most 16 bytes each move at once) of a vector, or of each
+/// row, start where they may.
+inline bool any_packs_fit(int elements, const kernels::Tensor& tensor) {
+  const bool vector = tensor.type.shape.ndim() < 2;
+  const std::int64_t size = size_of(tensor.dtype());
+  const std::int64_t bytes = std::min<std::int64_t>(16, elements * size);
+  const bool rows_fit = vector || tensor.rows() <= 1 || tensor.row_stride() * size % bytes == 0;
+  return (vector ? tensor.elements() : tensor.cols()) % elements == 0 && rows_fit &&
+         reinterpret_cast<std::uintptr_t>(tensor.data) % static_cast<std::uintptr_t>(bytes) == 0;
+}
+
+template <int N, typename T>
+STRATA_DEVICE void read_as(float (&to)[N], const T* from) {
+  constexpr int kPack = std::min(N, static_cast<int>(16 / sizeof(T)));
+#pragma unroll
+  for (int i = 0; i < N; i += kPack) {
+    const Pack<T, kPack> pack = load<kPack>(from + i);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) to[i + j] = to_float(pack.v[j]);
+  }
+}
+
+template <int N, typename T>
+STRATA_DEVICE void write_as(T* to, const float (&from)[N]) {
+  constexpr int kPack = std::min(N, static_cast<int>(16 / sizeof(T)));
+#pragma unroll
+  for (int i = 0; i < N; i += kPack) {
+    Pack<T, kPack> pack;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) pack.v[j] = from_float<T>(from[i + j]);
+    store<kPack>(to + i, pack);
+  }
+}
+
+/// N elements from element `at` on.
+template <int N>
+STRATA_DEVICE void read_floats(float (&to)[N], const AnyFloats& from, std::int64_t at) {
+  if (from.dtype == DType::f32)
+    read_as(to, reinterpret_cast<const float*>(from.data) + at);
+  else if (from.dtype == DType::bf16)
+    read_as(to, reinterpret_cast<const Bf16*>(from.data) + at);
+  else
+    read_as(to, reinterpret_cast<const Half*>(from.data) + at);
+}
+
+/// Each rounded once.
+template <int N>
+STRATA_DEVICE void write_floats(const AnyFloats& to, std::int64_t at, const float (&from)[N]) {
+  if (to.dtype == DType::f32)
+    write_as(reinterpret_cast<float*>(to.data) + at, from);
+  else if (to.dtype == DType::bf16)
+    write_as(reinterpret_cast<Bf16*>(to.data) + at, from);
+  else
+    write_as(reinterpret_cast<Half*>(to.data) + at, from);
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,274 @@
+#include "kernels/cuda/cuda_device.h"
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/cuda_stream.h"
+#include "kernels/cuda/open_device.h"
+#include "kernels/cuda/probe.h"
+
+namespace strata::cuda {
+namespace {
+
+using kernels::EventUse;
+using kernels::MemoryKind;
+
+class CudaMemory final : public kernels::Memory {
+ public:
+  CudaMemory(MemoryKind kind, std::int64_t bytes) : kind_(kind), bytes_(bytes) {
+    void* base = nullptr;
+    const auto size = static_cast<std::size_t>(bytes);
+    const cudaError_t result =
+        kind == MemoryKind::device
+            ? cudaMalloc(&base, size)
+            : cudaHostAlloc(&base, size, cudaHostAllocPortable | cudaHostAllocMapped);
+    base_ = static_cast<std::byte*>(base);
+    if (result == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // this error is not sticky; later calls must not see it
+      refuse();
+    }
+    check(result, kind == MemoryKind::device ? "cudaMalloc" : "cudaHostAlloc");
+  }
+  ~CudaMemory() override {
+    // An error here was caused by earlier work and has been reported where that was waited for.
+    (void)(kind_ == MemoryKind::device ? cudaFree(base_) : cudaFreeHost(base_));
+  }
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+
+  [[nodiscard]] std::byte* base() const override { return base_; }
+  [[nodiscard]] std::int64_t bytes() const override { return bytes_; }
+
+ private:
+  [[noreturn]] void refuse() const {
+    if (kind_ == MemoryKind::pinned)
+      throw OutOfMemory("pinned", static_cast<std::uint64_t>(bytes_), 0,
+                        "the operating system refused to lock it; raise the memory limit of the "
+                        "container or use a smaller micro-batch");
+    std::size_t free = 0, total = 0;
+    STRATA_CUDA(cudaMemGetInfo(&free, &total));
+    throw OutOfMemory("device", static_cast<std::uint64_t>(bytes_), free,
+                      "use a smaller micro-batch, a higher ZeRO stage, activation checkpointing or "
+                      "more ranks, and see with nvidia-smi who else holds memory of this GPU");
+  }
+
+  MemoryKind kind_;
+  std::byte* base_ = nullptr;
+  std::int64_t bytes_;
+};
+
+class CudaEvent final : public kernels::Event {
+ public:
+  explicit CudaEvent(EventUse use) {
+    unsigned flags = cudaEventDisableTiming;
+    if (use == EventUse::host) flags |= cudaEventBlockingSync;
+    if (use == EventUse::timing) flags = cudaEventBlockingSync;
+    STRATA_CUDA(cudaEventCreateWithFlags(&event_, flags));
+  }
+  ~CudaEvent() override { (void)cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaGraph final : public kernels::Recording {
+ public:
+  explicit CudaGraph(cudaGraphExec_t graph) : graph_(graph) {}
+  ~CudaGraph() override { (void)cudaGraphExecDestroy(graph_); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  [[nodiscard]] cudaGraphExec_t get() const { return graph_; }
+
+ private:
+  cudaGraphExec_t graph_;
+};
+
+const CudaEvent& cuda(const kernels::Event& event) { return static_cast<const CudaEvent&>(event); }
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+}  // namespace
+
+DeviceCount count_devices() {
+  DeviceCount count;
+  const cudaError_t result = cudaGetDeviceCount(&count.devices);
+  if (result == cudaSuccess && count.devices > 0) return count;
+  (void)cudaGetLastError();
+  count.devices = 0;
+  int driver = 0;
+  (void)cudaDriverGetVersion(&driver);
+  if (result == cudaErrorInsufficientDriver || driver == 0) {
+    count.why_none = driver == 0 ? "no NVIDIA driver is installed (libcuda.so.1 was not found)"
+                                 : "the NVIDIA driver serves CUDA " + version_text(driver) +
+                                       ", this build needs CUDA " + version_text(CUDART_VERSION) +
+                                       "; update the driver";
+  } else if (result == cudaErrorNoDevice || result == cudaSuccess) {
+    count.why_none =
+        "the NVIDIA driver shows this process no GPU; look at nvidia-smi and at "
+        "CUDA_VISIBLE_DEVICES";
+  } else {
+    count.why_none = std::string("cudaGetDeviceCount failed: ") + cudaGetErrorName(result) + " (" +
+                     cudaGetErrorString(result) + ")";
+  }
+  return count;
+}
+
+std::unique_ptr<kernels::Device> open_device(int ordinal) {
+  const DeviceCount count = count_devices();
+  if (count.devices == 0) throw HostError("no CUDA device: " + count.why_none);
+  if (ordinal < 0 || ordinal >= count.devices)
+    throw HostError("CUDA device " + std::to_string(ordinal) + " was asked for, but this process " +
+                    "sees " + std::to_string(count.devices) + "; look at CUDA_VISIBLE_DEVICES");
+  return std::make_unique<CudaDevice>(ordinal);
+}
+
+CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {
+  make_current();
+  STRATA_CUDA(cudaGetDeviceProperties(&properties_, ordinal_));
+  if (!probe_runs())
+    throw HostError(std::string(properties_.name) + " is of architecture sm_" +
+                    std::to_string(properties_.major) + std::to_string(properties_.minor) +
+                    ", this binary holds code for " STRATA_CUDA_ARCHITECTURES
+                    "; configure with -DSTRATA_CUDA_ARCHITECTURES=" +
+                    std::to_string(properties_.major) + std::to_string(properties_.minor));
+}
+
+CudaDevice::~CudaDevice() = default;
+
+void CudaDevice::make_current() const { STRATA_CUDA(cudaSetDevice(ordinal_)); }
+
+std::string CudaDevice::description() const {
+  int driver = 0;
+  STRATA_CUDA(cudaDriverGetVersion(&driver));
+  char text[400];
+  std::snprintf(
+      text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s", properties_.name,
+      properties_.major, properties_.minor, properties_.multiProcessorCount,
+      static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver).c_str());
+  return text;
+}
+
+kernels::DeviceCapabilities CudaDevice::capabilities() const {
+  kernels::DeviceCapabilities capabilities;
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  capabilities.l2_bytes = properties_.l2CacheSize;
+  return capabilities;
+}
+
+kernels::DeviceMemoryFacts CudaDevice::memory() const {
+  make_current();
+  std::size_t free = 0, total = 0;
+  STRATA_CUDA(cudaMemGetInfo(&free, &total));
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+const kernels::KernelTable& CudaDevice::kernels() const { return cuda_kernels(); }
+
+std::unique_ptr<kernels::Memory> CudaDevice::allocate(MemoryKind kind, std::int64_t bytes) {
+  STRATA_CHECK(bytes > 0, bytes);
+  make_current();
+  return std::make_unique<CudaMemory>(kind, bytes);
+}
+
+std::unique_ptr<kernels::Stream> CudaDevice::make_stream() {
+  make_current();
+  return std::make_unique<CudaStream>();
+}
+
+std::unique_ptr<kernels::Event> CudaDevice::make_event(EventUse use) {
+  make_current();
+  return std::make_unique<CudaEvent>(use);
+}
+
+void CudaDevice::record(kernels::Stream& stream, kernels::Event& event) {
+  make_current();
+  STRATA_CUDA(cudaEventRecord(cuda(event).get(), cuda(stream).get()));
+}
+
+void CudaDevice::wait(kernels::Stream& stream, const kernels::Event& event) {
+  make_current();
+  STRATA_CUDA(cudaStreamWaitEvent(cuda(stream).get(), cuda(event).get(), 0));
+}
+
+bool CudaDevice::reached(const kernels::Event& event) {
+  make_current();
+  const cudaError_t result = cudaEventQuery(cuda(event).get());
+  if (result == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  check(result, "cudaEventQuery");
+  return true;
+}
+
+void CudaDevice::wait_on_host(const kernels::Event& event) {
+  make_current();
+  STRATA_CUDA(cudaEventSynchronize(cuda(event).get()));
+}
+
+double CudaDevice::milliseconds(const kernels::Event& from, const kernels::Event& to) {
+  make_current();
+  float elapsed = 0;
+  STRATA_CUDA(cudaEventElapsedTime(&elapsed, cuda(from).get(), cuda(to).get()));
+  return elapsed;
+}
+
+void CudaDevice::copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) {
+  make_current();
+  STRATA_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
+                              cuda(stream).get()));
+}
+
+void CudaDevice::copy_now(void* to, const void* from, std::int64_t bytes) {
+  make_current();
+  // A stream of its own: the legacy stream would wait for streams of other libraries.
+  STRATA_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
+                              cudaStreamPerThread));
+  STRATA_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+void CudaDevice::clear_now(void* memory, std::int64_t bytes) {
+  make_current();
+  STRATA_CUDA(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cudaStreamPerThread));
+  STRATA_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+void CudaDevice::synchronize(kernels::Stream& stream) {
+  make_current();
+  STRATA_CUDA(cudaStreamSynchronize(cuda(stream).get()));
+}
+
+void CudaDevice::begin_recording(kernels::Stream& origin) {
+  make_current();
+  // Thread-local: what other threads do to the device meanwhile is theirs.
+  STRATA_CUDA(cudaStreamBeginCapture(cuda(origin).get(), cudaStreamCaptureModeThreadLocal));
+}
+
+std::unique_ptr<kernels::Recording> CudaDevice::end_recording(kernels::Stream& origin) {
+  make_current();
+  cudaGraph_t graph = nullptr;
+  STRATA_CUDA(cudaStreamEndCapture(cuda(origin).get(), &graph));
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t result = cudaGraphInstantiate(&executable, graph, 0);
+  (void)cudaGraphDestroy(graph);
+  check(result, "cudaGraphInstantiate");
+  return std::make_unique<CudaGraph>(executable);
+}
+
+void CudaDevice::replay(kernels::Stream& stream, kernels::Recording& recording) {
+  make_current();
+  STRATA_CUDA(cudaGraphLaunch(static_cast<CudaGraph&>(recording).get(), cuda(stream).get()));
+}
+
+}  // namespace strata::cuda

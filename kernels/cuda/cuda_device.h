@@ -1,0 +1,54 @@
+// A GPU as the device of kernels/.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "kernels/device.h"
+
+namespace strata::cuda {
+
+/// One GPU of this process; the primary context of the runtime is shared with whoever else uses it.
+class CudaDevice final : public kernels::Device {
+ public:
+  /// Throws HostError as open_device does.
+  explicit CudaDevice(int ordinal);
+  ~CudaDevice() override;
+
+  [[nodiscard]] std::string_view backend() const override { return "cuda"; }
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] std::string name() const override { return properties_.name; }
+  [[nodiscard]] kernels::DeviceCapabilities capabilities() const override;
+  [[nodiscard]] kernels::DeviceMemoryFacts memory() const override;
+  [[nodiscard]] const kernels::KernelTable& kernels() const override;
+
+  void bind_thread() override { make_current(); }
+  std::unique_ptr<kernels::Memory> allocate(kernels::MemoryKind kind, std::int64_t bytes) override;
+  std::unique_ptr<kernels::Stream> make_stream() override;
+  std::unique_ptr<kernels::Event> make_event(kernels::EventUse use) override;
+
+  void record(kernels::Stream& stream, kernels::Event& event) override;
+  void wait(kernels::Stream& stream, const kernels::Event& event) override;
+  [[nodiscard]] bool reached(const kernels::Event& event) override;
+  void wait_on_host(const kernels::Event& event) override;
+  [[nodiscard]] double milliseconds(const kernels::Event& from, const kernels::Event& to) override;
+
+  void copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) override;
+  void copy_now(void* to, const void* from, std::int64_t bytes) override;
+  void clear_now(void* memory, std::int64_t bytes) override;
+  void synchronize(kernels::Stream& stream) override;
+
+  void begin_recording(kernels::Stream& origin) override;
+  std::unique_ptr<kernels::Recording> end_recording(kernels::Stream& origin) override;
+  void replay(kernels::Stream& stream, kernels::Recording& recording) override;
+
+ private:
+  /// The runtime keeps a current device per thread.
+  void make_current() const;
+
+  int ordinal_;
+  cudaDeviceProp properties_{};
+};
+
+}  // namespace strata::cuda

@@ -1,0 +1,63 @@
+// A device of kernels/device.h without a GPU: tests only. Each stream is a thread that works
+// through what was enqueued, so work of different streams really runs at once and in orders that
+// only waits restrict; kernels run as simulation.h says.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/device.h"
+
+namespace strata::cuda {
+
+/// Memory is the host's, filled with 0xFF. A replayed recording runs its nodes one after another,
+/// each time in another order that their dependencies allow. What CUDA forbids while recording ends
+/// the process: waits on the host, streams that are not joined to the origin at the end.
+class SimulatedDevice : public kernels::Device {
+ public:
+  /// `memory_bytes`: what allocate grants of device memory in all.
+  /// `delays`: not 0, streams sleep random whiles of this seed before each piece of work.
+  explicit SimulatedDevice(ThreadOrder order, std::int64_t memory_bytes = std::int64_t{1} << 40,
+                           std::uint64_t delays = 0);
+  ~SimulatedDevice() override;
+
+  [[nodiscard]] std::string_view backend() const override { return "simulated"; }
+  [[nodiscard]] std::string description() const override { return "simulated CUDA device"; }
+  [[nodiscard]] std::string name() const override { return "simulated"; }
+  [[nodiscard]] kernels::DeviceCapabilities capabilities() const override;
+  [[nodiscard]] kernels::DeviceMemoryFacts memory() const override;
+  [[nodiscard]] const kernels::KernelTable& kernels() const override;
+
+  void bind_thread() override {}
+  std::unique_ptr<kernels::Memory> allocate(kernels::MemoryKind kind, std::int64_t bytes) override;
+  std::unique_ptr<kernels::Stream> make_stream() override;
+  std::unique_ptr<kernels::Event> make_event(kernels::EventUse use) override;
+
+  void record(kernels::Stream& stream, kernels::Event& event) override;
+  void wait(kernels::Stream& stream, const kernels::Event& event) override;
+  [[nodiscard]] bool reached(const kernels::Event& event) override;
+  void wait_on_host(const kernels::Event& event) override;
+  [[nodiscard]] double milliseconds(const kernels::Event& from, const kernels::Event& to) override;
+
+  void copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) override;
+  void copy_now(void* to, const void* from, std::int64_t bytes) override;
+  void clear_now(void* memory, std::int64_t bytes) override;
+  void synchronize(kernels::Stream& stream) override;
+
+  void begin_recording(kernels::Stream& origin) override;
+  std::unique_ptr<kernels::Recording> end_recording(kernels::Stream& origin) override;
+  void replay(kernels::Stream& stream, kernels::Recording& recording) override;
+
+  /// How often a recording was replayed on this device.
+  [[nodiscard]] int replays() const { return replays_; }
+
+ private:
+  ThreadOrder order_;
+  std::shared_ptr<std::int64_t> free_bytes_;  ///< shared with what was allocated
+  std::int64_t memory_bytes_;
+  std::uint64_t delays_;
+  int replays_ = 0;
+};
+
+}  // namespace strata::cuda

@@ -1,0 +1,24 @@
+// The door from the rest of the system to CUDA devices; no CUDA header behind it. A build without
+// CUDA has the same functions (device_absent.cpp).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/device.h"
+
+namespace strata::cuda {
+
+struct DeviceCount {
+  int devices = 0;
+  std::string why_none;  ///< for people, where devices == 0: no CUDA build, no driver, an old one
+};
+
+/// Devices that this process may use (CUDA_VISIBLE_DEVICES counts). Never throws.
+DeviceCount count_devices();
+
+/// Opens device `ordinal` of 0 .. devices - 1. Throws HostError when there is none, or when this
+/// binary holds no code for its architecture.
+std::unique_ptr<kernels::Device> open_device(int ordinal);
+
+}  // namespace strata::cuda

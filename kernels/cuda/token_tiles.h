@@ -1,0 +1,27 @@
+// Workspace of embedding_backward on CUDA, for its kernels and for planning.
+#pragma once
+
+#include "kernels/tensor.h"
+
+namespace strata::cuda {
+
+/// Rows of dx in the order of their tokens, cut into tiles of this many. A token inside one tile is
+/// added there; of one that goes on into others each tile leaves a partial sum.
+inline constexpr std::int64_t kTileRows = 32;
+
+struct TokenTiles {
+  std::int64_t rows = 0;
+  std::int64_t count = 0;   ///< tiles
+  std::int64_t stride = 0;  ///< elements of a partial sum: columns, rounded up to whole packs
+
+  [[nodiscard]] std::int64_t keys_bytes() const { return (rows * 8 + 15) / 16 * 16; }
+  /// Two arrays of keys, then partial sums fp32 [count, 2, stride]: of the token that came from the
+  /// tile before, and of the one that begins here and goes on.
+  [[nodiscard]] std::int64_t bytes() const { return 2 * keys_bytes() + count * 2 * stride * 4; }
+};
+
+inline TokenTiles token_tiles(const kernels::Shape& dx) {
+  return {dx.rows(), (dx.rows() + kTileRows - 1) / kTileRows, (dx.cols() + 7) / 8 * 8};
+}
+
+}  // namespace strata::cuda

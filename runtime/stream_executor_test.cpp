@@ -1,0 +1,282 @@
+// The executor of devices, on the simulated one: streams are threads that only waits hold back.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "comm/staged/staged_communicator.h"
+#include "core/error.h"
+#include "kernels/cuda/host/simulated_device.h"
+#include "runtime/executor.h"
+#include "runtime/lower.h"
+#include "runtime/order.h"
+#include "runtime/testing/small_model.h"
+#include "runtime/testing/thread_ranks.h"
+
+namespace strata::runtime {
+namespace {
+
+using cuda::SimulatedDevice;
+using cuda::ThreadOrder;
+
+constexpr int kLinks = 4;
+constexpr std::int64_t kElements = 24 * 64;
+
+/// Collectives that run on a stream, as NCCL's do: a world of one, where copying is all they do.
+class StreamCommunicator final : public comm::Communicator {
+ public:
+  explicit StreamCommunicator(kernels::Device& device) : device_(device) {}
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 1; }
+  [[nodiscard]] std::string_view backend() const override { return "stream"; }
+  [[nodiscard]] bool runs_on_host() const override { return false; }
+  void register_arena(const comm::ArenaRegion&) override {}
+  void unregister_arena(const std::byte*) override {}
+  [[nodiscard]] std::int64_t workspace_bytes(const comm::Collective&) const override { return 0; }
+  void run(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte>) override {
+    device_.copy(stream, output, input, operand_bytes(collective, 0).output);
+  }
+  void abort(const std::string&, ExitCode) noexcept override {}
+  void close() override {}
+
+ private:
+  kernels::Device& device_;
+};
+
+/// One rank of a relay (small_model.h) on a simulated device.
+class RelayRank {
+ public:
+  struct Options {
+    Recordings recordings = Recordings::on;
+    std::uint64_t delays = 0;
+    Observer* observer = nullptr;
+    ThreadOrder order = ThreadOrder::forward;
+  };
+
+  /// `host` null: a world of one whose collectives run on the stream.
+  RelayRank(comm::Communicator* host, const Options& options)
+      : device_(options.order, std::int64_t{1} << 30, options.delays) {
+    if (host != nullptr)
+      communicator_ = std::make_unique<comm::StagedCommunicator>(*host, device_);
+    else
+      communicator_ = std::make_unique<StreamCommunicator>(device_);
+    Graph graph = relay(kLinks, kElements, communicator_->size());
+    TransferLimits limits;
+    limits.prefetch_elements = 2 * kElements;
+    hoist_gathers(graph, limits);
+    layout_.add_all(graph);
+    Program program =
+        lower(std::move(graph), layout_, {"relay", device_.capabilities(), communicator_.get()});
+    arena_ = Arena(device_, kernels::MemoryKind::device, program.arena_bytes[0]);
+    communicator_->register_arena({arena_.base(), arena_.bytes(), -1});
+    fill("start", 0.1f);
+    for (int i = 0; i < kLinks; ++i)
+      fill("shard." + std::to_string(i), 1.0f / static_cast<float>(3 + i));
+    ExecutorParts parts;
+    parts.arenas[static_cast<int>(Tier::device)] = &arena_;
+    parts.communicators.add(comm::MeshAxis::data, *communicator_);
+    if (options.observer != nullptr) parts.observers.push_back(options.observer);
+    executor_ = make_stream_executor(std::move(parts), device_, options.recordings);
+    handle_ = executor_->load(std::move(program));
+  }
+
+  Executor& executor() { return *executor_; }
+  SimulatedDevice& device() { return device_; }
+  comm::Communicator& communicator() { return *communicator_; }
+  void start() { executor_->start(handle_, 0); }
+  /// Simulated device memory is the host's: a test may look.
+  [[nodiscard]] std::span<float> values(const std::string& name) const {
+    const PersistentValue& value = layout_.find(name);
+    return {reinterpret_cast<float*>(arena_.base() + value.offset_bytes),
+            static_cast<std::size_t>(value.type.shape.elements())};
+  }
+  [[nodiscard]] std::vector<float> results() const {
+    std::vector<float> all;
+    for (const char* name : {"start", "result"})
+      for (float value : values(name)) all.push_back(value);
+    return all;
+  }
+
+ private:
+  void fill(const std::string& name, float factor) {
+    float x = factor * static_cast<float>(communicator_->rank() + 1);
+    for (float& value : values(name)) value = x += 0.37f * factor;
+  }
+
+  SimulatedDevice device_;
+  std::unique_ptr<comm::Communicator> communicator_;
+  PersistentLayout layout_;
+  Arena arena_;
+  std::unique_ptr<Executor> executor_;
+  int handle_ = 0;
+};
+
+std::vector<float> alone(const RelayRank::Options& options, int runs, int* replays = nullptr) {
+  RelayRank rank(nullptr, options);
+  for (int i = 0; i < runs; ++i) rank.start();
+  rank.executor().wait_all();
+  if (replays != nullptr) *replays = rank.device().replays();
+  return rank.results();
+}
+
+TEST(StreamExecutor, ComputesWhatTheListSays) {
+  RelayRank rank(nullptr, {});
+  for (float& v : rank.values("start")) v = 1;
+  for (int i = 0; i < kLinks; ++i)
+    for (float& v : rank.values("shard." + std::to_string(i))) v = static_cast<float>(10 * i);
+  for (int run = 1; run <= 5; ++run) {
+    rank.start();
+    rank.executor().wait(run - 1);
+    const auto expected = static_cast<float>(1 + run * (0 + 10 + 20 + 30));
+    for (float v : rank.values("start")) ASSERT_EQ(v, expected);
+    for (float v : rank.values("result")) ASSERT_EQ(v, expected);
+  }
+}
+
+TEST(StreamExecutor, RecordingsChangeNoBits) {
+  int replays = 0;
+  const std::vector<float> plain = alone({.recordings = Recordings::off}, 6, &replays);
+  EXPECT_EQ(replays, 0);
+  for (std::uint64_t delays = 1; delays <= 20; ++delays) {
+    ASSERT_EQ(alone({.recordings = Recordings::off, .delays = delays}, 6), plain);
+    ASSERT_EQ(alone({.delays = delays}, 6, &replays), plain);
+    EXPECT_EQ(replays, 5);  // the first run is plain
+  }
+}
+
+TEST(StreamExecutor, RanksThatShareADeviceMeetOnTheHost) {
+  constexpr int kWorld = 3;
+  for (const Recordings recordings : {Recordings::off, Recordings::on})
+    for (std::uint64_t delays : {0, 1, 2, 3}) {
+      const auto errors = run_ranks(kWorld, [&](comm::Communicator& host) {
+        RelayRank rank(&host, {.recordings = recordings, .delays = delays});
+        for (float& v : rank.values("start")) v = 1;
+        for (int i = 0; i < kLinks; ++i)
+          for (float& v : rank.values("shard." + std::to_string(i)))
+            v = static_cast<float>(10 * i + host.rank());
+        for (int i = 0; i < 4; ++i) rank.start();
+        rank.executor().wait_all();
+        const auto sum = rank.values("start");
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+          const auto owner = static_cast<float>(i / (kElements / kWorld));
+          ASSERT_EQ(sum[i], 1 + 4 * (60 + kLinks * owner)) << i;
+        }
+        EXPECT_EQ(rank.device().replays() > 0, recordings == Recordings::on);
+        rank.communicator().close();
+        host.close();
+      });
+      for (const std::string& error : errors) EXPECT_EQ(error, "");
+    }
+}
+
+/// Fails at one instruction.
+class Fault final : public Observer {
+ public:
+  explicit Fault(std::string label) : label_(std::move(label)) {}
+  void begin(const Program& program, int instruction) override {
+    if (program.instructions[static_cast<std::size_t>(instruction)].label == label_)
+      throw std::runtime_error("boom");
+  }
+  void end(const Program&, int) override {}
+
+ private:
+  std::string label_;
+};
+
+TEST(StreamExecutor, AnErrorAnywhereEndsEveryRankAndNamesTheInstruction) {
+  for (const std::string label : {"copy start", "gather 2", "add 3", "reduce", "keep sum"}) {
+    const auto errors = run_ranks(2, [&](comm::Communicator& host) {
+      Fault fault(host.rank() == 1 ? label : "");
+      RelayRank rank(&host, {.observer = &fault});
+      for (int i = 0; i < 3; ++i) rank.start();
+      rank.executor().wait_all();
+    });
+    for (const std::string& error : errors)
+      EXPECT_NE(error.find("instruction '" + label + "' failed: boom"), std::string::npos) << error;
+  }
+}
+
+TEST(StreamExecutor, RefusesToGoOnAfterAnError) {
+  Fault fault("add 1");
+  RelayRank rank(nullptr, {.observer = &fault});
+  EXPECT_THROW(rank.start(), Error);
+  EXPECT_THROW(rank.start(), Error);
+  EXPECT_THROW(rank.executor().wait_all(), Error);
+}
+
+TEST(StreamExecutor, WaitingForTheDeviceEndsWhenAPeerFails) {
+  const auto errors = run_ranks(2, [&](comm::Communicator& host) {
+    if (host.rank() == 1) throw DataError("token 7 is out of range");
+    RelayRank rank(&host, {});
+    rank.start();
+    rank.executor().wait_all();
+  });
+  EXPECT_NE(errors[0].find("token 7 is out of range"), std::string::npos) << errors[0];
+}
+
+TEST(StreamExecutor, AFalsePredicateCompletesWithoutEffect) {
+  for (const Recordings recordings : {Recordings::off, Recordings::on}) {
+    RelayRank rank(nullptr, {.recordings = recordings});
+    Program program = rank.executor().program(0);
+    Operand flag;
+    for (Instruction& in : program.instructions)
+      if (in.label == "gather 0") flag = in.inputs[0];
+    for (Instruction& in : program.instructions)
+      if (in.label == "keep sum") in.predicate = flag;  // its first four bytes
+    const int handle = rank.executor().load(program);
+    for (std::uint32_t apply : {0u, 1u, 0u, 1u}) {
+      std::memcpy(rank.values("shard.0").data(), &apply, sizeof apply);
+      const auto start = rank.values("start");
+      const std::vector<float> before(start.begin(), start.end());
+      rank.executor().start(handle, 0);
+      rank.executor().wait_all();
+      EXPECT_EQ(std::vector<float>(start.begin(), start.end()) == before, apply == 0);
+    }
+  }
+}
+
+TEST(StreamExecutor, RefusesAPredicateThatItsOperationDoesNotKnow) {
+  RelayRank rank(nullptr, {});
+  Program program = rank.executor().program(0);
+  for (Instruction& in : program.instructions)
+    if (in.label == "add 1") in.predicate = in.inputs[0];
+  try {
+    rank.executor().load(program);
+    ADD_FAILURE() << "loaded";
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("add 1"), std::string::npos) << error.what();
+  }
+}
+
+TEST(StreamExecutor, TellsWhenTheDeviceWorkedOnEachInstruction) {
+  class Times final : public Observer {
+   public:
+    [[nodiscard]] bool wants_device_times() const override { return true; }
+    void begin(const Program&, int) override {}
+    void end(const Program&, int) override {}
+    void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                  std::int64_t end_ns) override {
+      EXPECT_LE(begin_ns, end_ns);
+      const auto queue = program.instructions[static_cast<std::size_t>(instruction)].queue;
+      std::int64_t& last = last_ns[static_cast<int>(queue)];
+      EXPECT_LE(last, begin_ns) << "instructions of one queue overlap";
+      last = end_ns;
+      ++calls;
+    }
+    std::array<std::int64_t, kQueues> last_ns{};
+    std::size_t calls = 0;
+  };
+  Times times;
+  RelayRank rank(nullptr, {.observer = &times});
+  for (int i = 0; i < 3; ++i) rank.start();
+  rank.executor().wait_all();
+  EXPECT_EQ(times.calls, 3 * rank.executor().program(0).instructions.size());
+  EXPECT_EQ(rank.device().replays(), 0);
+}
+
+}  // namespace
+}  // namespace strata::runtime

@@ -1,0 +1,162 @@
+// Whole training on a device beside the host: what the CUDA kernels and the stream executor make of
+// the same Programs, on the simulated device.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/host/simulated_device.h"
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+using cuda::SimulatedDevice;
+using cuda::ThreadOrder;
+
+std::unique_ptr<kernels::Device> make_device() {
+  return std::make_unique<SimulatedDevice>(ThreadOrder::forward);
+}
+
+TrainingCase gpt2_on_device(int world) {
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.model.layers = 2;
+  training.model.embedding_dropout = training.model.residual_dropout =
+      training.model.attention_dropout = 0.1;
+  training.options = tiny_options(world, 4, 3);
+  training.world = world;
+  training.make_device = make_device;
+  return training;
+}
+
+TrainingCase llama_on_device(int world) {
+  TrainingCase training = gpt2_on_device(world);
+  training.model = tiny_llama();
+  training.model.layers = 2;
+  return training;
+}
+
+/// What the CPU makes of the same job.
+TrainingResult on_cpu(TrainingCase training) {
+  training.make_device = nullptr;
+  return run_training(training);
+}
+
+void expect_close(const TrainingResult& device, const TrainingResult& cpu, double bound,
+                  const std::string& what) {
+  ASSERT_EQ(device.metrics.size(), cpu.metrics.size()) << what;
+  for (std::size_t i = 0; i < cpu.metrics.size(); ++i) {
+    const double loss = cpu.metrics[i].loss, norm = cpu.metrics[i].gradient_norm;
+    EXPECT_NEAR(device.metrics[i].loss, loss, bound * loss) << what << ", step " << i;
+    EXPECT_NEAR(device.metrics[i].gradient_norm, norm, bound * norm) << what << ", step " << i;
+  }
+  EXPECT_NEAR(device.evaluation, cpu.evaluation, bound * cpu.evaluation) << what;
+}
+
+TEST(DeviceTraining, FollowsTheCpuInFp32) {
+  for (const TrainingCase& training : {gpt2_on_device(1), llama_on_device(1)})
+    expect_close(run_training(training), on_cpu(training), 1e-5,
+                 training.model.tied_embeddings ? "gpt2" : "llama");
+}
+
+TEST(DeviceTraining, FollowsTheCpuIn16Bits) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    TrainingCase training = llama_on_device(1);
+    training.options.dtype = training.options.communication_dtype = dtype;
+    // Both round every activation, at other places inside sums: a few units of the format.
+    expect_close(run_training(training), on_cpu(training), dtype == DType::bf16 ? 2e-2 : 4e-3,
+                 std::string(name_of(dtype)));
+  }
+}
+
+TEST(DeviceTraining, GivesTheSameBitsWithAndWithoutRecordings) {
+  TrainingCase training = gpt2_on_device(1);
+  training.options.accumulation = 2;
+  training.options.micro_batch = 2;
+  training.options.steps = 4;
+  const TrainingResult recorded = run_training(training);
+  training.recordings = runtime::Recordings::off;
+  expect_same(recorded, run_training(training), "plain");
+  training.make_device = [] {
+    return std::make_unique<SimulatedDevice>(ThreadOrder::backward, std::int64_t{1} << 30, 7);
+  };
+  expect_same(recorded, run_training(training), "threads backward, with delays");
+}
+
+TEST(DeviceTraining, GivesTheSameBitsAtEveryStageAndWithRecomputation) {
+  for (const int world : {1, 2}) {
+    TrainingCase training = gpt2_on_device(world);
+    const TrainingResult expected = run_training(training);
+    for (int stage = 1; stage <= 3; ++stage) {
+      training.options.zero.stage = stage;
+      expect_same(expected, run_training(training),
+                  "world " + std::to_string(world) + ", stage " + std::to_string(stage));
+    }
+    training.options.activation_checkpointing = true;
+    expect_same(expected, run_training(training), "recomputed");
+  }
+}
+
+TEST(DeviceTraining, AgreesWithTheCpuInstructionByInstruction) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (TrainingCase training : {gpt2_on_device(1), llama_on_device(1)}) {
+      training.options.dtype = training.options.communication_dtype = dtype;
+      training.options.steps = 2;
+      runtime::LockstepReport report;
+      training.lockstep = &report;
+      const TrainingResult checked = run_training(training);
+      EXPECT_GE(report.rows.size(), 15U) << report.to_string();
+      training.lockstep = nullptr;
+      expect_same(checked, run_training(training), "unchecked");
+    }
+}
+
+/// A device one of whose kernels does something else.
+class BrokenDevice final : public SimulatedDevice {
+ public:
+  BrokenDevice() : SimulatedDevice(ThreadOrder::forward) {}
+  [[nodiscard]] const kernels::KernelTable& kernels() const override { return table_; }
+
+ private:
+  class Table final : public kernels::KernelTable {
+   public:
+    [[nodiscard]] kernels::Kernel find(std::string_view operation) const override {
+      return cuda::cuda_kernels().find(operation == "swiglu_backward" ? "fill_zero" : operation);
+    }
+  };
+  Table table_;
+};
+
+TEST(DeviceTraining, TheCheckNamesTheFirstInstructionThatDiffers) {
+  TrainingCase training = llama_on_device(1);
+  runtime::LockstepReport report;
+  training.lockstep = &report;
+  training.make_device = [] { return std::make_unique<BrokenDevice>(); };
+  try {
+    run_training(training);
+    ADD_FAILURE() << "not found";
+  } catch (const InternalError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("(swiglu_backward)"), std::string::npos) << message;
+    EXPECT_NE(message.find("0 on the device"), std::string::npos) << message;
+    EXPECT_NE(message.find("layer.1"), std::string::npos) << message;  // the first in backward
+  }
+}
+
+TEST(DeviceTraining, RefusesAnArenaThatTheDeviceLacks) {
+  TrainingCase training = gpt2_on_device(1);
+  training.make_device = [] {
+    return std::make_unique<SimulatedDevice>(ThreadOrder::forward, 1000);
+  };
+  try {
+    run_training(training);
+    ADD_FAILURE() << "ran";
+  } catch (const OutOfMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("device"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace strata::tests

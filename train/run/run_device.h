@@ -1,0 +1,45 @@
+// Where a rank's Programs run, and the communicator of their collectives there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "kernels/device.h"
+#include "train/config/options.h"
+#include "train/engine/engine.h"
+
+namespace strata::train {
+
+/// The CPU, or the GPU that this rank takes: ranks of a host share its GPUs in turn.
+class RunDevice {
+ public:
+  /// Throws HostError when a GPU is demanded and there is none, saying why. `host` and this object
+  /// outlive the engine.
+  RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& host);
+
+  /// For planning.
+  [[nodiscard]] kernels::DeviceCapabilities capabilities(int threads) const;
+  /// Of the Programs' collectives.
+  [[nodiscard]] comm::Communicator& communicator() const {
+    return communicator_ ? *communicator_ : host_;
+  }
+  /// Device and communicators of an engine.
+  void give_to(EngineParts& parts) const;
+  /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
+  /// require_host_memory's.
+  void require_memory(std::int64_t arena_bytes) const;
+  /// nullptr: the CPU.
+  [[nodiscard]] kernels::Device* device() const { return device_.get(); }
+  /// One line: the GPU, or why it is the CPU where that was not asked for.
+  [[nodiscard]] const std::string& description() const { return description_; }
+  void close();
+
+ private:
+  comm::Communicator& host_;
+  std::unique_ptr<kernels::Device> device_;
+  std::unique_ptr<comm::Communicator> communicator_;
+  std::string description_;
+};
+
+}  // namespace strata::train
