@@ -73,6 +73,8 @@ class TrainingRun {
     device_ =
         std::make_unique<RunDevice>(options_.check_device ? DeviceChoice::cuda : options_.device,
                                     request_.context.local_rank, *communicator_);
+    if (const kernels::Device* device = device_->device())
+      device_peak_ = find_device_peak(device->name());
     build_engine();
     status_.set_phase(Phase::loading);
     load();

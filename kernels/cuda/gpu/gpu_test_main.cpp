@@ -1,30 +1,24 @@
 // Runs tests on the first GPU. Without one it says why and ends with the code of a skipped test.
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-namespace {
-
-constexpr int kSkipped = 77;
-
-}  // namespace
+#include "kernels/cuda/gpu/device_runner.h"
+#include "kernels/cuda/open_device.h"
 
 int main(int argc, char** argv) {
+  constexpr int kSkipped = 77;
   testing::InitGoogleTest(&argc, argv);
-  int devices = 0;
-  const cudaError_t result = cudaGetDeviceCount(&devices);
-  if (result != cudaSuccess || devices == 0) {
-    std::printf("SKIPPED: no GPU to test on: %s\n",
-                result != cudaSuccess ? cudaGetErrorString(result) : "the driver lists none");
+  const strata::cuda::DeviceCount count = strata::cuda::count_devices();
+  if (count.devices == 0) {
+    std::printf("SKIPPED: no GPU to test on: %s\n", count.why_none.c_str());
     return kSkipped;
   }
-  cudaDeviceProp device{};
-  if (cudaGetDeviceProperties(&device, 0) == cudaSuccess)
-    std::printf(
-        "on %s, compute capability %d.%d, %d multiprocessors, %zu MiB, L2 of %d KiB, %zu KiB of "
-        "shared memory per block\n",
-        device.name, device.major, device.minor, device.multiProcessorCount,
-        device.totalGlobalMem >> 20, device.l2CacheSize >> 10, device.sharedMemPerBlockOptin >> 10);
+  try {
+    std::printf("on %s\n", strata::cuda::tested_gpu().description().c_str());
+  } catch (const std::exception& error) {
+    std::printf("cannot open the GPU: %s\n", error.what());
+    return 1;
+  }
   return RUN_ALL_TESTS();
 }

@@ -5,12 +5,12 @@
 namespace strata::kernels {
 
 std::vector<TestOperand> run(const OperationCase& test, int, std::int64_t gap) {
-  return run_once(test, cuda::device_runner(), {gap, false});
+  return run_once(test, cuda::device_runner(cuda::tested_gpu()), {gap, false});
 }
 
 void verify(const OperationCase& test, const std::string& label) {
   const auto outputs = [&](const RunForm& form) {
-    return run_once(test, cuda::device_runner(), form);
+    return run_once(test, cuda::device_runner(cuda::tested_gpu()), form);
   };
   const std::vector<TestOperand> first = outputs({});
   expect_close(test, first, label);

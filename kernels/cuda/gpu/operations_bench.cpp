@@ -3,19 +3,19 @@
 //
 //   gpu_operations_bench            on the first GPU; ends with 77 where there is none
 //   gpu_operations_bench --list     what would be timed, and which of it has no kernel yet
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/cuda_stream.h"
+#include "kernels/cuda/open_device.h"
+#include "kernels/device.h"
 #include "kernels/float16.h"
 #include "kernels/operation.h"
 #include "kernels/step_state.h"
@@ -24,6 +24,8 @@ namespace strata::cuda {
 namespace {
 
 using kernels::Attributes;
+using kernels::Device;
+using kernels::Memory;
 using kernels::Operation;
 using kernels::Shape;
 using kernels::Tensor;
@@ -121,23 +123,6 @@ std::vector<Case> cases() {
   };
 }
 
-class DeviceMemory {
- public:
-  explicit DeviceMemory(std::int64_t bytes) {
-    STRATA_CUDA(cudaMalloc(&base_, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 256))));
-  }
-  // An error here was caused by earlier work and has been reported where that was waited for.
-  ~DeviceMemory() {
-    if (base_ != nullptr) (void)cudaFree(base_);
-  }
-  DeviceMemory(DeviceMemory&& other) noexcept : base_(std::exchange(other.base_, nullptr)) {}
-  DeviceMemory& operator=(DeviceMemory&&) = delete;
-  [[nodiscard]] std::byte* base() const { return static_cast<std::byte*>(base_); }
-
- private:
-  void* base_ = nullptr;
-};
-
 /// Random values of `type`, one megabyte or what the tensor needs. Zeros would flatter: multipliers
 /// that do not switch let the clock rise.
 std::vector<std::byte> random_values(const TensorType& type, std::int64_t below, unsigned seed) {
@@ -170,13 +155,12 @@ std::vector<std::byte> random_values(const TensorType& type, std::int64_t below,
 }
 
 /// Repeats the pattern over the tensor, doubling what is there.
-void fill(const Tensor& tensor, const std::vector<std::byte>& pattern) {
-  const auto all = static_cast<std::size_t>(tensor.type.span_bytes());
-  std::size_t done = std::min(pattern.size(), all);
-  STRATA_CUDA(cudaMemcpy(tensor.data, pattern.data(), done, cudaMemcpyHostToDevice));
+void fill(Device& device, const Tensor& tensor, const std::vector<std::byte>& pattern) {
+  const std::int64_t all = tensor.type.span_bytes();
+  std::int64_t done = std::min<std::int64_t>(static_cast<std::int64_t>(pattern.size()), all);
+  device.copy_now(tensor.data, pattern.data(), done);
   for (; done < all; done *= 2)
-    STRATA_CUDA(cudaMemcpy(tensor.data + done, tensor.data, std::min(done, all - done),
-                           cudaMemcpyDeviceToDevice));
+    device.copy_now(tensor.data + done, tensor.data, std::min(done, all - done));
 }
 
 struct Timing {
@@ -186,52 +170,47 @@ struct Timing {
 
 /// Times `work`, each run between two events, after two that warm up.
 template <typename Work>
-Timing time_on(CudaStream& stream, const Work& work) {
+Timing time_on(Device& device, kernels::Stream& stream, const Work& work) {
   constexpr double kEnough_us = 3e5;
   constexpr int kMostRuns = 50, kFewestRuns = 5;
-  cudaEvent_t begin = nullptr, end = nullptr;
-  STRATA_CUDA(cudaEventCreate(&begin));
-  STRATA_CUDA(cudaEventCreate(&end));
+  const auto begin = device.make_event(kernels::EventUse::timing);
+  const auto end = device.make_event(kernels::EventUse::timing);
   std::vector<double> times;
   double total_us = 0;
   for (int run = -2; run < kMostRuns && (run < kFewestRuns || total_us < kEnough_us); ++run) {
-    STRATA_CUDA(cudaEventRecord(begin, stream.get()));
+    device.record(stream, *begin);
     work();
-    STRATA_CUDA(cudaEventRecord(end, stream.get()));
-    STRATA_CUDA(cudaEventSynchronize(end));
-    float milliseconds = 0;
-    STRATA_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
+    device.record(stream, *end);
+    device.wait_on_host(*end);
     if (run < 0) continue;
-    times.push_back(1000.0 * milliseconds);
+    times.push_back(1000 * device.milliseconds(*begin, *end));
     total_us += times.back();
   }
-  STRATA_CUDA(cudaEventDestroy(begin));
-  STRATA_CUDA(cudaEventDestroy(end));
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times.front(), static_cast<int>(times.size())};
 }
 
 /// Bytes per second read and written by device-to-device copies of one gigabyte.
-double measure_copies(CudaStream& stream) {
+double measure_copies(Device& device, kernels::Stream& stream) {
   constexpr std::int64_t kBytes = std::int64_t{1} << 30;
-  const DeviceMemory from(kBytes), to(kBytes);
-  fill({TensorType(kType, {kBytes / 2}), from.base()}, random_values({kType, {kBytes / 2}}, 1, 1));
-  const Timing timing = time_on(stream, [&] {
-    STRATA_CUDA(cudaMemcpyAsync(to.base(), from.base(), static_cast<std::size_t>(kBytes),
-                                cudaMemcpyDeviceToDevice, stream.get()));
-  });
+  const auto from = device.allocate(kernels::MemoryKind::device, kBytes);
+  const auto to = device.allocate(kernels::MemoryKind::device, kBytes);
+  const TensorType type(kType, {kBytes / size_of(kType)});
+  fill(device, {type, from->base()}, random_values(type, 1, 1));
+  const Timing timing =
+      time_on(device, stream, [&] { device.copy(stream, to->base(), from->base(), kBytes); });
   return 2.0 * kBytes / (timing.median_us * 1e-6);
 }
 
 /// The operands of a case in device memory.
 class Call {
  public:
-  Call(const Case& c, const Operation& operation, const Types& output_types)
-      : attributes_(c.attributes) {
+  Call(Device& device, const Case& c, const Operation& operation, const Types& output_types)
+      : device_(device), attributes_(c.attributes) {
     unsigned seed = 0;
     for (const TensorType& type : c.inputs) {
       inputs_.push_back(allocate(type));
-      fill(inputs_.back(), random_values(type, c.below, ++seed));
+      fill(device, inputs_.back(), random_values(type, c.below, ++seed));
     }
     for (std::size_t i = 0; i < output_types.size(); ++i) {
       const auto alias = std::find_if(
@@ -242,38 +221,38 @@ class Call {
                              ? inputs_[static_cast<std::size_t>(alias->input)]
                              : allocate(output_types[i]));
     }
-    kernels::DeviceCapabilities device;
-    device.backend = kernels::DeviceCapabilities::Backend::cuda;
-    const std::int64_t bytes =
-        kernels::workspace_bytes(operation, c.inputs, output_types, attributes_, device);
-    memory_.emplace_back(bytes);
-    workspace_ = {memory_.back().base(), static_cast<std::size_t>(bytes)};
+    const std::int64_t bytes = kernels::workspace_bytes(operation, c.inputs, output_types,
+                                                        attributes_, device.capabilities());
+    if (bytes == 0) return;
+    memory_.push_back(device.allocate(kernels::MemoryKind::device, bytes));
+    workspace_ = {memory_.back()->base(), static_cast<std::size_t>(bytes)};
   }
-  void run(kernels::Kernel kernel, CudaStream& stream) const {
+  void run(kernels::Kernel kernel, kernels::Stream& stream) const {
     kernel(stream, {inputs_, outputs_, workspace_, attributes_});
   }
 
  private:
   Tensor allocate(const TensorType& type) {
-    memory_.emplace_back(type.span_bytes());
-    return {type, memory_.back().base()};
+    memory_.push_back(device_.allocate(kernels::MemoryKind::device, type.span_bytes()));
+    return {type, memory_.back()->base()};
   }
 
+  Device& device_;
   Attributes attributes_;
-  std::vector<DeviceMemory> memory_;
+  std::vector<std::unique_ptr<Memory>> memory_;
   std::vector<Tensor> inputs_, outputs_;
   std::span<std::byte> workspace_;
 };
 
-void measure(const Case& c, CudaStream& stream, double copy_rate) {
-  const kernels::Kernel kernel = cuda_kernels().find(c.operation);
+void measure(Device& device, kernels::Stream& stream, const Case& c, double copy_rate) {
+  const kernels::Kernel kernel = device.kernels().find(c.operation);
   if (kernel == nullptr) return;
   const Operation& operation = kernels::find_operation(c.operation);
   const Types outputs = operation.infer(c.inputs, c.attributes);
   const kernels::Cost cost = operation.cost(c.inputs, outputs, c.attributes);
   try {
-    const Call call(c, operation, outputs);
-    const Timing timing = time_on(stream, [&] { call.run(kernel, stream); });
+    const Call call(device, c, operation, outputs);
+    const Timing timing = time_on(device, stream, [&] { call.run(kernel, stream); });
     const double seconds = timing.median_us * 1e-6;
     std::printf(
         "{\"case\": \"%s\", \"median_us\": %.1f, \"best_us\": %.1f, \"runs\": %d, \"GB/s\": %.0f, "
@@ -300,16 +279,16 @@ void list() {
 
 int measure_all() {
   constexpr int kSkipped = 77;
-  int devices = 0;
-  const cudaError_t result = cudaGetDeviceCount(&devices);
-  if (result != cudaSuccess || devices == 0) {
-    std::printf("SKIPPED: no GPU: %s\n", cudaGetErrorString(result));
+  if (const DeviceCount count = count_devices(); count.devices == 0) {
+    std::printf("SKIPPED: no GPU: %s\n", count.why_none.c_str());
     return kSkipped;
   }
-  CudaStream stream;
-  const double copy_rate = measure_copies(stream);
+  const auto device = open_device(0);
+  device->bind_thread();
+  const auto stream = device->make_stream();
+  const double copy_rate = measure_copies(*device, *stream);
   std::printf("{\"case\": \"device copy\", \"GB/s\": %.0f}\n", copy_rate / 1e9);
-  for (const Case& c : cases()) measure(c, stream, copy_rate);
+  for (const Case& c : cases()) measure(*device, *stream, c, copy_rate);
   return 0;
 }
 
