@@ -152,7 +152,7 @@ def summed_up(metrics):
         return None
     late = rows[len(rows) // 2:]
     result = {"steps": len(rows), "first_loss": rows[0]["loss"], "last_loss": rows[-1]["loss"]}
-    for key in ("seconds", "tokens_per_second", "mfu"):
+    for key in ("seconds", "tokens_per_second", "mfu", "arena_bytes", "peak_rss_bytes"):
         values = [row[key] for row in late if row.get(key) is not None]
         result[key] = statistics.median(values) if values else None
     return result

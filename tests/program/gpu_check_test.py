@@ -96,12 +96,13 @@ class GpuCheck(unittest.TestCase):
             "last_call": "add(fp32[2], fp32[2]) -> fp32[2]"}])
 
     def test_metrics_are_summed_up(self):
-        rows = [{"step": i, "loss": 5.0 - i, "seconds": 1.0, "tokens_per_second": 100.0 * i, "mfu": None}
+        rows = [{"step": i, "loss": 5.0 - i, "seconds": 1.0, "tokens_per_second": 100.0 * i, "mfu": None, "arena_bytes": 7}
                 for i in range(1, 5)]
         text = "\\n".join(json.dumps(row) for row in rows)
         lines = self.run_list([shell("trains", f"printf '{text}\\n' > {{work}}/metrics.jsonl")], expect=0)
         self.assertEqual(lines[0]["metrics"], {"steps": 4, "first_loss": 4.0, "last_loss": 1.0, "seconds": 1.0,
-                                               "tokens_per_second": 350.0, "mfu": None})
+                                               "tokens_per_second": 350.0, "mfu": None,
+                                               "arena_bytes": 7, "peak_rss_bytes": None})
 
     def test_rows_of_benchmarks_are_kept(self):
         lines = self.run_list([shell("bench", """echo '{"case": "copy", "GB/s": 4300}'; echo noise; echo '{cut}'""")],
