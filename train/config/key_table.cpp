@@ -329,6 +329,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.seed", number, "seed"),
     obeyed("strata.shuffle", flag, "shuffle"),
     obeyed("strata.no_decay", text, "no_decay"),
+    obeyed("strata.state_recipe", text, "state_recipe"),
     obeyed("strata.recompute_norms", flag, "recompute_norms"),
     obeyed("strata.device", text, "device"),
     obeyed("strata.device_graphs", flag, "device_graphs"),

@@ -27,7 +27,11 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"dtype", "parameters, activations, produced gradients: fp32, bf16, fp16", &o.dtype},
        {"communication_dtype", "gradients on the wire; default: dtype", &o.communication_dtype},
        {"accumulation_dtype", "gradients added over micro-steps: fp32, or dtype",
-        &o.accumulation_dtype}});
+        &o.accumulation_dtype},
+       {"state_recipe",
+        "of 16-bit parameters; fp32-master: fp32 copy and moments; bf16-sr: bf16 moments, no copy, "
+        "stochastic rounding",
+        &o.state_recipe}});
 }
 
 void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
