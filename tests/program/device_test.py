@@ -31,8 +31,8 @@ class Device(ProgramTest):
             self.assertEqual(result[1], first[1], command)
             self.assertEqual(result[0], first[0], command)
 
-    def same_bits(self, model, dtype):
-        job = [*JOB, "--model", model, "--dtype", dtype]
+    def same_bits(self, model, dtype, *more):
+        job = [*JOB, "--model", model, "--dtype", dtype, *more]
         self.compare([train(*job), train(*job), train(*job, "--device-graphs", "false"),
                       train(*job, "--activation-checkpointing"),
                       train(*job, "--activation-checkpointing", "--device-graphs", "false")])
@@ -52,6 +52,9 @@ class Device(ProgramTest):
 
     def test_same_bits_llama_bf16(self):
         self.same_bits("llama-tiny", "bf16")
+
+    def test_same_bits_llama_bf16_states(self):
+        self.same_bits("llama-tiny", "bf16", "--state-recipe", "bf16-sr")
 
     def lockstep(self, model):
         for dtype in ("fp32", "bf16", "fp16"):
