@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 
+#include "comm/copy_bytes.h"
 #include "comm/host_stream.h"
 #include "comm/mapped_file.h"
 
@@ -24,7 +25,8 @@ std::vector<std::string> gather(Communicator& communicator, std::string_view min
   const MappedFile arena(fd.get(), bytes, Access::read_write, "arena of texts");
   std::byte* all = arena.memory().data();
   std::byte* own = all + collective.partition.begin(communicator.rank());
-  std::memcpy(own, mine.data(), mine.size());
+  copy_bytes(own, reinterpret_cast<const std::byte*>(mine.data()),
+             static_cast<std::int64_t>(mine.size()));
   communicator.register_arena({all, static_cast<std::int64_t>(bytes), fd.get()});
   std::vector<std::byte> workspace(
       static_cast<std::size_t>(communicator.workspace_bytes(collective)));

@@ -84,6 +84,19 @@ void multiply_warp(const WarpWords& words, HalfKind kind) {
 }
 
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
+
+/// Makes `entry` call `function` with the halves of `argument` on `stack`. A function of its own:
+/// what returns twice has no loop around it.
+void make_entry(ucontext_t& entry, std::byte* stack, void (*function)(), const void* argument) {
+  ::getcontext(&entry);
+  entry.uc_stack.ss_sp = stack;
+  entry.uc_stack.ss_size = kStackBytes;
+  entry.uc_link = nullptr;
+  const auto address = reinterpret_cast<std::uint64_t>(argument);
+  ::makecontext(&entry, function, 2, static_cast<unsigned>(address >> 32),
+                static_cast<unsigned>(address));
+}
+
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
 
@@ -166,14 +179,8 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
     threads_[i].block_ = this;
     Fibers::Fiber& fiber = fibers_->all[i];
     fiber.stack.reset(new std::byte[kStackBytes]);
-    ucontext_t& entry = fiber.context.entry;
-    ::getcontext(&entry);
-    entry.uc_stack.ss_sp = fiber.stack.get();
-    entry.uc_stack.ss_size = kStackBytes;
-    entry.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
-                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+    make_entry(fiber.context.entry, fiber.stack.get(), reinterpret_cast<void (*)()>(&Block::enter),
+               this);
   }
 }
 
