@@ -48,6 +48,22 @@ void switch_stack(Context& from, Context& to) {
 #endif
 }
 
+constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
+
+/// Makes `context` begin in `enter`, which gets the halves of `argument`, on `stack`. A function of
+/// its own: the compiler takes getcontext for one that returns twice.
+[[gnu::noinline]] void prepare_stack(Context& context, std::byte* stack,
+                                     void (*enter)(unsigned, unsigned), const void* argument) {
+  ucontext_t& entry = context.entry;
+  ::getcontext(&entry);
+  entry.uc_stack.ss_sp = stack;
+  entry.uc_stack.ss_size = kStackBytes;
+  entry.uc_link = nullptr;
+  const auto address = reinterpret_cast<std::uint64_t>(argument);
+  ::makecontext(&entry, reinterpret_cast<void (*)()>(enter), 2,
+                static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+}
+
 /// What one lane brings to a product and takes from it.
 struct Fragments {
   const std::uint32_t* a;
@@ -83,7 +99,6 @@ void multiply_warp(const WarpWords& words, HalfKind kind) {
     }
 }
 
-constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
 
@@ -166,14 +181,7 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
     threads_[i].block_ = this;
     Fibers::Fiber& fiber = fibers_->all[i];
     fiber.stack.reset(new std::byte[kStackBytes]);
-    ucontext_t& entry = fiber.context.entry;
-    ::getcontext(&entry);
-    entry.uc_stack.ss_sp = fiber.stack.get();
-    entry.uc_stack.ss_size = kStackBytes;
-    entry.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
-                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+    prepare_stack(fiber.context, fiber.stack.get(), &Block::enter, this);
   }
 }
 
