@@ -87,6 +87,18 @@ constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
 
+/// `context` will call start(high, low word of `argument`) on `stack` when it is entered. A
+/// function of its own: getcontext counts as one that returns twice, which locals of a caller may
+/// not outlive.
+void prepare_entry(Context& context, std::byte* stack, void (*start)(), std::uint64_t argument) {
+  ::getcontext(&context.entry);
+  context.entry.uc_stack.ss_sp = stack;
+  context.entry.uc_stack.ss_size = kStackBytes;
+  context.entry.uc_link = nullptr;
+  ::makecontext(&context.entry, start, 2, static_cast<unsigned>(argument >> 32),
+                static_cast<unsigned>(argument));
+}
+
 // Which thread runs is a property of the host thread that simulates, as threadIdx is of a core.
 thread_local Thread* running = nullptr;
 
@@ -166,14 +178,8 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
     threads_[i].block_ = this;
     Fibers::Fiber& fiber = fibers_->all[i];
     fiber.stack.reset(new std::byte[kStackBytes]);
-    ucontext_t& entry = fiber.context.entry;
-    ::getcontext(&entry);
-    entry.uc_stack.ss_sp = fiber.stack.get();
-    entry.uc_stack.ss_size = kStackBytes;
-    entry.uc_link = nullptr;
-    const auto address = reinterpret_cast<std::uint64_t>(this);
-    ::makecontext(&entry, reinterpret_cast<void (*)()>(&Block::enter), 2,
-                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+    prepare_entry(fiber.context, fiber.stack.get(), reinterpret_cast<void (*)()>(&Block::enter),
+                  reinterpret_cast<std::uint64_t>(this));
   }
 }
 
