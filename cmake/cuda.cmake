@@ -16,6 +16,11 @@ if(NOT STRATA_CUDA STREQUAL "OFF" AND NOT STRATA_SANITIZE AND NOT STRATA_FUZZ)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     set(STRATA_NVCC ON)
     find_package(CUDAToolkit REQUIRED)
+    set_target_properties(CUDA::cudart_static CUDA::cudart_static_deps PROPERTIES IMPORTED_GLOBAL ON)
+    # For code that includes CUDA's headers, in whatever folder.
+    add_library(strata_cuda_headers INTERFACE)
+    target_include_directories(strata_cuda_headers SYSTEM INTERFACE
+      ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
     message(STATUS "CUDA backend: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${STRATA_CUDA_ARCHITECTURES}")
   elseif(STRATA_CUDA STREQUAL "ON")
     message(FATAL_ERROR "STRATA_CUDA=ON, but nvcc is not on PATH")
@@ -33,5 +38,5 @@ function(strata_cuda_library name)
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   # Arithmetic as on the CPU: fma only where written.
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=20012>")
-  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  target_link_libraries(${target} PRIVATE strata_cuda_headers)
 endfunction()

@@ -13,7 +13,10 @@ add_library(strata_flags INTERFACE)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
 target_compile_options(strata_flags INTERFACE
-  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers;-Werror>")
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers>")
+if(STRATA_WERROR)
+  target_compile_options(strata_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
+endif()
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -27,6 +30,11 @@ if(STRATA_FUZZ)
   add_custom_target(fuzzers)
 endif()
 target_link_libraries(strata_flags INTERFACE Threads::Threads)
+# Libraries of headers alone; CMake leaves the compiler's own folders out.
+find_path(STRATA_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_path(STRATA_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+target_include_directories(strata_flags SYSTEM INTERFACE
+  ${STRATA_XXHASH_INCLUDE_DIR} ${STRATA_CLI11_INCLUDE_DIR})
 
 # strata_library(NAME SOURCES... [LINK libraries...])
 function(strata_library name)
@@ -66,7 +74,7 @@ endfunction()
 # strata_bench(NAME SOURCES... [LINK libraries...]): a Google Benchmark program in <build>/bench. The
 # tests run it for an instant, so that it never rots.
 function(strata_bench name)
-  if(NOT STRATA_TESTS)
+  if(NOT STRATA_BENCH)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
-#include "comm/host_stream.h"
-#include "comm/mapped_file.h"
+#include "comm/gather_texts.h"
 #include "core/error.h"
 
 namespace strata::comm {
@@ -23,54 +21,10 @@ std::uint64_t hash_of(std::span<const std::string> lines) {
   return hash;
 }
 
-/// Every rank's text, `sizes_bytes` of them by rank known to all, through an arena of this call.
-std::vector<std::string> gather(Communicator& communicator, std::string_view mine,
-                                std::span<const std::int64_t> sizes_bytes) {
-  Collective collective{.kind = CollectiveKind::all_gather, .input_type = DType::u8};
-  collective.partition.bounds = {0};
-  for (const std::int64_t size : sizes_bytes)
-    collective.partition.bounds.push_back(collective.partition.total() + size);
-  const auto bytes =
-      static_cast<std::size_t>(std::max<std::int64_t>(collective.partition.total(), 1));
-
-  const UniqueFd fd = make_memfd("strata-agreement", bytes);
-  const MappedFile arena(fd.get(), bytes, Access::read_write, "agreement arena");
-  std::byte* all = arena.memory().data();
-  std::byte* own = all + collective.partition.begin(communicator.rank());
-  std::memcpy(own, mine.data(), mine.size());
-  communicator.register_arena({all, static_cast<std::int64_t>(bytes), fd.get()});
-  std::vector<std::byte> workspace(
-      static_cast<std::size_t>(communicator.workspace_bytes(collective)));
-  HostStream stream;
-  communicator.run(stream, collective, own, all, workspace);
-  communicator.unregister_arena(all);
-
-  std::vector<std::string> texts;
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    texts.emplace_back(reinterpret_cast<const char*>(all) + collective.partition.begin(rank),
-                       static_cast<std::size_t>(collective.partition.count(rank)));
-  return texts;
-}
-
-/// One number from each rank.
-std::vector<std::int64_t> gather_numbers(Communicator& communicator, std::int64_t mine) {
-  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(communicator.size()), sizeof mine);
-  std::vector<std::int64_t> numbers;
-  const std::string_view own(reinterpret_cast<const char*>(&mine), sizeof mine);
-  for (const std::string& text : gather(communicator, own, sizes)) {
-    std::int64_t number = 0;
-    std::memcpy(&number, text.data(), sizeof number);
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 /// The text of `rank` on every rank.
 std::string text_of(Communicator& communicator, int rank, std::string_view mine) {
   const std::string_view own = communicator.rank() == rank ? mine : std::string_view();
-  const std::vector<std::int64_t> sizes =
-      gather_numbers(communicator, static_cast<std::int64_t>(own.size()));
-  return gather(communicator, own, sizes)[static_cast<std::size_t>(rank)];
+  return gather_texts(communicator, own)[static_cast<std::size_t>(rank)];
 }
 
 std::string_view line_at(std::span<const std::string> lines, std::size_t index) {

@@ -6,8 +6,6 @@
 #include "comm/peer_memory/peer_communicator.h"
 #include "comm/shm/shm_link.h"
 #include "comm/single.h"
-#include "comm/staged/lone_device.h"
-#include "comm/staged/staged_communicator.h"
 #include "comm/threads/thread_link.h"
 
 namespace strata::comm {
@@ -52,12 +50,6 @@ std::unique_ptr<Communicator> make_communicator(const RankContext& context,
   if (backend == "mpi") return make_mpi_communicator(context.rank, context.world);
   throw InvalidArgument("unknown communication backend '" + std::string(backend) +
                         "'; known: auto, shm, mpi, single");
-}
-
-std::unique_ptr<Communicator> make_device_communicator(Communicator& host,
-                                                       kernels::Device& device) {
-  if (host.size() == 1) return std::make_unique<LoneDeviceCommunicator>(device);
-  return std::make_unique<StagedCommunicator>(host, device);
 }
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world) {

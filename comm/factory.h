@@ -7,7 +7,6 @@
 
 #include "comm/communicator.h"
 #include "core/rank_context.h"
-#include "kernels/device.h"
 
 namespace strata::comm {
 
@@ -18,11 +17,6 @@ namespace strata::comm {
 /// library is missing; PeerError when a rank does not come.
 std::unique_ptr<Communicator> make_communicator(const RankContext& context,
                                                 std::string_view backend);
-
-/// Collectives on memory of `device` for the ranks of `host`, which is used for what the device's
-/// own means cannot do and must outlive it, as must the device: on the device alone for one rank,
-/// else through the host (staged/staged_communicator.h).
-std::unique_ptr<Communicator> make_device_communicator(Communicator& host, kernels::Device& device);
 
 /// Communicators of `world` ranks that are threads of this process; element r belongs to rank r's
 /// thread. The ranks meet in their first collective call.

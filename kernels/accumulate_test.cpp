@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/step_kernels.h"
+#include "kernels/float16.h"
 #include "kernels/layer_test_support.h"
 
 namespace strata::kernels {
@@ -25,6 +26,28 @@ TEST(Accumulate, AddsAnyFloatTypeInFp32) {
       test.tolerance = 0;
       verify(test, shape.to_string() + std::string(name_of(dtype)));
     }
+}
+
+TEST(Accumulate, RoundsA16BitSumOnce) {
+  for (const DType sum_type : {DType::bf16, DType::f16})
+    for (const DType dtype : {sum_type, DType::f32})
+      for (const Shape& shape : {Shape{100'003}, Shape{37, 48}, Shape{5, 7}}) {
+        OperationCase test{
+            accumulate_operation(),
+            accumulate_kernel,
+            {TestOperand::random(sum_type, shape, 1), TestOperand::random(dtype, shape, 2)},
+            {},
+            {{}}};
+        const auto sum = test.inputs[0].values(), x = test.inputs[1].values();
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+          const float exact = static_cast<float>(sum[i]) + static_cast<float>(x[i]);
+          test.expected[0].push_back(sum_type == DType::bf16 ? bf16_to_f32(f32_to_bf16(exact))
+                                                             : f16_to_f32(f32_to_f16(exact)));
+        }
+        test.tolerance = 0;
+        verify(test,
+               shape.to_string() + std::string(name_of(sum_type)) + std::string(name_of(dtype)));
+      }
 }
 
 TEST(Accumulate, RefusesOtherShapes) {

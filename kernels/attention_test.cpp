@@ -44,6 +44,9 @@ Attributes attributes_of(const AttentionSizes& s) {
   return attributes;
 }
 
+/// Keeps rows aligned where they were.
+std::int64_t gap_of(const AttentionSizes& s) { return s.head_size % 8 == 0 ? 8 : 7; }
+
 TestOperand heads_operand(const AttentionSizes& s, std::size_t heads, DType dtype, unsigned seed) {
   return TestOperand::random(
       dtype,
@@ -59,6 +62,7 @@ OperationCase forward_case(const AttentionSizes& s, DType dtype) {
                       heads_operand(s, s.kv_heads, dtype, 3)},
                      attributes_of(s),
                      {}};
+  test.gap = gap_of(s);
   const reference::Attention expected = reference::attention(
       s, test.inputs[0].values(), test.inputs[1].values(), test.inputs[2].values());
   test.expected = {expected.o, expected.lse};
@@ -75,6 +79,7 @@ OperationCase backward_case(const AttentionSizes& s, DType dtype) {
                       forward.inputs[2], outputs[0], outputs[1]},
                      attributes_of(s),
                      {}};
+  test.gap = gap_of(s);
   const reference::AttentionGradients expected =
       reference::attention_backward(s, test.inputs[0].values(), test.inputs[1].values(),
                                     test.inputs[2].values(), test.inputs[3].values());
@@ -90,6 +95,26 @@ const AttentionSizes kSizes[] = {sizes(1, 1, 1, 1, 8),         sizes(2, 7, 3, 1,
                                  sizes(2, 129, 2, 1, 33),      sizes(1, 200, 3, 3, 64),
                                  sizes(1, 65, 2, 1, 256),      sizes(2, 50, 2, 2, 20, 0.1),
                                  sizes(1, 131, 4, 2, 24, 0.5), sizes(1, 192, 2, 1, 64, 0.2)};
+
+// What tiles on tensor cores meet: several tiles of queries and of keys, head sizes that fill a
+// tile's width and that do not, tails of a few rows, eight query heads of one key head, dropout at
+// every width.
+const AttentionSizes kTiledSizes[] = {sizes(1, 130, 1, 1, 32),      sizes(2, 33, 2, 1, 40),
+                                      sizes(1, 97, 2, 1, 96, 0.1),  sizes(1, 150, 1, 1, 128),
+                                      sizes(1, 71, 8, 1, 64),       sizes(1, 34, 8, 1, 128, 0.3),
+                                      sizes(1, 101, 1, 1, 192),     sizes(1, 66, 2, 1, 256, 0.5),
+                                      sizes(1, 263, 1, 1, 64, 0.2), sizes(1, 136, 2, 2, 120, 0.4)};
+constexpr DType kHalfTypes[] = {DType::bf16, DType::f16};
+
+TEST(Attention, TilesAgreeWithTheReference) {
+  for (const AttentionSizes& s : kTiledSizes)
+    for (DType dtype : kHalfTypes) verify(forward_case(s, dtype), label_of(s, dtype));
+}
+
+TEST(Attention, BackwardTilesAgreeWithTheReference) {
+  for (const AttentionSizes& s : kTiledSizes)
+    for (DType dtype : kHalfTypes) verify(backward_case(s, dtype), label_of(s, dtype));
+}
 
 TEST(Attention, AgreesWithTheReference) {
   for (const AttentionSizes& s : kSizes)

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/operation.h"
 #include "kernels/stream.h"
@@ -46,6 +48,20 @@ class Recording {
   virtual ~Recording() = default;
 };
 
+/// A call that Programs will make, as far as choices made beforehand depend on it: nothing reads
+/// its memory, addresses stand for their alignment.
+struct PlannedCall {
+  std::string_view operation;
+  KernelCall call;
+};
+
+/// How an algorithm is chosen where a library offers several. Choices may change bits, so they are
+/// kept (Device::choices) and the same on all ranks.
+enum class ChooseBy : std::uint8_t {
+  measuring,  ///< the fastest whose bits repeat
+  proposal,   ///< the library's first
+};
+
 struct DeviceMemoryFacts {
   std::int64_t free_bytes = 0;
   std::int64_t total_bytes = 0;
@@ -64,9 +80,27 @@ class Device {
   [[nodiscard]] virtual std::string description() const = 0;
   /// Name as the vendor spells it: key of rate tables.
   [[nodiscard]] virtual std::string name() const = 0;
+  /// Equal for two ranks, on whatever hosts, exactly when they use the same hardware.
+  [[nodiscard]] virtual std::string identity() const = 0;
   [[nodiscard]] virtual DeviceCapabilities capabilities() const = 0;
   [[nodiscard]] virtual DeviceMemoryFacts memory() const = 0;
   [[nodiscard]] virtual const KernelTable& kernels() const = 0;
+
+  /// Chooses for those calls that have no choice yet. Before arenas take the memory: measuring
+  /// allocates some.
+  virtual void choose(std::span<const PlannedCall> calls, ChooseBy by) {
+    (void)calls;
+    (void)by;
+  }
+  /// All choices, as text to keep in a file and to send to other ranks; empty: it has none to make.
+  [[nodiscard]] virtual std::string choices() const { return {}; }
+  /// Replaces them, before the first run. Throws DataError naming `file`.
+  virtual void use_choices(std::string_view text, const std::string& file) {
+    (void)text;
+    (void)file;
+  }
+  /// What people should know by now: libraries that are missing, calls that run slower without.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 
   /// Kernels enqueue on the device that the calling thread is bound to: called by a thread before
   /// it runs kernels of this device, when it may have served another since.

@@ -54,6 +54,22 @@ int aliased_input(const OperationCase& test, std::size_t output) {
   return -1;
 }
 
+/// "worst at 17 of fp32[4, 7]: 0.5 for 0.25": the first NaN, else the largest difference.
+std::string worst_element(const TensorType& type, const std::vector<double>& values,
+                          const std::vector<double>& expected) {
+  if (values.size() != expected.size()) return "sizes differ";
+  std::size_t worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) {
+      worst = i;
+      break;
+    }
+    if (std::abs(values[i] - expected[i]) > std::abs(values[worst] - expected[worst])) worst = i;
+  }
+  return "worst at " + std::to_string(worst) + " of " + type.to_string() + ": " +
+         std::to_string(values[worst]) + " for " + std::to_string(expected[worst]);
+}
+
 }  // namespace
 
 TestOperand::TestOperand(const TensorType& type)
@@ -149,7 +165,8 @@ void expect_close(const OperationCase& test, const std::vector<TestOperand>& out
     if (i < test.expected.size() && !test.expected[i].empty()) {
       EXPECT_LE(relative_error(outputs[i].values(), test.expected[i]),
                 tolerance_of(outputs[i].type().dtype, test.tolerance))
-          << label << ", output " << i;
+          << label << ", output " << i << ", "
+          << worst_element(outputs[i].type(), outputs[i].values(), test.expected[i]);
     }
 }
 

@@ -32,12 +32,9 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
     kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
                     settings.dtype, whole});
   if (!unit.trainable) return kept;
-  const auto keep = [&](const char* kind, const std::string& storage) {
-    kept.push_back({kind, storage, plan.optimizer_tier, DType::f32, optimizer});
-  };
-  if (settings.dtype != DType::f32) keep("master", runtime::master_name(unit.name));
-  if (settings.optimizer.moments > 0) keep("moment1", runtime::moment1_name(unit.name));
-  if (settings.optimizer.moments > 1) keep("moment2", runtime::moment2_name(unit.name));
+  for (const OptimizerState& state : optimizer_states(settings))
+    kept.push_back(
+        {state.kind, state.storage(unit.name), plan.optimizer_tier, state.dtype, optimizer});
   return kept;
 }
 

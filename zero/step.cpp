@@ -62,6 +62,18 @@ std::string_view name_of(Position position) {
   return kNames[static_cast<int>(position)];
 }
 
+std::vector<OptimizerState> optimizer_states(const StepSettings& settings) {
+  const OptimizerSettings& optimizer = settings.optimizer;
+  std::vector<OptimizerState> states;
+  if (settings.dtype != DType::f32 && optimizer.keeps_master)
+    states.push_back({"master", runtime::master_name, DType::f32});
+  if (optimizer.moments > 0)
+    states.push_back({"moment1", runtime::moment1_name, optimizer.moment_dtype});
+  if (optimizer.moments > 1)
+    states.push_back({"moment2", runtime::moment2_name, optimizer.moment_dtype});
+  return states;
+}
+
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
                      int rank) {
   OwnedUnit owned;
@@ -119,12 +131,8 @@ void declare_state(runtime::PersistentLayout& layout,
     if (!unit.trainable) continue;
     flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient);
-    if (settings.dtype != DType::f32)
-      flat(runtime::master_name(unit.name), DType::f32, held, Role::optimizer);
-    if (settings.optimizer.moments > 0)
-      flat(runtime::moment1_name(unit.name), DType::f32, held, Role::optimizer);
-    if (settings.optimizer.moments > 1)
-      flat(runtime::moment2_name(unit.name), DType::f32, held, Role::optimizer);
+    for (const OptimizerState& state : optimizer_states(settings))
+      flat(state.storage(unit.name), state.dtype, held, Role::optimizer);
   }
 }
 

@@ -16,18 +16,31 @@ constexpr bool ends_step(Position p) { return p == Position::only || p == Positi
 
 /// The optimizer as an operation of kernels/ over flat shards.
 struct OptimizerSettings {
-  std::string operation = "adamw";  ///< "adamw" or "sgd"
+  std::string operation = "adamw";  ///< "adamw", "adamw_bf16" or "sgd"
   kernels::Attributes attributes;   ///< of every call; weight_decay is added per segment
-  int moments = 2;                  ///< fp32 states per parameter
+  int moments = 2;                  ///< states per parameter
+  DType moment_dtype = DType::f32;
+  /// Of parameters that are not fp32: an fp32 copy that updates add to. Without one the operation
+  /// rounds stochastically and gets the random numbers' key.
+  bool keeps_master = true;
 };
 
 struct StepSettings {
   runtime::Plan plan;
   int rank = 0;
-  DType dtype = DType::f32;  ///< of parameters and activations; not fp32: a master copy is kept
+  DType dtype = DType::f32;  ///< of parameters and activations
   OptimizerSettings optimizer;
   kernels::Attributes control;  ///< of step_control: clipping, loss scale, schedule
 };
+
+/// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
+struct OptimizerState {
+  const char* kind;                                 ///< "master", "moment1", "moment2"
+  std::string (*storage)(const std::string& unit);  ///< its name (runtime/state_names.h)
+  DType dtype;
+};
+/// In the order of the optimizer operation's operands.
+std::vector<OptimizerState> optimizer_states(const StepSettings& settings);
 
 /// What a rank keeps of one unit.
 struct OwnedUnit {

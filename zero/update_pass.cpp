@@ -41,11 +41,6 @@ class UpdatePass {
                       settings_.rank);
   }
 
-  /// Flat fp32 storage of one kind of state of a unit, holding [begin, end) of flat space.
-  ValueId state(const std::string& name, std::int64_t elements, Role role) {
-    return persistent_value(graph_, name, {DType::f32, Shape{elements}}, role);
-  }
-
   /// The reduced gradient and where in flat space its storage begins. Where it is not sharded the
   /// version is that of the part that this rank reads: its own, or all.
   std::pair<ValueId, std::int64_t> gradient(int unit) {
@@ -149,17 +144,15 @@ class UpdatePass {
     const auto [parameters, parameter_begin] = parameter_storage(unit, o);
     const ValueId parameter = flat_view(graph_, parameters, extent.begin - parameter_begin,
                                         extent.end - parameter_begin, name + ".parameter");
-    const bool has_master = settings_.dtype != DType::f32;
+    const std::vector<OptimizerState> kinds = optimizer_states(settings_);
+    const bool has_master = !kinds.empty() && kinds[0].kind == std::string_view("master");
     std::vector<ValueId> states;
-    if (has_master)
-      states.push_back(flat_view(graph_, state(runtime::master_name(name), held, Role::optimizer),
-                                 begin, end, name + ".master"));
-    else
-      states.push_back(parameter);
-    const std::string moments[] = {runtime::moment1_name(name), runtime::moment2_name(name)};
-    for (int m = 0; m < settings_.optimizer.moments; ++m)
-      states.push_back(
-          flat_view(graph_, state(moments[m], held, Role::optimizer), begin, end, moments[m]));
+    if (!has_master) states.push_back(parameter);
+    for (const OptimizerState& kind : kinds) {
+      const ValueId storage =
+          persistent_value(graph_, kind.storage(name), {kind.dtype, Shape{held}}, Role::optimizer);
+      states.push_back(flat_view(graph_, storage, begin, end, name + "." + kind.kind));
+    }
     std::vector<ValueId> inputs = states, outputs;
     for (ValueId s : states) outputs.push_back(graph_.next_version(s));
     if (has_master) outputs.push_back(graph_.next_version(parameter));
@@ -169,9 +162,22 @@ class UpdatePass {
     kernels::Attributes attributes = settings_.optimizer.attributes;
     attributes.set("weight_decay", decay);
     if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
+    if (!settings_.optimizer.keeps_master) {
+      inputs.push_back(random_input());
+      attributes.set("key", unit);
+      attributes.set("first", static_cast<double>(extent.begin));
+    }
     add(settings_.optimizer.operation, std::move(inputs), std::move(outputs), std::move(attributes),
         "update " + name);
     graph_.nodes.back().predicate = control_;
+  }
+
+  /// Seed and step, an input of every training Graph.
+  [[nodiscard]] ValueId random_input() const {
+    for (std::size_t i = 0; i < graph_.values.size(); ++i)
+      if (graph_.values[i].role == Role::input && graph_.values[i].name == "rng")
+        return static_cast<ValueId>(i);
+    STRATA_CHECK(false, "the Graph has no random input");
   }
 
   /// Where this rank keeps the parameters that the next step reads, and where they begin.

@@ -71,6 +71,7 @@ class Medley {
 
 TEST_P(CommConformance, AllocatesNothingFromItsThirdRunOn) {
   if (!tests::can_count_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
+  if (GetParam().simulates_kernels) GTEST_SKIP() << "the simulated device allocates";
   run_ranks([this](Communicator& communicator) {
     TestArena arena(communicator, 4 << 20);
     Medley medley(communicator, arena);

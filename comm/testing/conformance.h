@@ -22,6 +22,7 @@ struct TestedBackend {
   /// any rank fails the current test.
   std::function<void(int world, const RankBody& body)> run_ranks;
   bool ranks_share_process = false;
+  bool simulates_kernels = false;  ///< which allocates
 };
 
 inline void PrintTo(const TestedBackend& backend, std::ostream* out) {

@@ -1,4 +1,5 @@
-// kernels/attention.h on CUDA: operands, the choice between the two sets of kernels, and delta.
+// kernels/attention.h on CUDA: operands, the choice between a library and our two sets of kernels,
+// and delta.
 #include "kernels/attention.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "core/check.h"
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_library.h"
 #include "kernels/cuda/cuda_kernels.h"
 
 namespace strata::cuda {
@@ -46,6 +48,12 @@ bool heads_fit(int elements, std::initializer_list<const Tensor*> operands) {
     return t->type.shape[2] % elements == 0 && t->row_stride() % elements == 0 &&
            reinterpret_cast<std::uintptr_t>(t->data) % static_cast<std::uintptr_t>(bytes) == 0;
   });
+}
+
+/// Whether the tensor-core kernels take these operands.
+bool flash_fits(const AttentionShape& shape, std::initializer_list<const Tensor*> operands) {
+  const bool halves = size_of((*operands.begin())->dtype()) == 2;
+  return halves && shape.head_size >= 32 && heads_fit(8, operands);
 }
 
 void check_types(std::initializer_list<const Tensor*> operands) {
@@ -137,11 +145,14 @@ TileOrder tile_order(const AttentionShape& shape, int rows_per_tile, int heads, 
 }
 
 void attention(kernels::Stream& stream, const KernelCall& call) {
+  AttentionLibrary* library = attention_library(stream);
+  if (library != nullptr && library->attention(stream, call)) return;
   const Tensor &q = call.inputs[0], &k = call.inputs[1], &v = call.inputs[2];
   const Tensor &o = call.outputs[0], &lse = call.outputs[1];
   check_types({&q, &k, &v, &o});
   AttentionShape shape = attention_shape(call, q, k);
   shape.packs = heads_fit(4, {&q, &k, &v});
+  const bool flash = flash_fits(shape, {&q, &k, &v, &o});
   with_float_type(q.dtype(), [&](auto element) {
     using T = decltype(element);
     const AttentionForward<T> arguments{shape,
@@ -151,17 +162,22 @@ void attention(kernels::Stream& stream, const KernelCall& call) {
                                         head_rows<const T>(v),
                                         head_rows<T>(o),
                                         {reinterpret_cast<float*>(lse.data), lse.row_stride()}};
+    if constexpr (sizeof(T) == 2)
+      if (flash) return flash_attention(stream, arguments);
     plain_attention(stream, arguments);
   });
 }
 
 void attention_backward(kernels::Stream& stream, const KernelCall& call) {
+  AttentionLibrary* library = attention_library(stream);
+  if (library != nullptr && library->attention_backward(stream, call)) return;
   const Tensor &dout = call.inputs[0], &q = call.inputs[1], &k = call.inputs[2],
                &v = call.inputs[3], &o = call.inputs[4], &lse = call.inputs[5];
   const Tensor &dq = call.outputs[0], &dk = call.outputs[1], &dv = call.outputs[2];
   check_types({&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   AttentionShape shape = attention_shape(call, q, k);
   shape.packs = heads_fit(4, {&dout, &q, &k, &v, &o});
+  const bool flash = flash_fits(shape, {&dout, &q, &k, &v, &o, &dq, &dk, &dv});
   const std::int64_t numbers = std::int64_t{shape.heads} * shape.sequence;
   STRATA_CHECK(call.workspace.size() >=
                static_cast<std::size_t>(shape.batch * numbers) * sizeof(float));
@@ -181,6 +197,8 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
         {reinterpret_cast<const float*>(lse.data), lse.row_stride()},
         {reinterpret_cast<float*>(call.workspace.data()), numbers}};
     sum_delta(stream, arguments);
+    if constexpr (sizeof(T) == 2)
+      if (flash) return flash_attention_backward(stream, arguments);
     plain_attention_backward(stream, arguments);
   });
 }

@@ -1,12 +1,13 @@
 // What attention's CUDA kernels share: the operands of one call, and in which order blocks take
-// tiles. There are two sets of kernels: attention_plain.cu takes everything and multiplies in
-// fp32, attention_flash_*.cu take 16-bit operands whose rows are whole 16-byte packs and multiply
-// on tensor cores. The choice (attention.cu) depends on types, head size and alignment only, so a
-// model gets the same bits whatever its batch.
+// tiles. A library may run a call instead (attention_library.h). There are two sets of kernels:
+// attention_plain.cu takes everything and multiplies in fp32, attention_flash_*.cu take 16-bit
+// operands whose rows are whole 16-byte packs and multiply on tensor cores. The choice
+// (attention.cu) depends on types, head size and alignment only, so a model gets the same bits
+// whatever its batch.
 #pragma once
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/philox.h"
+#include "kernels/cuda/random.cuh"
 #include "kernels/tensor.h"
 
 namespace strata::cuda {
@@ -61,8 +62,8 @@ struct HeadDropout {
   /// Bit i: key 4 * key_block + i stays for `query`.
   [[nodiscard]] STRATA_DEVICE std::uint32_t keeps(int query, int key_block) const {
     const kernels::PhiloxBlock words =
-        source.words(first_block + static_cast<std::uint64_t>(query) * row_blocks +
-                     static_cast<std::uint64_t>(key_block));
+        random_words(source, first_block + static_cast<std::uint64_t>(query) * row_blocks +
+                                 static_cast<std::uint64_t>(key_block));
     std::uint32_t bits = 0;
 #pragma unroll
     for (std::uint32_t i = 0; i < 4; ++i) bits |= words[i] >= threshold ? 1u << i : 0u;

@@ -46,30 +46,32 @@ void convert_types(kernels::Stream& stream, const kernels::Tensor& x, const kern
   });
 }
 
-template <typename X>
+template <typename Sum, typename X>
 struct AccumulateArguments {
   RowShape shape;
-  RowPointer<const float> sum;
+  RowPointer<const Sum> sum;
   RowPointer<const X> x;
-  RowPointer<float> out;
+  RowPointer<Sum> out;
 };
 
-template <typename X, int N>
+template <typename Sum, typename X, int N>
 struct Accumulate {
   static constexpr int kWidth = N, kPacks = packs_per_thread(N, 2);
-  using Arguments = AccumulateArguments<X>;
+  using Arguments = AccumulateArguments<Sum, X>;
   struct Operands {
-    Pack<float, N> sum;
+    Pack<Sum, N> sum;
     Pack<X, N> x;
   };
   static STRATA_DEVICE Operands read(const Arguments& a, Place at) {
     return {read_pack<N>(a.sum, at), read_pack<N>(a.x, at)};
   }
   static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
-    Pack<float, N> sum = pack.sum;
+    float sum[N], x[N];
+    to_floats(sum, pack.sum);
+    to_floats(x, pack.x);
 #pragma unroll
-    for (int i = 0; i < N; ++i) sum.v[i] += to_float(pack.x.v[i]);
-    write_pack(a.out, at, sum);
+    for (int i = 0; i < N; ++i) sum[i] += x[i];
+    store_floats(a.out, at.row, at.col, sum);
   }
 };
 
@@ -92,16 +94,16 @@ void convert(kernels::Stream& stream, const kernels::KernelCall& call) {
 
 void accumulate(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor &sum = call.inputs[0], &x = call.inputs[1], &out = call.outputs[0];
-  if (sum.dtype() != DType::f32)
-    throw InternalError("the CUDA backend adds gradients up in fp32 only, not in " +
-                        std::string(name_of(sum.dtype())));
-  with_float_type(x.dtype(), [&](auto element) {
-    using X = decltype(element);
-    constexpr int kWide = kSharedWidth<float, X>;
-    with_width<kWide>(packs_fit(kWide, {&sum, &x, &out}), [&](auto width) {
-      launch_elementwise<Accumulate<X, width()>>(
-          stream, {row_shape({&sum, &x, &out}), rows_of<const float>(sum), rows_of<const X>(x),
-                   rows_of<float>(out)});
+  with_float_type(sum.dtype(), [&](auto sum_element) {
+    with_float_type(x.dtype(), [&](auto element) {
+      using Sum = decltype(sum_element);
+      using X = decltype(element);
+      constexpr int kWide = kSharedWidth<Sum, X>;
+      with_width<kWide>(packs_fit(kWide, {&sum, &x, &out}), [&](auto width) {
+        launch_elementwise<Accumulate<Sum, X, width()>>(
+            stream, {row_shape({&sum, &x, &out}), rows_of<const Sum>(sum), rows_of<const X>(x),
+                     rows_of<Sum>(out)});
+      });
     });
   });
 }

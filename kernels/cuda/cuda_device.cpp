@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "core/check.h"
@@ -9,7 +10,9 @@
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_stream.h"
+#include "kernels/cuda/device_trials.h"
 #include "kernels/cuda/open_device.h"
+#include "kernels/cuda/operation_products.h"
 #include "kernels/cuda/probe.h"
 
 namespace strata::cuda {
@@ -142,9 +145,67 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {
                     ", this binary holds code for " STRATA_CUDA_ARCHITECTURES
                     "; configure with -DSTRATA_CUDA_ARCHITECTURES=" +
                     std::to_string(properties_.major) + std::to_string(properties_.minor));
+  open_libraries();
 }
 
 CudaDevice::~CudaDevice() = default;
+
+void CudaDevice::open_libraries() {
+  try {
+    cublas_lt_.emplace(library_environment());
+    products_ = std::make_unique<ProductLibrary>(
+        cublas_lt_->functions(),
+        ProductLibrary::Settings{.gpu = properties_.name,
+                                 .report = [this](const std::string& text) { note(text); }});
+  } catch (const HostError& error) {
+    note(std::string("matrix products run on Strata's own, slower kernels: ") + error.what());
+  }
+  try {
+    const LibraryEnvironment environment = library_environment();
+    const auto file = [&](const std::string& name) {
+      return DynamicLibrary::open(
+                 cuda_library_search({name}, environment,
+                                     "install NVIDIA's cuDNN 9, or name its folder in "
+                                     "STRATA_CUDA_PATH"))
+          .path();
+    };
+    const std::string major = std::to_string(CUDART_VERSION / 1000);
+    const CudnnFiles files{file("libcudnn.so.9"), file("libcudart.so." + major)};
+    attention_ = std::make_unique<CudnnAttention>(files, architecture(),
+                                                  [this](const std::string& text) { note(text); });
+    cudnn_path_ = files.cudnn;
+  } catch (const HostError& error) {
+    note(std::string("attention runs on Strata's own, slower kernels: ") + error.what());
+  }
+}
+
+void CudaDevice::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  notes_.push_back(text);
+}
+
+std::vector<std::string> CudaDevice::notes() const {
+  const std::lock_guard lock(mutex_);
+  return notes_;
+}
+
+void CudaDevice::choose(std::span<const kernels::PlannedCall> calls, kernels::ChooseBy by) {
+  if (!products_) return;
+  make_current();
+  std::vector<MatrixProduct> products;
+  for (const kernels::PlannedCall& planned : calls)
+    for (const MatrixProduct& product : products_of(planned.operation, planned.call))
+      products.push_back(product);
+  if (by == kernels::ChooseBy::proposal) return products_->choose_first(products);
+  DeviceTrials trials;
+  products_->tune(products, trials);
+}
+
+std::string CudaDevice::choices() const { return products_ ? products_->save() : ""; }
+
+void CudaDevice::use_choices(std::string_view text, const std::string& file) {
+  if (products_ && !text.empty()) products_->load(text, file);
+}
 
 void CudaDevice::make_current() const { STRATA_CUDA(cudaSetDevice(ordinal_)); }
 
@@ -156,13 +217,29 @@ std::string CudaDevice::description() const {
       text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s", properties_.name,
       properties_.major, properties_.minor, properties_.multiProcessorCount,
       static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver).c_str());
-  return text;
+  std::string all = text;
+  if (cublas_lt_)
+    all += ", cuBLASLt " + std::to_string(cublas_lt_->version()) + " (" + cublas_lt_->path() + ")";
+  if (attention_)
+    all += ", cuDNN " + std::to_string(attention_->version()) + " (" + cudnn_path_ + ")";
+  return all;
+}
+
+/// PCI addresses repeat from host to host.
+std::string CudaDevice::identity() const {
+  char bus[32] = {};
+  STRATA_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal_));
+  std::string machine;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
+  return "GPU " + std::string(bus) + " of the machine " + machine;
 }
 
 kernels::DeviceCapabilities CudaDevice::capabilities() const {
   kernels::DeviceCapabilities capabilities;
   capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
   capabilities.l2_bytes = properties_.l2CacheSize;
+  capabilities.architecture = architecture();
+  capabilities.cudnn = attention_ != nullptr;
   return capabilities;
 }
 
@@ -183,7 +260,10 @@ std::unique_ptr<kernels::Memory> CudaDevice::allocate(MemoryKind kind, std::int6
 
 std::unique_ptr<kernels::Stream> CudaDevice::make_stream() {
   make_current();
-  return std::make_unique<CudaStream>();
+  auto stream = std::make_unique<CudaStream>();
+  stream->use_products(products_.get());
+  stream->use_attention(attention_.get());
+  return stream;
 }
 
 std::unique_ptr<kernels::Event> CudaDevice::make_event(EventUse use) {

@@ -3,8 +3,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/cudnn_attention.h"
+#include "kernels/cuda/product_library.h"
 #include "kernels/device.h"
 
 namespace strata::cuda {
@@ -19,9 +26,15 @@ class CudaDevice final : public kernels::Device {
   [[nodiscard]] std::string_view backend() const override { return "cuda"; }
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::string name() const override { return properties_.name; }
+  [[nodiscard]] std::string identity() const override;
   [[nodiscard]] kernels::DeviceCapabilities capabilities() const override;
   [[nodiscard]] kernels::DeviceMemoryFacts memory() const override;
   [[nodiscard]] const kernels::KernelTable& kernels() const override;
+
+  void choose(std::span<const kernels::PlannedCall> calls, kernels::ChooseBy by) override;
+  [[nodiscard]] std::string choices() const override;
+  void use_choices(std::string_view text, const std::string& file) override;
+  [[nodiscard]] std::vector<std::string> notes() const override;
 
   void bind_thread() override { make_current(); }
   std::unique_ptr<kernels::Memory> allocate(kernels::MemoryKind kind, std::int64_t bytes) override;
@@ -47,8 +60,18 @@ class CudaDevice final : public kernels::Device {
   /// The runtime keeps a current device per thread.
   void make_current() const;
 
+  void open_libraries();
+  [[nodiscard]] int architecture() const { return 10 * properties_.major + properties_.minor; }
+  void note(const std::string& text);
+
   int ordinal_;
   cudaDeviceProp properties_{};
+  std::optional<CublasLt> cublas_lt_;
+  std::unique_ptr<ProductLibrary> products_;   ///< null: our own kernels multiply
+  std::unique_ptr<CudnnAttention> attention_;  ///< null: our own kernels attend
+  std::string cudnn_path_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> notes_;  ///< under mutex_
 };
 
 }  // namespace strata::cuda

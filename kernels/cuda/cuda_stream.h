@@ -8,6 +8,9 @@
 
 namespace strata::cuda {
 
+class AttentionLibrary;
+class ProductLibrary;
+
 /// Owns a non-blocking stream of the current device. Kernels enqueue on it and return.
 class CudaStream final : public kernels::Stream {
  public:
@@ -18,11 +21,25 @@ class CudaStream final : public kernels::Stream {
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
+  /// What multiplies matrices on this stream; nullptr: our own kernels.
+  [[nodiscard]] ProductLibrary* products() const { return products_; }
+  /// What runs attention where it can; nullptr: our own kernels.
+  [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
+  /// They must outlive the stream's use.
+  void use_products(ProductLibrary* products) { products_ = products; }
+  void use_attention(AttentionLibrary* library) { attention_ = library; }
+
  private:
   cudaStream_t stream_ = nullptr;
+  ProductLibrary* products_ = nullptr;
+  AttentionLibrary* attention_ = nullptr;
 };
 
 /// The CUDA stream behind `stream` (every launch begins with this).
 inline CudaStream& cuda(kernels::Stream& stream) { return static_cast<CudaStream&>(stream); }
+
+inline AttentionLibrary* attention_library(kernels::Stream& stream) {
+  return cuda(stream).attention();
+}
 
 }  // namespace strata::cuda

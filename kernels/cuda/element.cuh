@@ -2,6 +2,8 @@
 // becomes a C++ type.
 #pragma once
 
+#include <type_traits>
+
 #include "core/dtype.h"
 #include "core/error.h"
 #include "kernels/cuda/device.cuh"
@@ -53,6 +55,21 @@ STRATA_DEVICE Half from_float<Half>(float x) {
   return {bits};
 #else
   return {kernels::f32_to_f16(x)};
+#endif
+}
+
+/// Two numbers rounded to 16 bits in one register, `low` in its lower half.
+template <typename T>
+STRATA_DEVICE std::uint32_t pair_from_floats(float low, float high) {
+#if defined(__CUDA_ARCH__)
+  std::uint32_t bits;
+  if constexpr (std::is_same_v<T, Bf16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+#else
+  return from_float<T>(low).bits | std::uint32_t{from_float<T>(high).bits} << 16;
 #endif
 }
 

@@ -15,7 +15,7 @@ struct HeadChunks {
   std::int64_t chunks = 0;
   std::int64_t logits_stride = 0;  ///< V in whole packs of 16 bytes
   std::int64_t row_losses = 0;     ///< f64 [N]; before it, at 0, the logits [chunk_rows, stride]
-  std::int64_t total_bytes = 0;
+  std::int64_t total_bytes = 0;    ///< the products' own scratch comes after them
 };
 
 /// x [N,H], w [V,H].

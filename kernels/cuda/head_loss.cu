@@ -8,8 +8,7 @@
 #include "core/check.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/element.cuh"
-#include "kernels/cuda/head_chunks.h"
-#include "kernels/cuda/matrix_product.h"
+#include "kernels/cuda/operation_products.h"
 
 namespace strata::cuda {
 namespace {
@@ -174,12 +173,6 @@ struct SumLosses {
   }
 };
 
-/// Rows [first, first + count) of a matrix.
-kernels::Tensor rows_from(const kernels::Tensor& matrix, std::int64_t first, std::int64_t count) {
-  return {kernels::TensorType(matrix.dtype(), {count, matrix.cols()}, matrix.row_stride()),
-          matrix.data + first * matrix.row_stride() * size_of(matrix.dtype())};
-}
-
 /// Shorter rows take one warp, which 1,024 threads would mostly wait for. As many short rows as a
 /// device holds blocks fit its L2 cache.
 constexpr std::int64_t kColumnsOfWarps = 4096;
@@ -198,36 +191,29 @@ void launch_rows(kernels::Stream& stream, std::int64_t rows, const RowArguments<
 /// One call of head_loss (kTrain) or head_loss_eval.
 template <typename T, bool kTrain>
 void run_head(kernels::Stream& stream, const kernels::KernelCall& call) {
-  const kernels::Tensor &x = call.inputs[0], &w = call.inputs[1];
+  const std::int64_t rows = call.inputs[0].rows();
   const auto* targets = call.inputs[2].row<const std::int32_t>();
   const auto* scale = call.inputs[3].row<const float>();
-  const HeadChunks chunks = head_chunks(x.type, w.type);
+  const HeadChunks chunks = head_chunks(call.inputs[0].type, call.inputs[1].type);
   STRATA_CHECK(static_cast<std::int64_t>(call.workspace.size()) >= chunks.total_bytes,
                call.workspace.size(), chunks.total_bytes);
   auto* losses = reinterpret_cast<double*>(call.workspace.data() + chunks.row_losses);
+  const auto rest = call.workspace.subspan(static_cast<std::size_t>(chunks.total_bytes));
   const auto vocabulary = static_cast<std::int32_t>(call.attributes.integer("vocabulary"));
 
-  for (std::int64_t first = 0; first < x.rows(); first += chunks.chunk_rows) {
-    const std::int64_t count = std::min(chunks.chunk_rows, x.rows() - first);
-    const kernels::Tensor x_chunk = rows_from(x, first, count);
-    const kernels::Tensor logits{
-        kernels::TensorType(x.dtype(), {count, w.rows()}, chunks.logits_stride),
-        call.workspace.data()};
-    matrix_product(stream, {.a = x_chunk, .b = w, .c = logits, .b_transposed = true});
-    launch_rows<T, kTrain>(stream, count,
-                           {logits.row<T>(), chunks.logits_stride, targets + first, scale,
-                            losses + first, vocabulary});
+  for (std::int64_t i = 0; i < chunks.chunks; ++i) {
+    const HeadChunk chunk(call, chunks, i);
+    matrix_product(stream, chunk.forward(), rest);
+    launch_rows<T, kTrain>(stream, chunk.x.rows(),
+                           {chunk.logits.row<T>(), chunks.logits_stride, targets + chunk.first,
+                            scale, losses + chunk.first, vocabulary});
     if constexpr (kTrain) {
-      matrix_product(stream, {.a = logits,
-                              .b = x_chunk,
-                              .c = call.outputs[2],
-                              .a_transposed = true,
-                              .accumulate = first > 0});
-      matrix_product(stream, {.a = logits, .b = w, .c = rows_from(call.outputs[1], first, count)});
+      matrix_product(stream, chunk.weight_gradient(call.outputs[2]), rest);
+      matrix_product(stream, chunk.input_gradient(call.outputs[1]), rest);
     }
   }
   launch<SumLosses>(stream, {{1, 1, 1}, SumLosses::kSharedBytes},
-                    SumArguments{losses, scale, call.outputs[0].row<double>(), x.rows()});
+                    SumArguments{losses, scale, call.outputs[0].row<double>(), rows});
 }
 
 }  // namespace

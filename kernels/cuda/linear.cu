@@ -4,7 +4,7 @@
 #include "core/check.h"
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/matrix_product.h"
+#include "kernels/cuda/operation_products.h"
 #include "kernels/cuda/rows.cuh"
 
 namespace strata::cuda {
@@ -116,25 +116,15 @@ void launch_partial(kernels::Stream& stream, const kernels::Tensor& in, float* p
 }  // namespace
 
 void linear(kernels::Stream& stream, const kernels::KernelCall& call) {
-  MatrixProduct product{.a = call.inputs[0], .b = call.inputs[1], .c = call.outputs[0]};
-  product.b_transposed = !kernels::is_transposed(call.attributes);
-  if (call.inputs.size() > 2) product.bias = &call.inputs[2];
-  matrix_product(stream, product);
+  matrix_product(stream, linear_product(call), call.workspace);
 }
 
 void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& call) {
-  MatrixProduct product{.a = call.inputs[0], .b = call.inputs[1], .c = call.outputs[0]};
-  product.b_transposed = kernels::is_transposed(call.attributes);
-  matrix_product(stream, product);
+  matrix_product(stream, linear_backward_input_product(call), call.workspace);
 }
 
 void linear_backward_weight(kernels::Stream& stream, const kernels::KernelCall& call) {
-  const bool transposed = kernels::is_transposed(call.attributes);
-  MatrixProduct product{.a = call.inputs[transposed ? 1 : 0],
-                        .b = call.inputs[transposed ? 0 : 1],
-                        .c = call.outputs[0]};
-  product.a_transposed = true;
-  matrix_product(stream, product);
+  matrix_product(stream, linear_backward_weight_product(call), call.workspace);
 }
 
 void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& call) {

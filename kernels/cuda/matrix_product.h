@@ -1,6 +1,8 @@
 // How operations on CUDA multiply matrices: one function, whatever multiplies.
 #pragma once
 
+#include <span>
+
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 
@@ -23,9 +25,13 @@ struct MatrixProduct {
   [[nodiscard]] std::int64_t k() const { return a_transposed ? a.rows() : a.cols(); }
 };
 
-/// Enqueues the product on `stream`. Sums, bias and what C held are added in fp32 and rounded once
-/// to the type of C, in an order that depends on types, shapes, strides and alignment alone.
-void matrix_product(kernels::Stream& stream, const MatrixProduct& product);
+/// Enqueues the product on `stream`: by the stream's library where that has one and offers this
+/// product, else by our own kernels. Sums, bias and what C held are added in fp32 and rounded once
+/// to the type of C, in an order that depends on types, shapes, strides, alignment and the
+/// library's algorithm alone. `workspace`: product_workspace_bytes of C (product_workspace.h),
+/// overwritten.
+void matrix_product(kernels::Stream& stream, const MatrixProduct& product,
+                    std::span<std::byte> workspace);
 
 /// The same by our own kernels (product.cu), which take every type, layout and alignment.
 void tiled_product(kernels::Stream& stream, const MatrixProduct& product);

@@ -4,8 +4,10 @@
 #include <iterator>
 
 #include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/cudnn_scratch.h"
 #include "kernels/cuda/head_chunks.h"
 #include "kernels/cuda/norm_chunks.h"
+#include "kernels/cuda/product_workspace.h"
 #include "kernels/cuda/token_tiles.h"
 
 namespace strata::cuda {
@@ -22,17 +24,42 @@ struct Entry {
 };
 
 std::int64_t head_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
-  return head_chunks(inputs[0], inputs[1]).total_bytes;
+  const HeadChunks chunks = head_chunks(inputs[0], inputs[1]);
+  const std::int64_t logits = chunks.chunk_rows * inputs[1].shape.rows();
+  const std::int64_t largest =
+      std::max({logits, inputs[0].shape.elements(), inputs[1].shape.elements()});
+  return chunks.total_bytes + product_workspace_bytes(largest);
+}
+
+std::int64_t linear_bytes(TypeSpan, TypeSpan outputs, const Attributes&,
+                          const DeviceCapabilities&) {
+  return product_workspace_bytes(outputs[0].shape.elements());
 }
 
 std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
   return column_sums_bytes(inputs[0]);
 }
 
-/// delta, f32 [B, Hq, T]: as many numbers as lse.
-std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan, const Attributes&,
-                                      const DeviceCapabilities&) {
-  return inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+/// What cuDNN needs where it may be asked.
+std::int64_t cudnn_bytes(bool backward, TypeSpan inputs, TypeSpan outputs,
+                         const Attributes& attributes, const DeviceCapabilities& device) {
+  if (!device.cudnn || !no_library_attention(backward, inputs, outputs, attributes).empty())
+    return 0;
+  return cudnn_workspace_bytes(attention_problem(backward, inputs, outputs, attributes),
+                               device.architecture);
+}
+
+std::int64_t attention_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
+                             const DeviceCapabilities& device) {
+  return cudnn_bytes(false, inputs, outputs, attributes, device);
+}
+
+/// Our own kernels take delta, f32 [B, Hq, T]: as many numbers as lse.
+std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan outputs,
+                                      const Attributes& attributes,
+                                      const DeviceCapabilities& device) {
+  const std::int64_t delta = inputs[5].shape.elements() * static_cast<std::int64_t>(sizeof(float));
+  return std::max(delta, cudnn_bytes(true, inputs, outputs, attributes, device));
 }
 
 std::int64_t norm_backward_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes&,
@@ -46,12 +73,16 @@ std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attribute
 }
 
 constexpr Entry kWorkspaces[] = {
+    {"attention", attention_bytes},
     {"attention_backward", attention_backward_bytes},
     {"embedding_backward", embedding_backward_bytes},
     {"head_loss", head_bytes},
     {"head_loss_eval", head_bytes},
+    {"linear", linear_bytes},
     {"linear_backward_bias", bias_bytes},
     {"norm_backward", norm_backward_bytes},
+    {"linear_backward_input", linear_bytes},
+    {"linear_backward_weight", linear_bytes},
 };
 
 }  // namespace

@@ -145,8 +145,10 @@ GoldenResult run_golden(const GoldenRun& run) {
     }
     if (run.save.empty()) return;
     const std::string original = read_whole_file(run.model + "/config.json", 1 << 20);
-    train::save_weights(engine, run.save,
-                        train::to_hf_config_json(training.model, original, DType::f32), "golden");
+    train::save_weights(
+        engine, run.save,
+        {{"config.json", train::to_hf_config_json(training.model, original, DType::f32)}},
+        "golden");
   };
   if (run.world == 1)
     run_rank(*comm::make_communicator({}, "single"));

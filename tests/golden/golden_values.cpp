@@ -10,14 +10,26 @@ namespace strata::tests {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Beside the program where a bundle was unpacked, else in the source tree.
+fs::path golden_directory() {
+  std::error_code error;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "golden";
+  return fs::exists(beside / "README.md", error) ? beside : fs::path(GOLDEN_DIRECTORY);
+}
+
+}  // namespace
+
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
-  for (const fs::directory_entry& entry : fs::directory_iterator(GOLDEN_DIRECTORY)) {
+  const fs::path directory = golden_directory();
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     if (!fs::exists(entry.path() / "config.json")) continue;
     const std::string name = entry.path().filename();
     fs::path values = entry.path() / "golden.safetensors";
     if (!fs::exists(values))
-      values = fs::path(GOLDEN_DIRECTORY) / name.substr(0, name.find('-')) / "golden.safetensors";
+      values = directory / name.substr(0, name.find('-')) / "golden.safetensors";
     cases.push_back({name, entry.path(), values});
   }
   std::ranges::sort(cases, {}, &GoldenCase::name);

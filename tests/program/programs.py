@@ -14,7 +14,7 @@ BIN = pathlib.Path(os.environ["STRATA_BIN"])
 LIMIT_S = 60
 # Two steps of a tiny model: for runs whose result does not matter.
 QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]
-HAS_MPI = shutil.which("mpirun") is not None
+HAS_MPI = shutil.which("mpirun") is not None and (BIN.parent / "lib/libstrata_mpi.so").exists()
 
 
 def train(*arguments):

@@ -71,6 +71,17 @@ TEST(DeviceTraining, FollowsTheCpuIn16Bits) {
   }
 }
 
+TEST(DeviceTraining, RoundsStochasticallyAsTheCpuDoes) {
+  TrainingCase training = gpt2_on_device(2);
+  training.options.dtype = training.options.communication_dtype =
+      training.options.accumulation_dtype = DType::bf16;
+  training.options.state_recipe = train::StateRecipe::bf16_sr;
+  const TrainingResult expected = run_training(training);
+  expect_close(expected, on_cpu(training), 2e-2, "bf16-sr");
+  training.options.zero.stage = 3;
+  expect_same(expected, run_training(training), "stage 3");
+}
+
 TEST(DeviceTraining, GivesTheSameBitsWithAndWithoutRecordings) {
   TrainingCase training = gpt2_on_device(1);
   training.options.accumulation = 2;

@@ -59,6 +59,15 @@ TrainingResult expect_stages_agree(TrainingCase training, const std::string& wha
   return expected;
 }
 
+/// 16-bit parameters whose gradients also add up in 16 bits.
+TrainingCase narrow_case(int world, DType dtype) {
+  TrainingCase training = case_of(world);
+  training.options.dtype = training.options.communication_dtype = dtype;
+  training.options.accumulation_dtype = dtype;
+  training.options.loss_scale.initial_scale_power = 8;
+  return training;
+}
+
 class OptimizerSameBits : public testing::TestWithParam<int> {};
 
 TEST_P(OptimizerSameBits, AcrossStages) {
@@ -80,6 +89,19 @@ TEST_P(OptimizerSameBits, AcrossStagesWithAMaster) {
   }
 }
 
+TEST_P(OptimizerSameBits, AcrossStagesWithStochasticRoundingInsteadOfAMaster) {
+  TrainingCase training = narrow_case(GetParam(), DType::bf16);
+  const TrainingResult mastered = expect_stages_agree(training, "fp32-master");
+  training.options.state_recipe = train::StateRecipe::bf16_sr;
+  const TrainingResult stochastic = expect_stages_agree(training, "bf16-sr");
+  // Two moments of 2 bytes instead of three states of 4.
+  EXPECT_EQ(3 * stochastic.memory.optimizer, mastered.memory.optimizer);
+  EXPECT_NEAR(stochastic.metrics.back().loss, mastered.metrics.back().loss, 0.05);
+  // Other random numbers, other bits.
+  training.options.seed += 1;
+  EXPECT_NE(run_training(training).state, stochastic.state);
+}
+
 TEST_P(OptimizerSameBits, WithinReductionOrdersOfAccumulation) {
   for (const OptimizerCase& optimizer : optimizers()) {
     TrainingCase training = case_of(GetParam());
@@ -95,15 +117,6 @@ TEST_P(OptimizerSameBits, WithinReductionOrdersOfAccumulation) {
     training.options.zero.stage = 3;
     expect_same(per_micro_step, run_training(training), optimizer.name + std::string(", stage 3"));
   }
-}
-
-/// 16-bit parameters whose gradients also add up in 16 bits.
-TrainingCase narrow_case(int world, DType dtype) {
-  TrainingCase training = case_of(world);
-  training.options.dtype = training.options.communication_dtype = dtype;
-  training.options.accumulation_dtype = dtype;
-  training.options.loss_scale.initial_scale_power = 8;
-  return training;
 }
 
 TEST_P(OptimizerSameBits, AcrossStagesWhenGradientsAddUpInSixteenBits) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/factory.h"
+#include "comm/device_factory.h"
 #include "core/error.h"
 #include "runtime/verifier.h"
 #include "tests/training/rank_threads.h"
@@ -122,7 +122,7 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
   kernels::DeviceCapabilities capabilities = kernels::CpuDevice(training.threads).capabilities();
   if (training.make_device) {
     device.device = training.make_device();
-    device.communicator = comm::make_device_communicator(communicator, *device.device);
+    device.communicator = comm::make_device_communicator(communicator, *device.device).communicator;
     planned = device.communicator.get();
     capabilities = device.device->capabilities();
     parts.device = device.device.get();

@@ -27,7 +27,11 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"dtype", "parameters, activations, produced gradients: fp32, bf16, fp16", &o.dtype},
        {"communication_dtype", "gradients on the wire; default: dtype", &o.communication_dtype},
        {"accumulation_dtype", "gradients added over micro-steps: fp32, or dtype",
-        &o.accumulation_dtype}});
+        &o.accumulation_dtype},
+       {"state_recipe",
+        "of 16-bit parameters; fp32-master: fp32 copy and moments; bf16-sr: bf16 moments, no copy, "
+        "stochastic rounding",
+        &o.state_recipe}});
 }
 
 void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
@@ -146,6 +150,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"checkpoint_segments", "recomputed segments of layers, 0: each layer is one",
         &o.checkpoint_segments, 0, 1 << 16},
        {"device", "auto: a GPU where there is one; cpu; cuda", &o.device},
+       {"autotune", "measure the libraries' algorithms before the first step; false: their first",
+        &o.autotune},
+       {"choices", "file of algorithm choices to begin with; default: the model directory's",
+        &o.choices},
        {"check_device", "run each instruction on the CPU, too, and stop where results differ",
         &o.check_device},
        {"device_graphs", "record steps as CUDA graphs; the bits are the same", &o.device_graphs},

@@ -10,9 +10,9 @@
 
 namespace strata::train {
 
-using OptionTarget =
-    std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
-                 OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*>;
+using OptionTarget = std::variant<bool*, std::int64_t*, double*, std::string*,
+                                  std::vector<std::string>*, DType*, OptimizerType*, SchedulerType*,
+                                  WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*>;
 
 struct OptionField {
   std::string_view name;  ///< "zero.stage"

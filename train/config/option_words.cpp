@@ -48,12 +48,16 @@ constexpr Choice<NoDecay> kNoDecays[] = {{NoDecay::norms_and_biases, "default"},
 constexpr Choice<DeviceChoice> kDevices[] = {
     {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 
+constexpr Choice<StateRecipe> kRecipes[] = {{StateRecipe::fp32_master, "fp32-master"},
+                                            {StateRecipe::bf16_sr, "bf16-sr"}};
+
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
 constexpr auto& choices(const SchedulerType*) { return kSchedulers; }
 constexpr auto& choices(const WarmupType*) { return kWarmups; }
 constexpr auto& choices(const NoDecay*) { return kNoDecays; }
 constexpr auto& choices(const DeviceChoice*) { return kDevices; }
+constexpr auto& choices(const StateRecipe*) { return kRecipes; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);

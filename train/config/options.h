@@ -31,6 +31,11 @@ enum class SchedulerType : std::uint8_t {
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
 
+/// What is kept of a 16-bit parameter. fp32_master: fp32 copy and moments (14 bytes per element
+/// with the parameter). bf16_sr: bf16 moments and no copy (6 bytes), updates rounded
+/// stochastically.
+enum class StateRecipe : std::uint8_t { fp32_master, bf16_sr };
+
 /// Where the Programs run. automatic: on a CUDA device where there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
 
@@ -113,6 +118,7 @@ struct TrainOptions {
   DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
   DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
+  StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;
@@ -124,6 +130,8 @@ struct TrainOptions {
   bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   DeviceChoice device = DeviceChoice::automatic;
+  bool autotune = true;       ///< measure matrix products before the first step
+  std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them
   std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks

@@ -65,6 +65,14 @@ void Resolver::check() {
     problem(given == nullptr ? "" : given->where,
             "nesterov needs a momentum above 0 and no dampening");
   }
+  if (options_.state_recipe == StateRecipe::bf16_sr &&
+      (options_.dtype != DType::bf16 || optimizer.type == OptimizerType::sgd)) {
+    const Given* given = flag("state_recipe");
+    if (given == nullptr) given = in_file("state_recipe");
+    problem(given == nullptr ? "" : given->where,
+            "found bf16-sr, which keeps bf16 parameters and the moments of AdamW or Adam; use "
+            "--dtype bf16 with one of these, or fp32-master");
+  }
   if (options_.tile_elements % 1024 != 0) {
     const Given* given = flag("tile_elements");
     if (given == nullptr) given = in_file("tile_elements");

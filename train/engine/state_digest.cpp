@@ -71,20 +71,17 @@ std::string describe_state(Engine& engine) {
   const ProgramSet& set = engine.programs();
   std::vector<std::string> lines;  // "name kind dtype", in unit order
   std::map<std::string, std::size_t> line_of;
-  const std::vector<std::string> kinds{"parameter", "master", "moment1", "moment2"};
   for (const runtime::ParameterUnit& unit : set.units)
-    for (const runtime::Segment& segment : unit.segments)
-      for (const std::string& kind : kinds) {
-        const bool exists =
-            kind == "parameter" ||
-            (unit.trainable && !(kind == "master" && set.settings.dtype == DType::f32) &&
-             !(kind == "moment1" && set.settings.optimizer.moments < 1) &&
-             !(kind == "moment2" && set.settings.optimizer.moments < 2));
-        if (!exists) continue;
-        const DType dtype = kind == "parameter" ? set.settings.dtype : DType::f32;
+    for (const runtime::Segment& segment : unit.segments) {
+      const auto add = [&](const std::string& kind, DType dtype) {
         line_of[segment.name + " " + kind] = lines.size();
         lines.push_back(segment.name + " " + kind + " " + std::string(name_of(dtype)));
-      }
+      };
+      add("parameter", set.settings.dtype);
+      if (!unit.trainable) continue;
+      for (const zero::OptimizerState& state : zero::optimizer_states(set.settings))
+        add(state.kind, state.dtype);
+    }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
   std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : zero::list_state(

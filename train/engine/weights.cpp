@@ -140,8 +140,8 @@ void load_weights(Engine& engine, const ModelFiles& files) {
   }
 }
 
-void save_weights(Engine& engine, const std::string& directory, const std::string& config_json,
-                  const std::string& run_id) {
+void save_weights(Engine& engine, const std::string& directory,
+                  const std::map<std::string, std::string>& files, const std::string& run_id) {
   std::vector<TensorSpec> tensors;
   for (const runtime::ParameterUnit& unit : engine.programs().units)
     for (const runtime::Segment& segment : unit.segments) {
@@ -157,7 +157,7 @@ void save_weights(Engine& engine, const std::string& directory, const std::strin
   if (first_rank) {
     create_staging(staging);
     writer.create();
-    write_file_atomically(staging + "/config.json", config_json);
+    for (const auto& [name, text] : files) write_file_atomically(staging + "/" + name, text);
   }
   engine.barrier();
   std::vector<std::byte> buffer;

@@ -1,6 +1,7 @@
 // Weights into and out of an engine's shards: random, from a Hugging Face directory, to one.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "train/engine/engine.h"
@@ -17,9 +18,9 @@ void initialize_weights(Engine& engine, std::int64_t seed);
 void load_weights(Engine& engine, const ModelFiles& files);
 
 /// Writes DIRECTORY as a Hugging Face model directory: weights in unit order under their names, in
-/// the compute type, and `config_json`. Every rank writes its own ranges; the directory appears
-/// whole or not at all. Collective.
-void save_weights(Engine& engine, const std::string& directory, const std::string& config_json,
-                  const std::string& run_id);
+/// the compute type, and `files`, texts by name, config.json among them. Every rank writes its own
+/// ranges; the directory appears whole or not at all. Collective.
+void save_weights(Engine& engine, const std::string& directory,
+                  const std::map<std::string, std::string>& files, const std::string& run_id);
 
 }  // namespace strata::train

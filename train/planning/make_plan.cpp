@@ -119,7 +119,10 @@ zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
     settings.attributes = {
         {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov ? 1.0 : 0.0}};
   } else {
-    settings.operation = "adamw";
+    const bool stochastic = options.state_recipe == StateRecipe::bf16_sr;
+    settings.operation = stochastic ? "adamw_bf16" : "adamw";
+    settings.keeps_master = !stochastic;
+    if (stochastic) settings.moment_dtype = DType::bf16;
     settings.moments = 2;
     settings.attributes = {{"beta1", o.beta1},
                            {"beta2", o.beta2},

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kernels/step_state.h"
@@ -15,6 +16,9 @@ struct StepReport {
   double seconds = 0;  ///< of this step
   double tokens_per_second = 0;
   double flops_per_second = 0;  ///< this rank's model arithmetic, recomputation included
+  /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
+  /// known.
+  std::optional<double> mfu;
   std::int64_t arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
 };

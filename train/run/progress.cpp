@@ -26,15 +26,17 @@ Progress::Progress(bool visible, bool terminal, std::int64_t steps, std::int64_t
 }
 
 std::string Progress::line(const StepReport& r) const {
-  char text[320];
+  char text[320], utilization[32] = "";
+  if (r.mfu) std::snprintf(utilization, sizeof utilization, "  MFU %.1f %%", 100 * *r.mfu);
   const double left = seconds_ * static_cast<double>(steps_ - r.step);
   std::snprintf(text, sizeof text,
                 "step %lld/%lld  loss %.4f  lr %.3g  grad norm %.3f%s  %.0f tokens/s  %.1f "
-                "GFLOP/s per rank  arena %s  peak %s  left %s",
+                "GFLOP/s per rank%s  arena %s  peak %s  left %s",
                 static_cast<long long>(r.step), static_cast<long long>(steps_), r.metrics.loss,
                 r.metrics.learning_rate, r.metrics.gradient_norm,
                 r.metrics.overflow != 0 ? "  SKIPPED (not finite)" : "", r.tokens_per_second,
-                r.flops_per_second / 1e9, format_bytes(static_cast<double>(r.arena_bytes)).c_str(),
+                r.flops_per_second / 1e9, utilization,
+                format_bytes(static_cast<double>(r.arena_bytes)).c_str(),
                 format_bytes(static_cast<double>(r.peak_rss_bytes)).c_str(),
                 duration(left).c_str());
   return text;

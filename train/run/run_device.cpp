@@ -1,11 +1,23 @@
 #include "train/run/run_device.h"
 
-#include "comm/factory.h"
+#include <filesystem>
+#include <utility>
+
+#include "comm/device_factory.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "kernels/cuda/open_device.h"
+#include "train/engine/device_choices.h"
 #include "train/engine/memory_report.h"
 
 namespace strata::train {
+namespace {
+
+/// In a model directory, beside config.json.
+constexpr const char* kChoicesFile = "strata_choices.json";
+constexpr std::int64_t kMostChoicesBytes = 64 << 20;
+
+}  // namespace
 
 RunDevice::RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& host) : host_(host) {
   description_ = "CPU";
@@ -18,7 +30,9 @@ RunDevice::RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& ho
     return;
   }
   device_ = cuda::open_device(local_rank % count.devices);
-  communicator_ = comm::make_device_communicator(host_, *device_);
+  comm::DeviceCommunicator made = comm::make_device_communicator(host_, *device_);
+  communicator_ = std::move(made.communicator);
+  if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();
 }
 
@@ -40,6 +54,29 @@ void RunDevice::require_memory(std::int64_t arena_bytes) const {
                     format_bytes(static_cast<double>(arena_bytes)) + ", " + device_->name() +
                     " has " + format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
                     format_bytes(static_cast<double>(memory.total_bytes)));
+}
+
+void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) const {
+  if (!device_) return;
+  std::string file = options.choices, known;
+  if (file.empty() && std::filesystem::exists(std::filesystem::path(options.model) / kChoicesFile))
+    file = (std::filesystem::path(options.model) / kChoicesFile).string();
+  if (!file.empty()) known = read_whole_file(file, kMostChoicesBytes);
+  agree_on_choices(*device_, host_, programs, known, file,
+                   options.autotune ? kernels::ChooseBy::measuring : kernels::ChooseBy::proposal);
+}
+
+std::map<std::string, std::string> RunDevice::files() const {
+  const std::string choices = device_ ? device_->choices() : "";
+  return choices.empty() ? std::map<std::string, std::string>{}
+                         : std::map<std::string, std::string>{{kChoicesFile, choices}};
+}
+
+std::vector<std::string> RunDevice::notes() const {
+  std::vector<std::string> all = notes_;
+  if (device_)
+    for (const std::string& note : device_->notes()) all.push_back(note);
+  return all;
 }
 
 void RunDevice::close() {

@@ -1,8 +1,10 @@
 // Where a rank's Programs run, and the communicator of their collectives there.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "kernels/device.h"
@@ -29,6 +31,13 @@ class RunDevice {
   /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
   /// require_host_memory's.
   void require_memory(std::int64_t arena_bytes) const;
+  /// Collective. Algorithms of the device's libraries: those of --choices or of the model's
+  /// directory, the rest chosen now. Before the engine is made.
+  void choose(const ProgramSet& programs, const TrainOptions& options) const;
+  /// Files, by name, that belong beside saved weights.
+  [[nodiscard]] std::map<std::string, std::string> files() const;
+  /// What people should know: slower ways that had to be taken.
+  [[nodiscard]] std::vector<std::string> notes() const;
   /// nullptr: the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_.get(); }
   /// One line: the GPU, or why it is the CPU where that was not asked for.
@@ -40,6 +49,7 @@ class RunDevice {
   std::unique_ptr<kernels::Device> device_;
   std::unique_ptr<comm::Communicator> communicator_;
   std::string description_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace strata::train

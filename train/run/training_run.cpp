@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "runtime/trace.h"
+#include "train/accounting/model_flops.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/status_observer.h"
@@ -72,6 +74,8 @@ class TrainingRun {
     device_ =
         std::make_unique<RunDevice>(options_.check_device ? DeviceChoice::cuda : options_.device,
                                     request_.context.local_rank, *communicator_);
+    if (const kernels::Device* device = device_->device())
+      device_peak_ = find_device_peak(device->name());
     build_engine();
     status_.set_phase(Phase::loading);
     load();
@@ -90,6 +94,7 @@ class TrainingRun {
                                     device_->communicator(), device_->capabilities(threads));
     report_plan(parts.programs);
     require_memory(parts.programs);
+    device_->choose(parts.programs, options_);
     device_->give_to(parts);
     parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
     if (options_.check_device) parts.lockstep = &lockstep_;
@@ -105,6 +110,7 @@ class TrainingRun {
     parts.seed = options_.seed;
     parts.initial_loss_scale = initial_loss_scale(options_);
     engine_ = std::make_unique<Engine>(std::move(parts));
+    token_flops_ = flops_per_token(request_.model, options_.sequence_length);
     for (const auto& [position, program] : engine_->programs().train)
       for (const runtime::Instruction& in : program.instructions)
         step_flops_ += in.cost.flops * (position == zero::Position::middle
@@ -214,6 +220,9 @@ class TrainingRun {
     }
     take(engine_->drain());
     progress.finish();
+    if (first_)
+      for (const std::string& note : device_->notes())
+        std::fprintf(stderr, "note: %s\n", note.c_str());
     if (!due(options_.eval_every_steps) && !stopped_) evaluate(log, progress);
   }
 
@@ -229,6 +238,8 @@ class TrainingRun {
     const auto tokens = static_cast<double>(options_.global_batch * options_.sequence_length);
     report.tokens_per_second = tokens / report.seconds;
     report.flops_per_second = step_flops_ / report.seconds;
+    report.mfu = model_flops_utilization(token_flops_, options_.dtype, device_peak_,
+                                         report.tokens_per_second / communicator_->size());
     report.arena_bytes = engine_->arena().bytes();
     report.peak_rss_bytes = peak_resident_bytes();
     return report;
@@ -257,9 +268,10 @@ class TrainingRun {
     if (options_.output.empty()) return;
     status_.set_phase(Phase::saving);
     const std::string directory = step_directory(options_.output, steps_done_);
-    save_weights(*engine_, directory,
-                 to_hf_config_json(request_.model, config_text(options_.model), options_.dtype),
-                 request_.context.run_id);
+    std::map<std::string, std::string> files = device_->files();
+    files["config.json"] =
+        to_hf_config_json(request_.model, config_text(options_.model), options_.dtype);
+    save_weights(*engine_, directory, files, request_.context.run_id);
     if (first_) {
       copy_tokenizer(options_.model, directory);
       point_latest(options_.output, steps_done_);
@@ -308,6 +320,9 @@ class TrainingRun {
   bool stopped_ = false;  ///< all ranks agreed to stop
   std::int64_t steps_done_ = 0;
   double step_flops_ = 0;
+  TokenFlops token_flops_;
+  /// Of the device that this rank computes on; nobody publishes one for CPUs.
+  std::optional<DevicePeak> device_peak_;
 };
 
 }  // namespace

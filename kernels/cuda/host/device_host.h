@@ -2,6 +2,7 @@
 // (simulation.h). Documentation of each function is in device_nvcc.cuh.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -89,6 +90,8 @@ inline void atomic_add(std::int32_t* to, std::int32_t value) {
 }
 inline std::uint32_t atomic_increment(std::uint32_t* counter) { return (*counter)++; }
 inline void fence_device() {}
+
+inline float exp2_fast(float x) { return std::exp2(x); }
 
 inline void copy_async16(void* to_shared, const void* from, bool valid = true) {
   host::self().copy_async(to_shared, valid ? from : nullptr, 16);

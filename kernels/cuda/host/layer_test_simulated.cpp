@@ -20,7 +20,7 @@ void verify(const OperationCase& test, const std::string& label) {
   const std::vector<TestOperand> first = outputs(cuda::ThreadOrder::forward, {});
   expect_close(test, first, label);
   expect_same_bits(first, outputs(cuda::ThreadOrder::backward, {}), label + ", threads backward");
-  expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {7, false}),
+  expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {test.gap, false}),
                    label + ", threads shuffled and strides");
   // Rows that lie apart and yet let packs of 16 bytes be moved.
   expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {16, false}),

@@ -1,5 +1,5 @@
-// What the operations' own tests do not ask of matrix_product: every layout, mixed types, sums into
-// 16-bit results, operands that are not aligned.
+// What the operations' own tests do not ask of our own products: every layout, mixed types, sums
+// into 16-bit results, operands that are not aligned.
 #include "kernels/cuda/matrix_product.h"
 
 #include <gtest/gtest.h>
@@ -90,13 +90,13 @@ void expect_right(const Case& c) {
     Storage result(type, 4);
     Tensor bias_tensor = bias.tensor();
     SimulatedStream stream(order);
-    matrix_product(stream, {.a = a.tensor(),
-                            .b = b.tensor(),
-                            .c = result.tensor(),
-                            .a_transposed = c.a_transposed,
-                            .b_transposed = c.b_transposed,
-                            .bias = c.bias ? &bias_tensor : nullptr,
-                            .accumulate = c.accumulate});
+    tiled_product(stream, {.a = a.tensor(),
+                           .b = b.tensor(),
+                           .c = result.tensor(),
+                           .a_transposed = c.a_transposed,
+                           .b_transposed = c.b_transposed,
+                           .bias = c.bias ? &bias_tensor : nullptr,
+                           .accumulate = c.accumulate});
     EXPECT_LE(relative_error(result.values(), expected), kernels::testing::tolerance(c.c));
     EXPECT_TRUE(gaps_untouched(result));
     if (first.empty()) first = result.bytes();

@@ -25,6 +25,7 @@ class SimulatedDevice : public kernels::Device {
   [[nodiscard]] std::string_view backend() const override { return "simulated"; }
   [[nodiscard]] std::string description() const override { return "simulated CUDA device"; }
   [[nodiscard]] std::string name() const override { return "simulated"; }
+  [[nodiscard]] std::string identity() const override { return "the simulated GPU"; }
   [[nodiscard]] kernels::DeviceCapabilities capabilities() const override;
   [[nodiscard]] kernels::DeviceMemoryFacts memory() const override;
   [[nodiscard]] const kernels::KernelTable& kernels() const override;

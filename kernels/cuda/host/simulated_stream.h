@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "kernels/cuda/matrix_product.h"
 #include "kernels/stream.h"
 
 namespace strata::cuda {
@@ -10,6 +12,8 @@ namespace strata::cuda {
 /// In which order the simulation lets blocks, and threads between two synchronizations, run. A
 /// kernel whose result depends on it lacks a barrier.
 enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
+
+class AttentionLibrary;
 
 class SimulatedStream : public kernels::Stream {
  public:
@@ -22,14 +26,27 @@ class SimulatedStream : public kernels::Stream {
   void saw_shared_bytes(std::int64_t bytes) {
     if (bytes > shared_bytes_) shared_bytes_ = bytes;
   }
+  /// From now on the products that operations ask for are added to `products`, which outlives this.
+  void record_products(std::vector<MatrixProduct>& products) { products_ = &products; }
+  void saw_product(const MatrixProduct& product) {
+    if (products_ != nullptr) products_->push_back(product);
+  }
+  [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
+  void use_attention(AttentionLibrary* library) { attention_ = library; }
 
  private:
   ThreadOrder order_;
   std::int64_t shared_bytes_ = 0;
+  std::vector<MatrixProduct>* products_ = nullptr;
+  AttentionLibrary* attention_ = nullptr;
 };
 
 inline SimulatedStream& simulated(kernels::Stream& stream) {
   return static_cast<SimulatedStream&>(stream);
+}
+
+inline AttentionLibrary* attention_library(kernels::Stream& stream) {
+  return simulated(stream).attention();
 }
 
 }  // namespace strata::cuda

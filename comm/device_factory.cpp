@@ -1,0 +1,35 @@
+#include "comm/device_factory.h"
+
+#include <set>
+
+#include "comm/gather_texts.h"
+#include "comm/nccl/make_nccl_communicator.h"
+#include "comm/staged/lone_device.h"
+#include "comm/staged/staged_communicator.h"
+
+namespace strata::comm {
+namespace {
+
+/// Why not NCCL, agreed among all ranks; empty: NCCL.
+std::string obstacle(Communicator& host, const kernels::Device& device) {
+  const std::vector<std::string> devices = gather_texts(host, device.identity());
+  if (std::set<std::string>(devices.begin(), devices.end()).size() < devices.size())
+    return "ranks share a GPU, which NCCL refuses";
+  const std::vector<std::string> reasons =
+      gather_texts(host, device.backend() == "cuda" ? why_no_nccl() : "the device is no GPU");
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank)
+    if (!reasons[rank].empty()) return "rank " + std::to_string(rank) + ": " + reasons[rank];
+  return "";
+}
+
+}  // namespace
+
+DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device) {
+  if (host.size() == 1) return {std::make_unique<LoneDeviceCommunicator>(device), ""};
+  const std::string why = obstacle(host, device);
+  if (why.empty()) return {make_nccl_communicator(host, device), ""};
+  return {std::make_unique<StagedCommunicator>(host, device),
+          "collectives pass through host memory, which is slow: " + why};
+}
+
+}  // namespace strata::comm

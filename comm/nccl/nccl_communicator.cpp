@@ -1,0 +1,312 @@
+#include "comm/nccl/nccl_communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "comm/first_cause.h"
+#include "comm/gather_texts.h"
+#include "core/check.h"
+#include "kernels/cuda/ordered_sum.h"
+
+namespace strata::comm {
+namespace {
+
+/// How often a rank that waits looks whether a peer died.
+constexpr std::chrono::milliseconds kLivenessInterval{20};
+
+constexpr std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+bool even(const Partition& partition) {
+  for (int rank = 1; rank < partition.ranks(); ++rank)
+    if (partition.count(rank) != partition.count(0)) return false;
+  return true;
+}
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, Communicator& host, NcclDevice device)
+    : nccl_(nccl),
+      host_(host),
+      device_(std::move(device)),
+      contributions_(static_cast<std::size_t>(host.size())) {
+  try {
+    agree();
+    const std::lock_guard lock(mutex_);
+    start();
+  } catch (...) {
+    end_nccl();
+    throw;
+  }
+}
+
+NcclCommunicator::~NcclCommunicator() { end_nccl(); }
+
+void NcclCommunicator::agree() {
+  int version = 0;
+  if (nccl_.get_version(&version) != ncclSuccess) version = 0;
+  const std::vector<std::int64_t> versions = gather_numbers(host_, version);
+  const std::vector<std::string> gpus = gather_texts(host_, device_.gpu);
+  for (int rank = 1; rank < size(); ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    if (versions[r] != versions[0])
+      throw HostError("the ranks have different versions of NCCL: rank 0 " +
+                      nccl_version_text(static_cast<int>(versions[0])) + ", rank " +
+                      std::to_string(rank) + " " +
+                      nccl_version_text(static_cast<int>(versions[r])) +
+                      "; install the same on all hosts, or name one in STRATA_CUDA_PATH");
+    const auto first = std::find(gpus.begin(), gpus.begin() + rank, gpus[r]);
+    if (first != gpus.begin() + rank)
+      throw InvalidArgument("NCCL needs a GPU for each rank, but ranks " +
+                            std::to_string(first - gpus.begin()) + " and " + std::to_string(rank) +
+                            " share " + gpus[r] +
+                            "; start fewer ranks, or let ranks communicate through the host");
+  }
+}
+
+void NcclCommunicator::start() {
+  ncclUniqueId id{};
+  if (rank() == 0) require(nccl_.get_unique_id(&id), "ncclGetUniqueId");
+  const std::string_view mine(id.internal, rank() == 0 ? sizeof id.internal : 0);
+  const std::string first = gather_texts(host_, mine).front();
+  STRATA_CHECK(first.size() == sizeof id.internal, first.size());
+  std::memcpy(id.internal, first.data(), sizeof id.internal);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  require(nccl_.comm_init_rank(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
+}
+
+void NcclCommunicator::end_nccl() noexcept {
+  dead_ = true;
+  if (comm_ != nullptr) (void)nccl_.comm_abort(comm_);
+  comm_ = nullptr;
+}
+
+void NcclCommunicator::fail(ncclResult_t result, const std::string& subject) {
+  const char* details = nccl_.get_last_error(comm_);
+  std::string message =
+      subject + " '" + std::string(what_) + "' failed: " + nccl_.get_error_string(result);
+  if (details != nullptr && *details != '\0') message += std::string(" (") + details + ")";
+  message += "; NCCL_DEBUG=WARN tells more";
+  reason_ = attributed(rank(), message);
+  end_nccl();
+  const bool host_at_fault = result == ncclUnhandledCudaError || result == ncclSystemError;
+  host_.abort(reason_, host_at_fault ? ExitCode::host : ExitCode::try_again);
+  if (result == ncclRemoteError) throw PeerError(reason_);
+  if (host_at_fault) throw HostError(reason_);
+  throw InternalError(reason_);
+}
+
+void NcclCommunicator::require_alive() {
+  STRATA_CHECK(!closed_, "rank", rank(), "after close:", what_);
+  if (!dead_) return;
+  host_.check();  // knows the first reason of all ranks
+  throw PeerError(reason_.empty() ? "this communicator was aborted" : reason_);
+}
+
+void NcclCommunicator::require(ncclResult_t result, const char* call) {
+  if (result == ncclInProgress)
+    wait_until_taken(call);
+  else if (result != ncclSuccess)
+    fail(result, std::string(call) + " for");
+}
+
+/// NCCL may have to meet peers before it can enqueue: they connect when they first exchange
+/// something.
+void NcclCommunicator::wait_until_taken(const char* call) {
+  auto looked = std::chrono::steady_clock::now();
+  for (;;) {
+    require_alive();
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = nccl_.comm_get_async_error(comm_, &state);
+    if (asked != ncclSuccess) fail(asked, "ncclCommGetAsyncError during");
+    if (state == ncclSuccess) return;
+    if (state != ncclInProgress) fail(state, std::string(call) + " for");
+    std::this_thread::yield();
+    if (std::chrono::steady_clock::now() - looked < kLivenessInterval) continue;
+    looked = std::chrono::steady_clock::now();
+    try {
+      host_.check();
+    } catch (const std::exception& error) {
+      reason_ = error.what();
+      end_nccl();
+      throw;
+    }
+  }
+}
+
+template <typename Body>
+void NcclCommunicator::group(const Body& body) {
+  require(nccl_.group_start(), "ncclGroupStart");
+  ncclResult_t first = ncclSuccess;
+  body([&](ncclResult_t result) {
+    if (result != ncclInProgress && first == ncclSuccess) first = result;
+  });
+  // Also after an error: a group left open would swallow what follows.
+  const ncclResult_t end = nccl_.group_end();
+  if (first != ncclSuccess) fail(first, "a call of NCCL for");
+  require(end, "ncclGroupEnd");
+}
+
+std::int64_t NcclCommunicator::workspace_bytes(const Collective& collective) const {
+  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
+  const std::int64_t element = size_of(collective.wire_type);
+  const bool converts = collective.input_type != collective.wire_type;
+  return (converts ? padded(collective.partition.total() * element) : 0) +
+         (size() - 1) * padded(collective.partition.count(rank()) * element);
+}
+
+void NcclCommunicator::all_gather(const Collective& collective, const std::byte* input,
+                                  std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t element = size_of(collective.input_type);
+  const auto bytes = [&](int owner) {
+    return static_cast<std::size_t>(partition.count(owner) * element);
+  };
+  group([&](const auto& call) {
+    if (even(partition)) {
+      if (bytes(0) > 0) call(nccl_.all_gather(input, output, bytes(0), ncclInt8, comm_, stream_));
+      return;
+    }
+    for (int owner = 0; owner < size(); ++owner) {
+      std::byte* piece = output + partition.begin(owner) * element;
+      if (bytes(owner) > 0)
+        call(nccl_.broadcast(owner == rank() ? input : piece, piece, bytes(owner), ncclInt8, owner,
+                             comm_, stream_));
+    }
+  });
+}
+
+void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective& collective,
+                                      const std::byte* input, float* output, std::byte* workspace) {
+  const Partition& partition = collective.partition;
+  const DType wire = collective.wire_type;
+  const std::int64_t element = size_of(wire);
+  std::byte* free = workspace;
+  const std::byte* rounded = input;
+  if (collective.input_type != wire) {
+    cuda::convert_to_wire(stream, collective.input_type, input, wire, partition.total(), free);
+    rounded = free;
+    free += padded(partition.total() * element);
+  }
+  const std::int64_t mine = partition.count(rank());
+  group([&](const auto& call) {
+    for (int peer = 0; peer < size(); ++peer) {
+      const std::byte* outgoing = rounded + partition.begin(peer) * element;
+      contributions_[static_cast<std::size_t>(peer)] = peer == rank() ? outgoing : free;
+      if (peer == rank()) continue;
+      if (partition.count(peer) > 0)
+        call(nccl_.send(outgoing, static_cast<std::size_t>(partition.count(peer) * element),
+                        ncclInt8, peer, comm_, stream_));
+      if (mine > 0)
+        call(nccl_.receive(free, static_cast<std::size_t>(mine * element), ncclInt8, peer, comm_,
+                           stream_));
+      free += padded(mine * element);
+    }
+  });
+  cuda::ordered_sum(stream, contributions_, wire, mine, collective.scale, output);
+}
+
+void NcclCommunicator::all_to_all(const Collective& collective, const std::byte* input,
+                                  std::byte* output) {
+  const Partition& partition = collective.partition;
+  const std::int64_t element = size_of(collective.input_type);
+  const std::int64_t mine = partition.count(rank()) * element;
+  group([&](const auto& call) {
+    // The own piece goes through NCCL too.
+    for (int peer = 0; peer < size(); ++peer) {
+      if (partition.count(peer) > 0)
+        call(nccl_.send(input + partition.begin(peer) * element,
+                        static_cast<std::size_t>(partition.count(peer) * element), ncclInt8, peer,
+                        comm_, stream_));
+      if (mine > 0)
+        call(nccl_.receive(output + peer * mine, static_cast<std::size_t>(mine), ncclInt8, peer,
+                           comm_, stream_));
+    }
+  });
+}
+
+void NcclCommunicator::enqueue(kernels::Stream& stream, const Collective& collective,
+                               const std::byte* input, std::byte* output, std::byte* workspace) {
+  const std::int64_t elements =
+      collective.kind == CollectiveKind::barrier ? 1 : collective.partition.total();
+  const auto bytes = static_cast<std::size_t>(elements * size_of(collective.input_type));
+  if (elements == 0) return;
+  switch (collective.kind) {
+    case CollectiveKind::all_gather:
+      return all_gather(collective, input, output);
+    case CollectiveKind::reduce_scatter:
+      return reduce_scatter(stream, collective, input, reinterpret_cast<float*>(output), workspace);
+    case CollectiveKind::all_to_all:
+      return all_to_all(collective, input, output);
+    case CollectiveKind::all_reduce:  // unsigned: the sum wraps
+      return group([&](const auto& call) {
+        call(nccl_.all_reduce(output, output, static_cast<std::size_t>(elements), ncclUint64,
+                              ncclSum, comm_, stream_));
+      });
+    case CollectiveKind::broadcast:
+      return group([&](const auto& call) {
+        call(nccl_.broadcast(output, output, bytes, ncclInt8, 0, comm_, stream_));
+      });
+    case CollectiveKind::send:
+      return group([&](const auto& call) {
+        call(nccl_.send(input, bytes, ncclInt8, collective.peer, comm_, stream_));
+      });
+    case CollectiveKind::receive:
+      return group([&](const auto& call) {
+        call(nccl_.receive(output, bytes, ncclInt8, collective.peer, comm_, stream_));
+      });
+    case CollectiveKind::barrier:
+      return group([&](const auto& call) {
+        call(nccl_.all_reduce(device_.word, device_.word, 1, ncclUint64, ncclSum, comm_, stream_));
+      });
+  }
+}
+
+void NcclCommunicator::run(kernels::Stream& stream, const Collective& collective,
+                           const std::byte* input, std::byte* output,
+                           std::span<std::byte> workspace) {
+  const std::lock_guard lock(mutex_);
+  what_ = describe_into(collective, text_);
+  require_alive();
+  validate(collective, rank(), size());
+  const OperandBytes bytes = operand_bytes(collective, rank());
+  static_cast<void>(arenas_.locate(input, bytes.input, what_, "input"));
+  static_cast<void>(arenas_.locate(output, bytes.output, what_, "output"));
+  STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective), what_,
+               "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
+  stream_ = device_.stream_of(stream);
+  enqueue(stream, collective, input, output, workspace.data());
+}
+
+void NcclCommunicator::check() {
+  host_.check();
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  require_alive();
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = nccl_.comm_get_async_error(comm_, &state);
+  if (asked != ncclSuccess) fail(asked, "ncclCommGetAsyncError during");
+  if (state != ncclSuccess && state != ncclInProgress) fail(state, "a collective up to");
+}
+
+void NcclCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
+  host_.abort(reason, code);
+  dead_ = true;  // ends a wait that holds the mutex
+  const std::lock_guard lock(mutex_);
+  if (reason_.empty()) reason_ = attributed(rank(), reason);
+  end_nccl();
+}
+
+void NcclCommunicator::close() {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || dead_) return;
+  what_ = "close";
+  require(nccl_.comm_finalize(comm_), "ncclCommFinalize");
+  (void)nccl_.comm_destroy(comm_);
+  comm_ = nullptr;
+  closed_ = true;
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,60 @@
+#include <cuda_runtime_api.h>
+
+#include "comm/nccl/make_nccl_communicator.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/cuda/cuda_stream.h"
+
+namespace strata::comm {
+namespace {
+
+/// The current device's.
+class DeviceWord {
+ public:
+  DeviceWord() {
+    STRATA_CUDA(cudaMalloc(&word_, sizeof(std::uint64_t)));
+    STRATA_CUDA(cudaMemset(word_, 0, sizeof(std::uint64_t)));
+  }
+  ~DeviceWord() { (void)cudaFree(word_); }
+  DeviceWord(const DeviceWord&) = delete;
+  DeviceWord& operator=(const DeviceWord&) = delete;
+  [[nodiscard]] std::byte* get() const { return static_cast<std::byte*>(word_); }
+
+ private:
+  void* word_ = nullptr;
+};
+
+/// What a communicator borrows.
+struct NcclParts {
+  NcclLibrary library{cuda::library_environment()};
+  DeviceWord word;
+};
+
+/// With its parts, which are there before and after it.
+class LoadedNccl final : private NcclParts, public NcclCommunicator {
+ public:
+  LoadedNccl(Communicator& host, const kernels::Device& device)
+      : NcclCommunicator(
+            NcclParts::library.functions(), host,
+            {.gpu = device.identity(),
+             .word = NcclParts::word.get(),
+             .stream_of = [](kernels::Stream& stream) { return cuda::cuda(stream).get(); }}) {}
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device) {
+  device.bind_thread();
+  return std::make_unique<LoadedNccl>(host, device);
+}
+
+std::string why_no_nccl() {
+  try {
+    NcclLibrary{cuda::library_environment()};
+    return "";
+  } catch (const HostError& error) {
+    return error.what();
+  }
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,63 @@
+// Shared libraries that a program opens when a run needs them, so that it starts without them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strata {
+
+/// Where a library may lie. Looked for in this order, each folder with every name in turn.
+struct LibrarySearch {
+  std::vector<std::string> names;  ///< file names, the most wanted first: "libnccl.so.2"
+  std::vector<std::string> folders_before_loader;
+  /// After these the loader looks by itself (LD_LIBRARY_PATH, ld.so.conf), then:
+  std::vector<std::string> folders_after_loader;
+  std::string advice;  ///< ends the message when nothing is found: what to install or to set
+};
+
+/// An open library. Its code stays in memory when this object goes: threads of its own may still
+/// run it.
+class DynamicLibrary {
+ public:
+  /// Opens the first that loads; its symbols stay invisible to others. Throws HostError that names
+  /// the library, where it was looked for, why the loader refused what was found, and the advice.
+  static DynamicLibrary open(const LibrarySearch& search);
+
+  /// The file, symbolic links resolved.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// nullptr when it has no such symbol.
+  [[nodiscard]] void* find(const char* symbol) const;
+
+ private:
+  struct Close {
+    void operator()(void* handle) const noexcept;
+  };
+  using Handle = std::unique_ptr<void, Close>;
+
+  explicit DynamicLibrary(Handle handle);
+  Handle handle_;
+  std::string path_;
+};
+
+/// Fills a table of function pointers, and complains about all missing ones at once.
+class SymbolReader {
+ public:
+  explicit SymbolReader(const DynamicLibrary& library) : library_(library) {}
+
+  template <typename Function>
+  void read(const char* name, Function*& to) {
+    to = reinterpret_cast<Function*>(find(name));
+  }
+  /// Throws HostError naming the library's file, the symbols that it lacks, and `advice`.
+  void require_all(std::string_view advice) const;
+
+ private:
+  void* find(const char* name);
+
+  const DynamicLibrary& library_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace strata

@@ -1,0 +1,17 @@
+// A device's kernels for tests.
+#pragma once
+
+#include "kernels/device.h"
+#include "kernels/test_runner.h"
+
+namespace strata::cuda {
+
+/// Runs the operation's kernel on `device` and waits for it (StagedCall says what is checked). What
+/// goes wrong is thrown as InternalError with the operation and its operands. `device` outlives the
+/// runner.
+kernels::Runner device_runner(kernels::Device& device);
+
+/// The first GPU, opened once for all tests of a program.
+kernels::Device& tested_gpu();
+
+}  // namespace strata::cuda

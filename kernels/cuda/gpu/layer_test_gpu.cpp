@@ -1,0 +1,27 @@
+// The CUDA backend under test, on a GPU.
+#include "kernels/cuda/gpu/device_runner.h"
+#include "kernels/layer_test_support.h"
+
+namespace strata::kernels {
+
+std::vector<TestOperand> run(const OperationCase& test, int, std::int64_t gap) {
+  return run_once(test, cuda::device_runner(cuda::tested_gpu()), {gap, false});
+}
+
+void verify(const OperationCase& test, const std::string& label) {
+  const auto outputs = [&](const RunForm& form) {
+    return run_once(test, cuda::device_runner(cuda::tested_gpu()), form);
+  };
+  const std::vector<TestOperand> first = outputs({});
+  expect_close(test, first, label);
+  expect_same_bits(first, outputs({}), label + ", again");
+  expect_same_bits(first, outputs({7, false}), label + ", strides");
+  // Rows that lie apart and yet let packs of 16 bytes be moved.
+  expect_same_bits(first, outputs({16, false}), label + ", aligned strides");
+  if (!test.operation.aliases.empty()) {
+    expect_same_bits(first, outputs({0, true}), label + ", in place");
+    expect_same_bits(first, outputs({5, true}), label + ", in place with strides");
+  }
+}
+
+}  // namespace strata::kernels

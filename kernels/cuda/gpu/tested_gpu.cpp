@@ -1,0 +1,24 @@
+// The CUDA backend under test, on a GPU.
+#include "kernels/cuda/gpu/device_runner.h"
+#include "kernels/cuda/open_device.h"
+
+namespace strata::cuda {
+
+kernels::Device& tested_gpu() {
+  static const std::unique_ptr<kernels::Device> device = open_device(0);
+  return *device;
+}
+
+}  // namespace strata::cuda
+
+namespace strata::kernels {
+
+// Twice, so that tests which compare runners see whether bits differ from run to run.
+std::vector<NamedRunner> all_runners() {
+  return {{"GPU", cuda::device_runner(cuda::tested_gpu())},
+          {"GPU again", cuda::device_runner(cuda::tested_gpu())}};
+}
+
+Runner any_runner() { return cuda::device_runner(cuda::tested_gpu()); }
+
+}  // namespace strata::kernels

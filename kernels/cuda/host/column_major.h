@@ -1,0 +1,21 @@
+// What a library of column-major matrices does with a LibraryProduct, in plain loops over host
+// memory: tests only.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/cuda/library_product.h"
+
+namespace strata::cuda {
+
+struct ColumnMajorOperands {
+  const std::byte* first = nullptr;
+  const std::byte* second = nullptr;
+  std::byte* result = nullptr;
+  const std::byte* bias = nullptr;
+};
+
+/// Sums in doubles, rounded once.
+void column_major_product(const LibraryProduct& product, const ColumnMajorOperands& operands);
+
+}  // namespace strata::cuda

@@ -1,0 +1,65 @@
+#include "kernels/cuda/library_product.h"
+
+#include <algorithm>
+
+namespace strata::cuda {
+namespace {
+
+int alignment_of(const kernels::Tensor& tensor) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
+  int alignment = 1;
+  while (alignment < kMostAlignment && address % (2 * static_cast<unsigned>(alignment)) == 0)
+    alignment *= 2;
+  return alignment;
+}
+
+/// A single row may state any stride; it counts as its columns then, so that the key does not.
+std::int64_t stride_of(const kernels::Tensor& tensor) {
+  return tensor.rows() == 1 ? tensor.cols() : tensor.row_stride();
+}
+
+}  // namespace
+
+std::optional<LibraryProduct> library_product(const MatrixProduct& product) {
+  const DType operands = product.a.dtype(), result = product.c.dtype();
+  const bool known = operands == DType::f32 || operands == DType::bf16 || operands == DType::f16;
+  if (!known || product.b.dtype() != operands || (result != operands && result != DType::f32))
+    return std::nullopt;
+  LibraryProduct p{.m = product.n(),
+                   .n = product.m(),
+                   .k = product.k(),
+                   .first_stride = stride_of(product.b),
+                   .second_stride = stride_of(product.a),
+                   .result_stride = stride_of(product.c),
+                   .first_alignment = alignment_of(product.b),
+                   .second_alignment = alignment_of(product.a),
+                   .result_alignment = alignment_of(product.c),
+                   .first_transposed = product.b_transposed,
+                   .second_transposed = product.a_transposed,
+                   .operands = operands,
+                   .result = result,
+                   .accumulate = product.accumulate};
+  if (product.bias != nullptr) {
+    p.bias = product.bias->dtype();
+    p.bias_alignment = alignment_of(*product.bias);
+  }
+  return p;
+}
+
+std::string LibraryProduct::to_string() const {
+  const auto operand = [this](bool transposed, std::int64_t stride, int alignment) {
+    return std::string(name_of(operands)) + (transposed ? " transposed" : "") + " stride " +
+           std::to_string(stride) + " aligned " + std::to_string(alignment);
+  };
+  std::string text = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + ": ";
+  text += operand(first_transposed, first_stride, first_alignment) + " by " +
+          operand(second_transposed, second_stride, second_alignment) + " to " +
+          std::string(name_of(result)) + " stride " + std::to_string(result_stride) + " aligned " +
+          std::to_string(result_alignment);
+  if (bias)
+    text += ", bias " + std::string(name_of(*bias)) + " aligned " + std::to_string(bias_alignment);
+  if (accumulate) text += ", accumulated";
+  return text;
+}
+
+}  // namespace strata::cuda

@@ -1,0 +1,97 @@
+"""Training on a GPU: agrees with the CPU instruction by instruction, learns, and keeps its bits however steps are run.
+
+Ends with 77 where `train --device cuda` finds no GPU; gpu-check runs each test by its name.
+"""
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from programs import LIMIT_S, QUICK, ProgramTest, clean_environment, mlaunch, train
+
+SKIPPED = 77
+JOB = ["--device", "cuda", "--steps", "3", "--sequence-length", "32", "--micro-batch", "2"]
+
+
+class Device(ProgramTest):
+    def result(self, command):
+        """Digests of the state, losses and norms of a run."""
+        self.run_program([*command, "--dump-state", "state", "--metrics", "metrics"])
+        state = self.read("state")
+        (self.home / "state").unlink()
+        return state, [(m["loss"], m["grad_norm"]) for m in self.metrics("metrics")]
+
+    def compare(self, commands):
+        """All must leave what the first one leaves."""
+        first = self.result(commands[0])
+        self.assertEqual(len(first[1]), 3)
+        self.assertNotEqual(first[1][0], first[1][2], "nothing was learned")
+        for command in commands[1:]:
+            result = self.result(command)
+            self.assertEqual(result[1], first[1], command)
+            self.assertEqual(result[0], first[0], command)
+
+    def same_bits(self, model, dtype, *more):
+        job = [*JOB, "--model", model, "--dtype", dtype, *more]
+        self.compare([train(*job), train(*job), train(*job, "--device-graphs", "false"),
+                      train(*job, "--activation-checkpointing"),
+                      train(*job, "--activation-checkpointing", "--device-graphs", "false")])
+        # Ranks that share the GPU.
+        self.compare([mlaunch(2, *job, "--zero", stage, "--device-graphs", graphs)
+                      for stage, graphs in [(0, "true"), (0, "false"), (1, "true"), (2, "true"), (3, "true"),
+                                            (3, "false")]])
+
+    def test_same_bits_gpt2_fp32(self):
+        self.same_bits("gpt2-tiny", "fp32")
+
+    def test_same_bits_gpt2_bf16(self):
+        self.same_bits("gpt2-tiny", "bf16")
+
+    def test_same_bits_llama_fp32(self):
+        self.same_bits("llama-tiny", "fp32")
+
+    def test_same_bits_llama_bf16(self):
+        self.same_bits("llama-tiny", "bf16")
+
+    def test_same_bits_llama_bf16_states(self):
+        self.same_bits("llama-tiny", "bf16", "--state-recipe", "bf16-sr")
+
+    def lockstep(self, model):
+        for dtype in ("fp32", "bf16", "fp16"):
+            with self.subTest(dtype=dtype):
+                done = self.run_program(train(*JOB, "--model", model, "--dtype", dtype, "--check-device"))
+                self.assertIn("the device agrees with the CPU in 3 steps", done.stdout)
+
+    def test_lockstep_gpt2(self):
+        self.lockstep("gpt2-tiny")
+
+    def test_lockstep_llama(self):
+        self.lockstep("llama-tiny")
+
+    def test_it_learns_as_the_cpu_does(self):
+        job = ["--steps", "60", "--sequence-length", "64", "--micro-batch", "8", "--learning-rate", "0.003",
+               "--metrics", "metrics"]
+        losses = {}
+        for device in ("cuda", "cpu"):
+            self.run_program(train(*job, "--device", device))
+            losses[device] = [m["loss"] for m in self.metrics("metrics")]
+        self.assertLess(losses["cuda"][-1], losses["cuda"][0] - 1.5)
+        for step, (ours, theirs) in enumerate(zip(losses["cuda"], losses["cpu"])):
+            self.assertAlmostEqual(ours / theirs, 1, delta=0.01, msg=f"step {step}")
+
+
+def why_no_gpu():
+    """None where train runs on a GPU; its message where it cannot."""
+    exit_code_host = 69
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(train(*QUICK, "--device", "cuda"), cwd=home, env=clean_environment(), timeout=LIMIT_S,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode == exit_code_host else None
+
+
+if __name__ == "__main__":
+    reason = why_no_gpu()
+    if reason:
+        print(f"SKIPPED: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main()

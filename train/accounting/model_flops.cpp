@@ -1,0 +1,43 @@
+#include "train/accounting/model_flops.h"
+
+namespace strata::train {
+
+TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
+  // Per weight: one multiplication and one addition, in the forward pass and twice in the backward.
+  constexpr double kPerWeight = 6;
+  const auto layers = static_cast<double>(model.layers);
+  const auto hidden = static_cast<double>(model.hidden);
+  const auto head_size = static_cast<double>(model.head_size);
+  const auto query_heads = static_cast<double>(model.heads);
+  const auto kv_heads = static_cast<double>(model.kv_heads);
+  const double mlp_matrices = model.family == ModelFamily::gpt2 ? 2 : 3;
+  // LLM.Q writes `hidden` for the output projection; in all models that it publishes the heads'
+  // widths add up to that.
+  const double widths = mlp_matrices * static_cast<double>(model.intermediate) +
+                        head_size * query_heads + head_size * (query_heads + 2 * kv_heads);
+  TokenFlops flops;
+  flops.blocks = kPerWeight * layers * hidden * widths;
+  flops.head = kPerWeight * static_cast<double>(model.vocabulary) * hidden;
+  flops.attention = kPerWeight * layers * head_size * query_heads * static_cast<double>(sequence);
+  return flops;
+}
+
+double ideal_seconds_per_token(const TokenFlops& flops, const ChargedPeaks& peaks) {
+  return flops.blocks / peaks.products + (flops.head + flops.attention) / peaks.model;
+}
+
+double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peaks,
+                               double tokens_per_second_per_device) {
+  return ideal_seconds_per_token(flops, peaks) * tokens_per_second_per_device;
+}
+
+std::optional<double> model_flops_utilization(const TokenFlops& flops, DType dtype,
+                                              const std::optional<DevicePeak>& device,
+                                              double tokens_per_second_per_device) {
+  if (!device) return std::nullopt;
+  const double rate = peak_rate(*device, dtype);
+  if (rate <= 0) return std::nullopt;
+  return model_flops_utilization(flops, ChargedPeaks{rate, rate}, tokens_per_second_per_device);
+}
+
+}  // namespace strata::train

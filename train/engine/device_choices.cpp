@@ -1,0 +1,69 @@
+#include "train/engine/device_choices.h"
+
+#include <deque>
+#include <vector>
+
+#include "comm/gather_texts.h"
+
+namespace strata::train {
+namespace {
+
+/// Stands for the arenas, which are not there yet: aligned as they will be, and not null.
+std::byte* pretended_address(std::int64_t offset_bytes) {
+  constexpr std::uintptr_t kBase = std::uintptr_t{1} << 20;
+  return reinterpret_cast<std::byte*>(kBase + static_cast<std::uintptr_t>(offset_bytes));
+}
+
+/// Calls of all Programs, and the operands that they point to.
+class PlannedCalls {
+ public:
+  explicit PlannedCalls(const ProgramSet& programs) {
+    for (const auto& [position, program] : programs.train) add(program);
+    for (const auto* program : {&programs.evaluate, &programs.generate})
+      if (*program) add(**program);
+  }
+  [[nodiscard]] const std::vector<kernels::PlannedCall>& calls() const { return calls_; }
+
+ private:
+  void add(const runtime::Program& program) {
+    for (const runtime::Instruction& in : program.instructions) {
+      if (in.collective) continue;
+      std::span<std::byte> workspace;
+      if (in.workspace)
+        workspace = {pretended_address(in.workspace->offset_bytes),
+                     static_cast<std::size_t>(in.workspace->bytes)};
+      const auto inputs = tensors(in.inputs), outputs = tensors(in.outputs);
+      calls_.push_back({in.operation->name, {inputs, outputs, workspace, in.attributes}});
+    }
+  }
+
+  std::span<const kernels::Tensor> tensors(const std::vector<runtime::Operand>& operands) {
+    std::vector<kernels::Tensor>& kept = tensors_.emplace_back();
+    for (const runtime::Operand& o : operands)
+      kept.push_back({o.type, pretended_address(o.offset_bytes)});
+    return kept;
+  }
+
+  std::vector<kernels::PlannedCall> calls_;
+  std::deque<std::vector<kernels::Tensor>> tensors_;
+};
+
+}  // namespace
+
+void agree_on_choices(kernels::Device& device, comm::Communicator& host, const ProgramSet& programs,
+                      const std::string& known, const std::string& file, kernels::ChooseBy by) {
+  const PlannedCalls planned(programs);
+  std::string chosen;
+  if (host.rank() == 0) {
+    device.use_choices(known, file);
+    device.choose(planned.calls(), by);
+    chosen = device.choices();
+  }
+  if (host.size() == 1) return;
+  chosen = comm::gather_texts(host, chosen)[0];
+  if (host.rank() == 0) return;
+  device.use_choices(chosen, "the choices of rank 0");
+  device.choose(planned.calls(), by);
+}
+
+}  // namespace strata::train
