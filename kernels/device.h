@@ -127,6 +127,9 @@ class Device {
   virtual void copy_now(void* to, const void* from, std::int64_t bytes) = 0;
   /// Zeros memory of this device or pinned, at once.
   virtual void clear_now(void* memory, std::int64_t bytes) = 0;
+  /// Marks what this thread enqueues from here to end_range for profilers (NVTX); ranges nest.
+  virtual void begin_range(const char* name) { (void)name; }
+  virtual void end_range() {}
   /// Sleeps until all work of `stream` has completed.
   virtual void synchronize(Stream& stream) = 0;
 

@@ -42,6 +42,18 @@ struct Span {
   EventPointer begin, end;
 };
 
+/// A range of profilers while it lives.
+class Range {
+ public:
+  Range(kernels::Device& device, const char* name) : device_(device) { device_.begin_range(name); }
+  ~Range() { device_.end_range(); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  kernels::Device& device_;
+};
+
 /// A place for one run under way.
 struct Slot {
   const Loaded* loaded = nullptr;
@@ -120,6 +132,7 @@ class StreamExecutor final : public Executor {
     slot.loaded = &loaded;
     device_.bind_thread();
     for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
+    const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
       if (records_ && loaded.runs > 0)
         run_recorded(loaded, slot);
@@ -291,6 +304,7 @@ class StreamExecutor final : public Executor {
     for (std::int32_t other : in.waits)
       if (other >= from) device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);
     if (times != nullptr) device_.record(on, *times->spans[at].begin);
+    const Range range(device_, in.label.c_str());
     guard("instruction '" + in.label + "'", [&] {
       for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
       if (in.collective)

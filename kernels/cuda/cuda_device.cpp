@@ -1,5 +1,7 @@
 #include "kernels/cuda/cuda_device.h"
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -158,6 +160,7 @@ void CudaDevice::open_libraries() {
         ProductLibrary::Settings{.gpu = properties_.name,
                                  .report = [this](const std::string& text) { note(text); }});
   } catch (const HostError& error) {
+    cublas_lt_.reset();
     note(std::string("matrix products run on Strata's own, slower kernels: ") + error.what());
   }
   try {
@@ -323,6 +326,10 @@ void CudaDevice::clear_now(void* memory, std::int64_t bytes) {
   STRATA_CUDA(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cudaStreamPerThread));
   STRATA_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
 }
+
+void CudaDevice::begin_range(const char* name) { nvtxRangePushA(name); }
+
+void CudaDevice::end_range() { nvtxRangePop(); }
 
 void CudaDevice::synchronize(kernels::Stream& stream) {
   make_current();

@@ -50,6 +50,8 @@ class CudaDevice final : public kernels::Device {
   void copy(kernels::Stream& stream, void* to, const void* from, std::int64_t bytes) override;
   void copy_now(void* to, const void* from, std::int64_t bytes) override;
   void clear_now(void* memory, std::int64_t bytes) override;
+  void begin_range(const char* name) override;
+  void end_range() override;
   void synchronize(kernels::Stream& stream) override;
 
   void begin_recording(kernels::Stream& origin) override;

@@ -1,5 +1,6 @@
 #include "train/run/run_device.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -34,6 +35,8 @@ RunDevice::RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& ho
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();
+  const kernels::DeviceMemoryFacts memory = device_->memory();
+  used_before_bytes_ = memory.total_bytes - memory.free_bytes;
 }
 
 kernels::DeviceCapabilities RunDevice::capabilities(int threads) const {
@@ -77,6 +80,20 @@ std::vector<std::string> RunDevice::notes() const {
   if (device_)
     for (const std::string& note : device_->notes()) all.push_back(note);
   return all;
+}
+
+std::string RunDevice::describe_use(std::int64_t arena_bytes) const {
+  if (!device_) return "";
+  const auto text = [](std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  const kernels::DeviceMemoryFacts memory = device_->memory();
+  const std::int64_t predicted = used_before_bytes_ + arena_bytes;
+  const std::int64_t found = memory.total_bytes - memory.free_bytes;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%+.1f %%",
+                100.0 * (static_cast<double>(found) / static_cast<double>(predicted) - 1));
+  return "device memory in use: " + text(found) + "; predicted " + text(predicted) + ": " +
+         text(arena_bytes) + " arena and " + text(used_before_bytes_) +
+         " of driver, libraries and other processes (" + ratio + ")";
 }
 
 void RunDevice::close() {

@@ -38,6 +38,9 @@ class RunDevice {
   [[nodiscard]] std::map<std::string, std::string> files() const;
   /// What people should know: slower ways that had to be taken.
   [[nodiscard]] std::vector<std::string> notes() const;
+  /// After some steps: what the device has in use, beside what was predicted: what it had before
+  /// the arena, and the arena. Empty on the CPU.
+  [[nodiscard]] std::string describe_use(std::int64_t arena_bytes) const;
   /// nullptr: the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_.get(); }
   /// One line: the GPU, or why it is the CPU where that was not asked for.
@@ -50,6 +53,7 @@ class RunDevice {
   std::unique_ptr<comm::Communicator> communicator_;
   std::string description_;
   std::vector<std::string> notes_;
+  std::int64_t used_before_bytes_ = 0;  ///< of the device: driver, libraries, other processes
 };
 
 }  // namespace strata::train

@@ -95,6 +95,7 @@ class TrainingRun {
     report_plan(parts.programs);
     require_memory(parts.programs);
     device_->choose(parts.programs, options_);
+    print_notes();
     device_->give_to(parts);
     parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
     if (options_.check_device) parts.lockstep = &lockstep_;
@@ -116,6 +117,13 @@ class TrainingRun {
         step_flops_ += in.cost.flops * (position == zero::Position::middle
                                             ? static_cast<double>(options_.accumulation - 2)
                                             : 1.0);
+  }
+
+  /// Those that are new since the last call.
+  void print_notes() {
+    const std::vector<std::string> notes = device_->notes();
+    for (; first_ && notes_printed_ < notes.size(); ++notes_printed_)
+      std::fprintf(stderr, "note: %s\n", notes[notes_printed_].c_str());
   }
 
   void require_memory(const ProgramSet& programs) const {
@@ -220,9 +228,10 @@ class TrainingRun {
     }
     take(engine_->drain());
     progress.finish();
-    if (first_)
-      for (const std::string& note : device_->notes())
-        std::fprintf(stderr, "note: %s\n", note.c_str());
+    print_notes();
+    if (const std::string use = device_->describe_use(engine_->arena().bytes());
+        first_ && !use.empty())
+      std::printf("%s\n", use.c_str());
     if (!due(options_.eval_every_steps) && !stopped_) evaluate(log, progress);
   }
 
@@ -323,6 +332,7 @@ class TrainingRun {
   TokenFlops token_flops_;
   /// Of the device that this rank computes on; nobody publishes one for CPUs.
   std::optional<DevicePeak> device_peak_;
+  std::size_t notes_printed_ = 0;
 };
 
 }  // namespace
