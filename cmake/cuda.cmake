@@ -29,6 +29,8 @@ endif()
 
 # strata_cuda_library(NAME SOURCES... [LINK libraries...]): .cu and .cpp files that see CUDA's headers.
 function(strata_cuda_library name)
+  # What ptxas says goes to files beside the objects.
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/nvcc_report ${CMAKE_CUDA_COMPILER_LAUNCHER})
   strata_library(${name} ${ARGN})
   set(target strata_${name})
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${STRATA_CUDA_ARCHITECTURES}"
@@ -37,6 +39,6 @@ function(strata_cuda_library name)
   # it before libraries that need it when a C++ program links.
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   # Arithmetic as on the CPU: fma only where written.
-  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=20012>")
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=20012;-Xptxas=-v>")
   target_link_libraries(${target} PRIVATE strata_cuda_headers)
 endfunction()

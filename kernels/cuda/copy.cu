@@ -48,16 +48,18 @@ struct CopyArguments {
   const std::uint32_t* predicate;
 };
 
-template <typename U, int N>
+/// Without a predicate it holds nothing but what it reads; the predicate's address would not fit
+/// beside four packs.
+template <typename U, int N, bool kPredicated>
 struct Copy {
-  static constexpr int kWidth = N, kPacks = 4;  // holds nothing but what it reads
+  static constexpr int kWidth = N, kPacks = kPredicated ? 2 : 4;
   using Arguments = CopyArguments<U>;
   using Operands = Pack<U, N>;
   static STRATA_DEVICE Operands read(const Arguments& a, Place at) {
     return read_pack<N>(a.from, at);
   }
   static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
-    if (holds(a.predicate)) write_pack(a.to, at, pack);
+    if (!kPredicated || holds(a.predicate)) write_pack(a.to, at, pack);
   }
 };
 
@@ -109,9 +111,12 @@ void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
   const DType dtype = x.dtype();
   with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&x, &y}), [&](auto unit, auto width) {
     using U = decltype(unit);
-    launch_elementwise<Copy<U, width()>>(
-        stream, {unit_shape<U>(row_shape({&x, &y}), dtype), units_of<const U>(x), units_of<U>(y),
-                 call.predicate});
+    const CopyArguments<U> arguments{unit_shape<U>(row_shape({&x, &y}), dtype),
+                                     units_of<const U>(x), units_of<U>(y), call.predicate};
+    if (call.predicate != nullptr)
+      launch_elementwise<Copy<U, width(), true>>(stream, arguments);
+    else
+      launch_elementwise<Copy<U, width(), false>>(stream, arguments);
   });
 }
 
