@@ -164,6 +164,16 @@ def copy_development(top):
     link.symlink_to(os.path.relpath(top / "lib" / soname, link.parent))
 
 
+def copy_cudnn_frontend(build, top):
+    """Headers that programs with cuDNN's attention are made of, where the build had them."""
+    named = cache_value(build, "STRATA_CUDNN_FRONTEND")
+    folders = [pathlib.Path(named)] if named else sorted(ROOT.glob("build/cudnn-frontend-*/include"))
+    if not folders or not (folders[-1] / "cudnn_frontend.h").is_file():
+        return
+    shutil.copytree(folders[-1], top / "development/include", dirs_exist_ok=True)
+    shutil.copyfile("/usr/share/common-licenses/Apache-2.0", top / "licences/cudnn-frontend.txt")
+
+
 def repository_bytes():
     names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")[:-1]
     return sum((ROOT / n).lstat().st_size for n in names if (ROOT / n).exists())
@@ -223,6 +233,7 @@ def main():
     }
     if cuda:
         copy_cuda_licence(cache_value(build, "CMAKE_CUDA_COMPILER"), top / "licences")
+        copy_cudnn_frontend(build, top)
     (top / "bundle.json").write_text(json.dumps(facts, indent=2) + "\n")
     readme = (ROOT / "scripts/bundle_readme.md").read_text()
     (top / "README.md").write_text(readme.format(**facts, name=name))
