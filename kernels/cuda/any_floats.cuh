@@ -36,9 +36,10 @@ STRATA_DEVICE void read_as(float (&to)[N], const T* from) {
   constexpr int kPack = std::min(N, static_cast<int>(16 / sizeof(T)));
 #pragma unroll
   for (int i = 0; i < N; i += kPack) {
-    const Pack<T, kPack> pack = load<kPack>(from + i);
+    float part[kPack];
+    to_floats(part, load<kPack>(from + i));
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) to[i + j] = to_float(pack.v[j]);
+    for (int j = 0; j < kPack; ++j) to[i + j] = part[j];
   }
 }
 
@@ -47,10 +48,10 @@ STRATA_DEVICE void write_as(T* to, const float (&from)[N]) {
   constexpr int kPack = std::min(N, static_cast<int>(16 / sizeof(T)));
 #pragma unroll
   for (int i = 0; i < N; i += kPack) {
-    Pack<T, kPack> pack;
+    float part[kPack];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) pack.v[j] = from_float<T>(from[i + j]);
-    store<kPack>(to + i, pack);
+    for (int j = 0; j < kPack; ++j) part[j] = from[i + j];
+    store<kPack>(to + i, to_pack<T>(part));
   }
 }
 

@@ -83,12 +83,17 @@ STRATA_DEVICE Pack<T, N> load_once(const T* from) {
 }
 template <int N, typename T>
 STRATA_DEVICE void store(T* to, const Pack<T, N>& pack) {
-  using Bits = typename PackBits<sizeof(Pack<T, N>)>::Type;
-  using Element = typename PackBits<sizeof(T)>::Type;
+  // From words where there are some: registers are words, elements would have to be fitted in.
+  constexpr std::size_t kPart = sizeof(pack) < 4 ? sizeof(T) : 4;
+  constexpr int kParts = static_cast<int>(sizeof(pack) / kPart);
+  using Bits = typename PackBits<sizeof(pack)>::Type;
+  struct Parts {
+    typename PackBits<kPart>::Type v[kParts];
+  };
+  const auto parts = std::bit_cast<Parts>(pack);
   Bits bits = 0;
 #pragma unroll
-  for (int i = 0; i < N; ++i)
-    bits |= Bits{std::bit_cast<Element>(pack.v[i])} << (8 * static_cast<int>(sizeof(T)) * i);
+  for (int i = 0; i < kParts; ++i) bits |= Bits{parts.v[i]} << (8 * static_cast<int>(kPart) * i);
   *reinterpret_cast<Bits*>(to) = bits;
 }
 

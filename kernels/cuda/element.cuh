@@ -2,6 +2,7 @@
 // becomes a C++ type.
 #pragma once
 
+#include <bit>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -71,6 +72,44 @@ STRATA_DEVICE std::uint32_t pair_from_floats(float low, float high) {
 #else
   return from_float<T>(low).bits | std::uint32_t{from_float<T>(high).bits} << 16;
 #endif
+}
+
+/// What a pack holds, as fp32.
+template <int N, typename T>
+STRATA_DEVICE void to_floats(float (&to)[N], const Pack<T, N>& pack) {
+  if constexpr (std::is_same_v<T, Bf16> && N % 2 == 0) {
+    // One instruction for each; the compiler would first cut every word in two.
+    struct Words {
+      std::uint32_t v[N / 2];
+    };
+    const auto words = std::bit_cast<Words>(pack);
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+      to[i] = std::bit_cast<float>(words.v[i / 2] << 16);
+      to[i + 1] = std::bit_cast<float>(words.v[i / 2] & 0xFFFF0000u);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = to_float(pack.v[i]);
+  }
+}
+
+/// from_float of all.
+template <typename T, int N>
+STRATA_DEVICE Pack<T, N> to_pack(const float (&from)[N]) {
+  if constexpr (sizeof(T) == 2 && N % 2 == 0) {
+    struct Words {
+      std::uint32_t v[N / 2];
+    } words;
+#pragma unroll
+    for (int i = 0; i < N; i += 2) words.v[i / 2] = pair_from_floats<T>(from[i], from[i + 1]);
+    return std::bit_cast<Pack<T, N>>(words);
+  } else {
+    Pack<T, N> pack;
+#pragma unroll
+    for (int i = 0; i < N; ++i) pack.v[i] = from_float<T>(from[i]);
+    return pack;
+  }
 }
 
 /// Host: calls body(T{}) with the element type of a float tensor.

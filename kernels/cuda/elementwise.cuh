@@ -97,11 +97,4 @@ STRATA_DEVICE void write_pack(const RowPointer<T>& to, Place at, const Pack<T, N
   store<N>(to.data + at.row * to.stride + at.col, pack);
 }
 
-/// What a pack holds, as fp32.
-template <int N, typename T>
-STRATA_DEVICE void to_floats(float (&to)[N], const Pack<T, N>& pack) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = to_float(pack.v[i]);
-}
-
 }  // namespace strata::cuda

@@ -154,14 +154,6 @@ constexpr int blocks_of_registers(int threads, int registers) {
   return kRegisters / (threads * registers);
 }
 
-template <int N, typename T>
-STRATA_DEVICE Pack<T, N> to_pack(const float (&from)[N]) {
-  Pack<T, N> pack;
-#pragma unroll
-  for (int i = 0; i < N; ++i) pack.v[i] = from_float<T>(from[i]);
-  return pack;
-}
-
 /// Host: calls body(group) with a NormGroup for vectors of `columns` <= kHeldColumns. Those for
 /// packs come with the numbers of elements kSizes, the largest of which is kNormElements; the
 /// smallest that is enough is taken. The bits are the same: the less a thread holds, the more of

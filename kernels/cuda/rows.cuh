@@ -56,10 +56,7 @@ constexpr int pack_elements(std::size_t bytes) { return static_cast<int>(16 / by
 template <int N, typename T>
 STRATA_DEVICE void store_floats(const RowPointer<T>& to, std::int64_t row, std::int64_t col,
                                 const float (&from)[N]) {
-  Pack<T, N> pack;
-#pragma unroll
-  for (int i = 0; i < N; ++i) pack.v[i] = from_float<T>(from[i]);
-  store<N>(to.data + row * to.stride + col, pack);
+  store<N>(to.data + row * to.stride + col, to_pack<T>(from));
 }
 
 }  // namespace strata::cuda
