@@ -24,10 +24,11 @@ std::string obstacle(Communicator& host, const kernels::Device& device) {
 
 }  // namespace
 
-DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device) {
+DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
+                                            Reduction reduction) {
   if (host.size() == 1) return {std::make_unique<LoneDeviceCommunicator>(device), ""};
   const std::string why = obstacle(host, device);
-  if (why.empty()) return {make_nccl_communicator(host, device), ""};
+  if (why.empty()) return {make_nccl_communicator(host, device, reduction), ""};
   return {std::make_unique<StagedCommunicator>(host, device),
           "collectives pass through host memory, which is slow: " + why};
 }

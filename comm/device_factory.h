@@ -17,7 +17,8 @@ struct DeviceCommunicator {
 /// Collective over all ranks of `host`: collectives on memory of `device`. One rank: on the device
 /// alone. CUDA devices that no two ranks share, where all ranks find NCCL: NCCL. Else through the
 /// host (staged/staged_communicator.h), which serves for the start and for errors in any case. Both
-/// outlive the result.
-DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device);
+/// outlive the result. `reduction` matters to NCCL alone.
+DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
+                                            Reduction reduction = Reduction::ordered);
 
 }  // namespace strata::comm

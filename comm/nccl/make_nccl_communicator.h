@@ -15,7 +15,8 @@ namespace strata::comm {
 /// on `device`, a CUDA device, and which enqueues on its streams (nccl_communicator.h). Throws
 /// HostError when NCCL or the device is missing; InvalidArgument, on all ranks, when two ranks use
 /// one GPU; PeerError when a rank does not come.
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device);
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
+                                                     Reduction reduction);
 
 /// Empty where NCCL can be opened; else why not, for people.
 std::string why_no_nccl();

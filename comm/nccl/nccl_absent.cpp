@@ -2,7 +2,7 @@
 
 namespace strata::comm {
 
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator&, kernels::Device&) {
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator&, kernels::Device&, Reduction) {
   throw HostError(why_no_nccl());
 }
 

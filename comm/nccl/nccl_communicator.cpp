@@ -153,8 +153,9 @@ std::int64_t NcclCommunicator::workspace_bytes(const Collective& collective) con
   if (collective.kind != CollectiveKind::reduce_scatter) return 0;
   const std::int64_t element = size_of(collective.wire_type);
   const bool converts = collective.input_type != collective.wire_type;
+  const int pieces = device_.reduction == Reduction::native ? 1 : size() - 1;
   return (converts ? padded(collective.partition.total() * element) : 0) +
-         (size() - 1) * padded(collective.partition.count(rank()) * element);
+         pieces * padded(collective.partition.count(rank()) * element);
 }
 
 void NcclCommunicator::all_gather(const Collective& collective, const std::byte* input,
@@ -191,6 +192,11 @@ void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective&
     free += padded(partition.total() * element);
   }
   const std::int64_t mine = partition.count(rank());
+  if (device_.reduction == Reduction::native) {
+    native_sums(partition, wire, rounded, free);
+    const std::byte* sum = free;
+    return cuda::ordered_sum(stream, {&sum, 1}, wire, mine, collective.scale, output);
+  }
   group([&](const auto& call) {
     for (int peer = 0; peer < size(); ++peer) {
       const std::byte* outgoing = rounded + partition.begin(peer) * element;
@@ -206,6 +212,21 @@ void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective&
     }
   });
   cuda::ordered_sum(stream, contributions_, wire, mine, collective.scale, output);
+}
+
+void NcclCommunicator::native_sums(const Partition& partition, DType wire, const std::byte* rounded,
+                                   std::byte* sum) {
+  const ncclDataType_t type = wire == DType::bf16  ? ncclBfloat16
+                              : wire == DType::f16 ? ncclFloat16
+                                                   : ncclFloat32;
+  group([&](const auto& call) {
+    for (int owner = 0; owner < size(); ++owner)
+      if (partition.count(owner) > 0)
+        call(nccl_.reduce(rounded + partition.begin(owner) * size_of(wire),
+                          owner == rank() ? sum : nullptr,
+                          static_cast<std::size_t>(partition.count(owner)), type, ncclSum, owner,
+                          comm_, stream_));
+  });
 }
 
 void NcclCommunicator::all_to_all(const Collective& collective, const std::byte* input,

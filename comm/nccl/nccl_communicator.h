@@ -20,6 +20,7 @@ struct NcclDevice {
   std::string gpu;            ///< names it among all hosts: equal where two ranks share one
   std::byte* word = nullptr;  ///< 8 bytes of device memory, for barriers
   cudaStream_t (*stream_of)(kernels::Stream& stream) = nullptr;
+  Reduction reduction = Reduction::ordered;
 };
 
 /// `run` enqueues and returns: errors of what is enqueued show in `check`, which whoever waits for
@@ -67,6 +68,8 @@ class NcclCommunicator : public Communicator {
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
   void reduce_scatter(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                       float* output, std::byte* workspace);
+  void native_sums(const Partition& partition, DType wire, const std::byte* rounded,
+                   std::byte* sum);
   void all_to_all(const Collective& collective, const std::byte* input, std::byte* output);
   void enqueue(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                std::byte* output, std::byte* workspace);

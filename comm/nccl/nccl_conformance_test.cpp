@@ -21,11 +21,13 @@ namespace {
 /// A rank's NcclCommunicator; whatever stream it is given, work goes to a simulated one.
 class OnSimulatedDevice final : public Communicator {
  public:
-  OnSimulatedDevice(Communicator& host, const std::string& gpu)
+  OnSimulatedDevice(Communicator& host, const std::string& gpu,
+                    Reduction reduction = Reduction::ordered)
       : nccl_(fake_nccl(), host,
               {.gpu = gpu,
                .word = reinterpret_cast<std::byte*>(&word_),
-               .stream_of = [](kernels::Stream&) -> cudaStream_t { return nullptr; }}) {}
+               .stream_of = [](kernels::Stream&) -> cudaStream_t { return nullptr; },
+               .reduction = reduction}) {}
 
   [[nodiscard]] int rank() const override { return nccl_.rank(); }
   [[nodiscard]] int size() const override { return nccl_.size(); }
@@ -97,6 +99,41 @@ std::string message_of(const Action& action) {
     return error.what();
   }
   return "no error";
+}
+
+TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {
+  constexpr int kWorld = 3;
+  constexpr std::int64_t kElements = 1000;
+  for (const DType wire : {DType::f32, DType::bf16, DType::f16})
+    run_threads(kWorld, [wire](Communicator& host) {
+      OnSimulatedDevice nccl(host, gpu(host.rank()), Reduction::native);
+      TestArena arena(nccl, 1 << 16);
+      const Collective mean{.kind = CollectiveKind::reduce_scatter,
+                            .wire_type = wire,
+                            .partition = {{0, 100, 700, kElements}},
+                            .scale = 1.0f / kWorld};
+      auto* input = reinterpret_cast<float*>(arena.take(kElements * 4));
+      const std::int64_t begin = mean.partition.begin(host.rank()),
+                         mine = mean.partition.count(host.rank());
+      auto* output = reinterpret_cast<float*>(arena.take(mine * 4));
+      std::byte* workspace = arena.take(nccl.workspace_bytes(mean));
+      const auto value = [](int rank, std::int64_t i) {
+        return static_cast<float>((i * 37 + rank * 11) % 101) / 16.0f - 3.0f;
+      };
+      for (std::int64_t i = 0; i < kElements; ++i) input[i] = value(host.rank(), i);
+      HostStream stream;
+      nccl.run(stream, mean, reinterpret_cast<std::byte*>(input),
+               reinterpret_cast<std::byte*>(output),
+               {workspace, static_cast<std::size_t>(nccl.workspace_bytes(mean))});
+      for (std::int64_t i = 0; i < mine; ++i) {
+        float sum = 0;
+        for (int rank = 0; rank < kWorld; ++rank) sum += value(rank, begin + i);
+        EXPECT_NEAR(output[i], sum / kWorld, wire == DType::f32 ? 1e-6 : 0.05) << begin + i;
+      }
+      nccl.close();
+      host.close();
+    });
+  EXPECT_EQ(fake_nccl_alive(), 0);
 }
 
 TEST(NcclCommunicatorTest, RefusesTwoRanksOnOneGpuOnAllRanks) {

@@ -28,6 +28,7 @@ NcclLibrary::NcclLibrary(const cuda::LibraryEnvironment& environment)
   reader.read("ncclRecv", functions_.receive);
   reader.read("ncclAllGather", functions_.all_gather);
   reader.read("ncclAllReduce", functions_.all_reduce);
+  reader.read("ncclReduce", functions_.reduce);
   reader.read("ncclBroadcast", functions_.broadcast);
   reader.require_all(kAdvice);
 }

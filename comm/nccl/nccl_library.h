@@ -27,6 +27,7 @@ struct NcclFunctions {
   decltype(&::ncclRecv) receive = nullptr;
   decltype(&::ncclAllGather) all_gather = nullptr;
   decltype(&::ncclAllReduce) all_reduce = nullptr;
+  decltype(&::ncclReduce) reduce = nullptr;
   decltype(&::ncclBroadcast) broadcast = nullptr;
 };
 

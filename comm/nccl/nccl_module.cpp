@@ -33,19 +33,21 @@ struct NcclParts {
 /// With its parts, which are there before and after it.
 class LoadedNccl final : private NcclParts, public NcclCommunicator {
  public:
-  LoadedNccl(Communicator& host, const kernels::Device& device)
+  LoadedNccl(Communicator& host, const kernels::Device& device, Reduction reduction)
       : NcclCommunicator(
             NcclParts::library.functions(), host,
             {.gpu = device.identity(),
              .word = NcclParts::word.get(),
-             .stream_of = [](kernels::Stream& stream) { return cuda::cuda(stream).get(); }}) {}
+             .stream_of = [](kernels::Stream& stream) { return cuda::cuda(stream).get(); },
+             .reduction = reduction}) {}
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device) {
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
+                                                     Reduction reduction) {
   device.bind_thread();
-  return std::make_unique<LoadedNccl>(host, device);
+  return std::make_unique<LoadedNccl>(host, device, reduction);
 }
 
 std::string why_no_nccl() {

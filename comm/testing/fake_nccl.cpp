@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "kernels/float16.h"
 
 namespace strata::comm {
 namespace {
@@ -48,6 +49,14 @@ struct Comm {
   std::uint64_t* sum = nullptr;
   std::size_t sum_elements = 0;
   std::vector<std::vector<std::uint64_t>> arrived;
+  // A reduce of numbers that ends here, likewise.
+  struct {
+    const void* own = nullptr;
+    void* to = nullptr;
+    std::size_t count = 0;
+    ncclDataType_t type = ncclFloat32;
+    std::vector<std::vector<std::byte>> arrived;
+  } numbers;
   ncclResult_t error = ncclSuccess;
 
   Message& way(int from, int to) {
@@ -93,7 +102,34 @@ bool progress(Comm& comm) {
   return all;
 }
 
+float number_at(const void* from, std::size_t i, ncclDataType_t type) {
+  if (type == ncclFloat32) return static_cast<const float*>(from)[i];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(from)[i];
+  return type == ncclBfloat16 ? kernels::bf16_to_f32(bits) : kernels::f16_to_f32(bits);
+}
+
+/// From the last rank to the first, each sum rounded: an order and a precision of its own.
+void add_numbers(Comm& comm) {
+  auto& n = comm.numbers;
+  for (std::size_t i = 0; n.to != nullptr && i < n.count; ++i) {
+    float sum = 0;
+    for (std::size_t peer = n.arrived.size(); peer-- > 0;) {
+      const bool own = static_cast<int>(peer) == comm.rank;
+      sum += number_at(own ? n.own : n.arrived[peer].data(), i, n.type);
+      if (n.type == ncclBfloat16) sum = kernels::bf16_to_f32(kernels::f32_to_bf16(sum));
+      if (n.type == ncclFloat16) sum = kernels::f16_to_f32(kernels::f32_to_f16(sum));
+    }
+    if (n.type == ncclFloat32)
+      static_cast<float*>(n.to)[i] = sum;
+    else
+      static_cast<std::uint16_t*>(n.to)[i] =
+          n.type == ncclBfloat16 ? kernels::f32_to_bf16(sum) : kernels::f32_to_f16(sum);
+  }
+  n.to = nullptr;
+}
+
 void finish(Comm& comm) {
+  add_numbers(comm);
   for (const std::vector<std::uint64_t>& words : comm.arrived)
     for (std::size_t i = 0; comm.sum != nullptr && i < comm.sum_elements && i < words.size(); ++i)
       comm.sum[i] += words[i];
@@ -159,6 +195,26 @@ ncclResult_t all_reduce(const void* from, void* to, std::size_t count, ncclDataT
     send(from, count, type, peer, handle, stream);
     receive(words.data(), count, type, peer, handle, stream);
   }
+  return ncclSuccess;
+}
+
+ncclResult_t reduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                    ncclRedOp_t operation, int root, ncclComm_t handle, cudaStream_t stream) {
+  Comm& comm = calling(handle);
+  STRATA_CHECK(operation == ncclSum);
+  const std::size_t bytes = count * (type == ncclFloat32 ? 4 : 2);
+  if (comm.rank != root) return send(from, bytes, ncclInt8, root, handle, stream);
+  STRATA_CHECK(comm.numbers.to == nullptr, "two sums for one rank in a group");
+  comm.numbers.own = from;
+  comm.numbers.to = to;
+  comm.numbers.count = count;
+  comm.numbers.type = type;
+  comm.numbers.arrived.assign(static_cast<std::size_t>(comm.world->ranks),
+                              std::vector<std::byte>(bytes));
+  for (int peer = 0; peer < comm.world->ranks; ++peer)
+    if (peer != root)
+      receive(comm.numbers.arrived[static_cast<std::size_t>(peer)].data(), bytes, ncclInt8, peer,
+              handle, stream);
   return ncclSuccess;
 }
 
@@ -243,6 +299,7 @@ NcclFunctions make_functions() {
   f.all_gather = all_gather;
   f.all_reduce = all_reduce;
   f.broadcast = broadcast;
+  f.reduce = reduce;
   return f;
 }
 

@@ -274,7 +274,7 @@ const Refused kRefused[] = {
         "strata": {"activation_checkpointing": true})",
      {"ds.json:2: activation_checkpointing.cpu_checkpointing: found true"}},
     {R"("strata": {"shufle": true})", {"strata.shufle: unknown key, did you mean 'shuffle'?"}},
-    {R"("strata": {"reduction": "fast"})", {"strata.reduction: found \"fast\"", "\"ordered\""}},
+    {R"("strata": {"reduction": "fast"})", {"strata.reduction: found 'fast'", "ordered, native"}},
     {R"("strata": {"tile_elements": 1500})", {"tile_elements", "multiple of 1024"}},
     {R"("train_micro_batch_size_per_gpu": 3)", {"train_micro_batch_size_per_gpu", "2"}},
     {R"("gradient_accumulation_steps": 0)", {"gradient_accumulation_steps: found '0'", "from 1"}},

@@ -54,6 +54,7 @@ constexpr std::array kFlags = {
     fixed("--fp16", "dtype", "fp16", "the same as --dtype fp16"),
     value("--communication-dtype,--communication_data_type", "communication_dtype",
           "fp32|bf16|fp16"),
+    value("--reduction", "reduction", "ordered|native"),
     value("--state-recipe", "state_recipe", "fp32-master|bf16-sr"),
     value("--zero,--zero_stage,--zero-stage", "zero.stage", "0|1|2|3"),
     value("--prefetch", "zero.prefetch_bucket_elements", "N"),

@@ -28,6 +28,11 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"communication_dtype", "gradients on the wire; default: dtype", &o.communication_dtype},
        {"accumulation_dtype", "gradients added over micro-steps: fp32, or dtype",
         &o.accumulation_dtype},
+       {"reduction",
+        "of gradients over ranks; ordered: the same bits at every stage and backend; native: "
+        "NCCL's "
+        "own sums, other bits",
+        &o.reduction},
        {"state_recipe",
         "of 16-bit parameters; fp32-master: fp32 copy and moments; bf16-sr: bf16 moments, no copy, "
         "stochastic rounding",

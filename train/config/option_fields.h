@@ -10,9 +10,10 @@
 
 namespace strata::train {
 
-using OptionTarget = std::variant<bool*, std::int64_t*, double*, std::string*,
-                                  std::vector<std::string>*, DType*, OptimizerType*, SchedulerType*,
-                                  WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*>;
+using OptionTarget =
+    std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
+                 OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
+                 ReductionChoice*>;
 
 struct OptionField {
   std::string_view name;  ///< "zero.stage"

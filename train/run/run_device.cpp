@@ -20,7 +20,19 @@ constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
 }  // namespace
 
-RunDevice::RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& host) : host_(host) {
+RunDevice::RunDevice(DeviceChoice choice, ReductionChoice reduction, int local_rank,
+                     comm::Communicator& host)
+    : host_(host) {
+  const bool native = reduction == ReductionChoice::native;
+  make(choice, native ? comm::Reduction::native : comm::Reduction::ordered, local_rank);
+  if (!native) return;
+  notes_.push_back(communicator_ && communicator_->backend() == "nccl"
+                       ? "gradients are added in NCCL's own order: bits depend on it and on the "
+                         "number of ranks"
+                       : "native reduction exists over NCCL only; gradients are added in order");
+}
+
+void RunDevice::make(DeviceChoice choice, comm::Reduction reduction, int local_rank) {
   description_ = "CPU";
   if (choice == DeviceChoice::cpu) return;
   const cuda::DeviceCount count = cuda::count_devices();
@@ -31,7 +43,7 @@ RunDevice::RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& ho
     return;
   }
   device_ = cuda::open_device(local_rank % count.devices);
-  comm::DeviceCommunicator made = comm::make_device_communicator(host_, *device_);
+  comm::DeviceCommunicator made = comm::make_device_communicator(host_, *device_, reduction);
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();

@@ -18,7 +18,8 @@ class RunDevice {
  public:
   /// Throws HostError when a GPU is demanded and there is none, saying why. `host` and this object
   /// outlive the engine.
-  RunDevice(DeviceChoice choice, int local_rank, comm::Communicator& host);
+  RunDevice(DeviceChoice choice, ReductionChoice reduction, int local_rank,
+            comm::Communicator& host);
 
   /// For planning.
   [[nodiscard]] kernels::DeviceCapabilities capabilities(int threads) const;
@@ -48,6 +49,8 @@ class RunDevice {
   void close();
 
  private:
+  void make(DeviceChoice choice, comm::Reduction reduction, int local_rank);
+
   comm::Communicator& host_;
   std::unique_ptr<kernels::Device> device_;
   std::unique_ptr<comm::Communicator> communicator_;

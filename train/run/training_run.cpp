@@ -71,9 +71,9 @@ class TrainingRun {
     communicator_ = comm::make_communicator(request_.context, "auto");
     if (options_.check_device && options_.device == DeviceChoice::cpu)
       throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
-    device_ =
-        std::make_unique<RunDevice>(options_.check_device ? DeviceChoice::cuda : options_.device,
-                                    request_.context.local_rank, *communicator_);
+    device_ = std::make_unique<RunDevice>(
+        options_.check_device ? DeviceChoice::cuda : options_.device, options_.reduction,
+        request_.context.local_rank, *communicator_);
     if (const kernels::Device* device = device_->device())
       device_peak_ = find_device_peak(device->name());
     build_engine();
