@@ -72,7 +72,9 @@ void expect_right(const Case& c) {
   const reference::HeadLoss right = expected(in, c);
   auto found = run_operation("head_loss", in.all(), in.attributes);
   const double fine = c.dtype == DType::f32 ? 2e-6 : 4e-3;
-  EXPECT_NEAR(found[0].values()[0], right.loss, 1e-6 * right.loss);
+  // Another order of sums may move a stored 16-bit logit by one unit.
+  const double loss_bound = (c.dtype == DType::f32 ? 1e-6 : 1e-4) * right.loss;
+  EXPECT_NEAR(found[0].values()[0], right.loss, loss_bound);
   EXPECT_LE(relative_error(found[1].values(), right.dx), fine);
   const std::vector<double> dw = found[2].values();
   EXPECT_LE(relative_error(dw, right.dw), std::max(fine, testing::tolerance(c.gradient)));
@@ -80,7 +82,7 @@ void expect_right(const Case& c) {
   EXPECT_TRUE(
       std::all_of(dw.begin() + c.vocabulary * c.h, dw.end(), [](double x) { return x == 0; }));
   auto evaluated = run_operation("head_loss_eval", in.all(), in.attributes);
-  EXPECT_NEAR(evaluated[0].values()[0], right.loss, 1e-6 * right.loss);
+  EXPECT_NEAR(evaluated[0].values()[0], right.loss, loss_bound);
 }
 
 TEST(HeadLoss, AgreesWithTheReferenceForAllTypesAndShapes) {

@@ -25,6 +25,9 @@ struct NamedRunner {
 /// and the portable fallback, with 1, 2 and 3 threads. Simulation: three orders of threads.
 std::vector<NamedRunner> all_runners();
 
+/// Whether kernels run on a real GPU. One whose kernel traps is of no more use to the process.
+bool runs_on_gpu();
+
 /// One of them, for tests that look at a single result.
 Runner any_runner();
 

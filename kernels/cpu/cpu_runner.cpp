@@ -47,6 +47,8 @@ std::vector<NamedRunner> all_runners() {
   return runners;
 }
 
+bool runs_on_gpu() { return false; }
+
 Runner any_runner() { return cpu_runner(2); }
 
 }  // namespace strata::kernels

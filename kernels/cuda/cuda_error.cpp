@@ -12,8 +12,9 @@ void check(cudaError_t result, const char* call) {
 void check_launch(const char* kernel) {
   const cudaError_t result = cudaGetLastError();
   if (result == cudaSuccess) return;
-  throw HostError(std::string("launch refused: ") + cudaGetErrorName(result) + " (" +
-                  cudaGetErrorString(result) + ") of " + kernel);
+  throw HostError(std::string("launch refused, or work enqueued before it failed: ") +
+                  cudaGetErrorName(result) + " (" + cudaGetErrorString(result) + ") at " + kernel +
+                  "; CUDA_LAUNCH_BLOCKING=1 or --check-device tell which");
 }
 
 void allow_shared_memory(const void* entry, std::int64_t bytes) {

@@ -193,6 +193,7 @@ __global__ void __launch_bounds__(Body::kThreads, least_blocks<Body>())
 /// Enqueues one grid on `stream`. Throws HostError with CUDA's reason when the launch is refused.
 template <typename Body, typename Arguments>
 void launch(kernels::Stream& stream, const LaunchShape& shape, const Arguments& arguments) {
+  static_assert(sizeof(Arguments) <= 4096 && Body::kThreads % kWarp == 0 && Body::kThreads <= 1024);
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
   constexpr auto* entry = &kernel<Body, Arguments>;
   if (shape.shared_bytes > 48 * 1024)

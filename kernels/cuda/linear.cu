@@ -31,9 +31,9 @@ struct PartialColumnSums {
   static_assert(kRowsOfWarp % kBatch == 0);
 
   static STRATA_DEVICE void run(const PartialArguments<T>& a) {
-    const std::int64_t first_col = std::int64_t{block().x} * kCols;
+    const std::int64_t first_col = std::int64_t{block().y} * kCols;
     const std::int64_t col = first_col + lane() * N;
-    const std::int64_t first_row = std::int64_t{block().y} * kSegmentRows + warp();
+    const std::int64_t first_row = std::int64_t{block().x} * kSegmentRows + warp();
     float sums[N] = {};
     if (col < a.cols) {
 #pragma unroll 1
@@ -60,7 +60,7 @@ struct PartialColumnSums {
       float sum = shared[at];
 #pragma unroll
       for (int w = 1; w < kWarps; ++w) sum += shared[w * kCols + at];
-      a.partial[block().y * a.cols + first_col + c] = sum;
+      a.partial[std::int64_t{block().x} * a.cols + first_col + c] = sum;
     }
   }
 };
@@ -109,7 +109,7 @@ void launch_partial(kernels::Stream& stream, const kernels::Tensor& in, float* p
   const auto across = static_cast<std::uint32_t>((in.cols() + Body::kCols - 1) / Body::kCols);
   launch<Body>(
       stream,
-      {{across, static_cast<std::uint32_t>(column_segments(in.rows())), 1}, Body::kSharedBytes},
+      {{static_cast<std::uint32_t>(column_segments(in.rows())), across, 1}, Body::kSharedBytes},
       PartialArguments<T>{rows_of<const T>(in), partial, in.rows(), in.cols()});
 }
 

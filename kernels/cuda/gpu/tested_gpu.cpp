@@ -19,6 +19,8 @@ std::vector<NamedRunner> all_runners() {
           {"GPU again", cuda::device_runner(cuda::tested_gpu())}};
 }
 
+bool runs_on_gpu() { return true; }
+
 Runner any_runner() { return cuda::device_runner(cuda::tested_gpu()); }
 
 }  // namespace strata::kernels

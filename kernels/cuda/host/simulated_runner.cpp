@@ -42,6 +42,8 @@ std::vector<NamedRunner> all_runners() {
           {"threads shuffled", cuda::simulated_runner(cuda::ThreadOrder::shuffled)}};
 }
 
+bool runs_on_gpu() { return false; }
+
 Runner any_runner() { return cuda::simulated_runner(cuda::ThreadOrder::backward); }
 
 }  // namespace strata::kernels
