@@ -138,6 +138,8 @@ class Device {
   /// event before the end. Allocations, copy_now and waits on the host have no place in between.
   virtual void begin_recording(Stream& origin) = 0;
   virtual std::unique_ptr<Recording> end_recording(Stream& origin) = 0;
+  /// Ends a recording that failed halfway, so that its streams serve again.
+  virtual void abandon_recording(Stream& origin) noexcept = 0;
   /// Enqueues all of `recording` on `stream`.
   virtual void replay(Stream& stream, Recording& recording) = 0;
 };

@@ -38,6 +38,9 @@ class Executor {
   virtual void wait(RunNumber run) = 0;
   /// Until everything started has completed.
   virtual void wait_all() = 0;
+  /// Waits for all, and lets go of what it recorded: a communicator that took part in a recording
+  /// cannot close before.
+  virtual void forget_recordings() {}
 };
 
 /// What an executor borrows; all must outlive it.

@@ -93,10 +93,14 @@ class StreamExecutor final : public Executor {
     try {
       if (error_ || (has_peers_ && confirmed_ < started_))
         parts_.communicators.abort("the executor went while a Program ran", ExitCode::internal);
-      for (const auto& stream : streams_) device_.synchronize(*stream);
     } catch (const std::exception&) {
-      // The device is of no more use; whoever waited for its work has been told.
+      // Peers that cannot be told see that this rank leaves.
     }
+    for (const auto& stream : streams_) try {
+        device_.synchronize(*stream);
+      } catch (const std::exception&) {
+        // The device is of no more use; whoever waited for its work has been told.
+      }
   }
 
   int load(Program program) override {
@@ -163,6 +167,12 @@ class StreamExecutor final : public Executor {
   void wait_all() override {
     rethrow();
     if (started_ > 0) confirm(started_ - 1);
+  }
+
+  void forget_recordings() override {
+    wait_all();
+    for (const auto& loaded : loaded_)
+      for (Stretch& stretch : loaded->stretches) stretch.recording.reset();
   }
 
  private:
@@ -281,16 +291,21 @@ class StreamExecutor final : public Executor {
     for (std::int32_t i = stretch.first; i < stretch.last; ++i)
       used[static_cast<int>(loaded.program.instructions[static_cast<std::size_t>(i)].queue)] = true;
     device_.begin_recording(origin);
-    device_.record(origin, *joint_);
-    for (int q = 0; q < kQueues; ++q)
-      if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
-    for (std::int32_t i = stretch.first; i < stretch.last; ++i)
-      enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
-              stretch.first, nullptr);
-    for (int q = 0; q < kQueues; ++q) {
-      if (q == kCompute || !used[q]) continue;
-      device_.record(*streams_[q], *joint_);
-      device_.wait(origin, *joint_);
+    try {
+      device_.record(origin, *joint_);
+      for (int q = 0; q < kQueues; ++q)
+        if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
+      for (std::int32_t i = stretch.first; i < stretch.last; ++i)
+        enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
+                stretch.first, nullptr);
+      for (int q = 0; q < kQueues; ++q) {
+        if (q == kCompute || !used[q]) continue;
+        device_.record(*streams_[q], *joint_);
+        device_.wait(origin, *joint_);
+      }
+    } catch (...) {
+      device_.abandon_recording(origin);
+      throw;
     }
     stretch.recording = device_.end_recording(origin);
   }

@@ -200,6 +200,43 @@ TEST(StreamExecutor, AnErrorAnywhereEndsEveryRankAndNamesTheInstruction) {
   }
 }
 
+TEST(StreamExecutor, AnErrorWhileItRecordsIsAnErrorLikeOthers) {
+  class LateFault final : public Observer {
+   public:
+    void begin_program(const Program&, std::int64_t) override { ++runs; }
+    void begin(const Program& program, int instruction) override {
+      if (runs == 2 &&
+          program.instructions[static_cast<std::size_t>(instruction)].label == "gather 2")
+        throw std::runtime_error("boom");
+    }
+    void end(const Program&, int) override {}
+    int runs = 0;
+  };
+  LateFault fault;
+  RelayRank rank(nullptr, {.observer = &fault});
+  rank.start();
+  try {
+    rank.start();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("instruction 'gather 2' failed: boom"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(StreamExecutor, ForgottenRecordingsAreMadeAgain) {
+  int replays = 0;
+  const std::vector<float> expected = alone({}, 4, &replays);
+  RelayRank rank(nullptr, {});
+  for (int i = 0; i < 2; ++i) rank.start();
+  rank.executor().forget_recordings();
+  for (int i = 0; i < 2; ++i) rank.start();
+  rank.executor().wait_all();
+  EXPECT_EQ(rank.results(), expected);
+  EXPECT_EQ(rank.device().replays(), replays);
+}
+
 TEST(StreamExecutor, RefusesToGoOnAfterAnError) {
   Fault fault("add 1");
   RelayRank rank(nullptr, {.observer = &fault});

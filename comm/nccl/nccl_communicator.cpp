@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "comm/first_cause.h"
@@ -37,11 +38,15 @@ NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, Communicator& host
     start();
   } catch (...) {
     end_nccl();
+    if (ending_.joinable()) ending_.join();
     throw;
   }
 }
 
-NcclCommunicator::~NcclCommunicator() { end_nccl(); }
+NcclCommunicator::~NcclCommunicator() {
+  end_nccl();
+  if (ending_.joinable()) ending_.join();
+}
 
 void NcclCommunicator::agree() {
   int version = 0;
@@ -79,7 +84,14 @@ void NcclCommunicator::start() {
 
 void NcclCommunicator::end_nccl() noexcept {
   dead_ = true;
-  if (comm_ != nullptr) (void)nccl_.comm_abort(comm_);
+  if (comm_ == nullptr) return;
+  // It tells NCCL's kernels to end at once, and returns only when no recording holds this
+  // communicator any more; who owns those may be waiting for us.
+  try {
+    ending_ = std::thread([abort = nccl_.comm_abort, comm = comm_] { (void)abort(comm); });
+  } catch (const std::system_error&) {
+    (void)nccl_.comm_abort(comm_);
+  }
   comm_ = nullptr;
 }
 

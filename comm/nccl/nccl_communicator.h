@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm/arena_table.h"
@@ -48,7 +49,8 @@ class NcclCommunicator : public Communicator {
            std::byte* output, std::span<std::byte> workspace) override;
   void check() override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
-  /// What is enqueued must have been waited for. The host communicator is closed by its owner.
+  /// What is enqueued must have been waited for, and recordings with its collectives be gone: NCCL
+  /// waits for that. The host communicator is closed by its owner.
   void close() override;
 
  private:
@@ -82,6 +84,7 @@ class NcclCommunicator : public Communicator {
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;  ///< of the collective being enqueued
   std::atomic<bool> dead_{false};
+  std::thread ending_;  ///< runs ncclCommAbort
   bool closed_ = false;
   std::string reason_;                          ///< why it is dead, where the host does not know
   std::array<char, kDescriptionBytes> text_{};  ///< describes the collective being enqueued

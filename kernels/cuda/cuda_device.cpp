@@ -353,6 +353,13 @@ std::unique_ptr<kernels::Recording> CudaDevice::end_recording(kernels::Stream& o
   return std::make_unique<CudaGraph>(executable);
 }
 
+void CudaDevice::abandon_recording(kernels::Stream& origin) noexcept {
+  cudaGraph_t graph = nullptr;
+  (void)cudaStreamEndCapture(cuda(origin).get(), &graph);
+  if (graph != nullptr) (void)cudaGraphDestroy(graph);
+  (void)cudaGetLastError();  // an unjoined stream is reported, and no longer matters
+}
+
 void CudaDevice::replay(kernels::Stream& stream, kernels::Recording& recording) {
   make_current();
   STRATA_CUDA(cudaGraphLaunch(static_cast<CudaGraph&>(recording).get(), cuda(stream).get()));

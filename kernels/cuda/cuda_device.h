@@ -56,6 +56,7 @@ class CudaDevice final : public kernels::Device {
 
   void begin_recording(kernels::Stream& origin) override;
   std::unique_ptr<kernels::Recording> end_recording(kernels::Stream& origin) override;
+  void abandon_recording(kernels::Stream& origin) noexcept override;
   void replay(kernels::Stream& stream, kernels::Recording& recording) override;
 
  private:

@@ -243,7 +243,11 @@ class CudnnAttention::Implementation {
     open_library(files);
     check(fe::detail::create_handle(&handle_), "cudnnCreate");
   }
-  ~Implementation() { (void)fe::detail::destroy_handle(handle_); }
+  /// Plans hold on to the handle that they were made with.
+  ~Implementation() {
+    plans_.clear();
+    (void)fe::detail::destroy_handle(handle_);
+  }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 

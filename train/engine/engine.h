@@ -75,6 +75,9 @@ class Engine {
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
 
+  /// Between steps, before the device's communicator closes.
+  void forget_recordings() { executor_->forget_recordings(); }
+
   /// Enters the agreed word of the next step that is started.
   void raise(Flag flag) { pending_flags_ |= 1u << static_cast<int>(flag); }
 

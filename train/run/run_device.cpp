@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/device_factory.h"
+#include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "kernels/cuda/open_device.h"
@@ -16,6 +17,7 @@ namespace {
 
 /// In a model directory, beside config.json.
 constexpr const char* kChoicesFile = "strata_choices.json";
+constexpr std::int64_t kBesideTheArenaBytes = 512 << 20;
 constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
 }  // namespace
@@ -36,6 +38,12 @@ void RunDevice::make(DeviceChoice choice, comm::Reduction reduction, int local_r
   description_ = "CPU";
   if (choice == DeviceChoice::cpu) return;
   const cuda::DeviceCount count = cuda::count_devices();
+  const std::vector<std::int64_t> devices = comm::gather_numbers(host_, count.devices);
+  for (std::size_t rank = 0; rank < devices.size(); ++rank)
+    if ((devices[rank] == 0) != (devices[0] == 0))
+      throw HostError("rank " + std::to_string(rank) + " sees " + std::to_string(devices[rank]) +
+                      " GPUs, rank 0 sees " + std::to_string(devices[0]) +
+                      "; look at CUDA_VISIBLE_DEVICES and the drivers, or use --device cpu");
   if (count.devices == 0) {
     if (choice == DeviceChoice::cuda)
       throw HostError("--device cuda: " + count.why_none + "; or use --device cpu");
@@ -64,11 +72,14 @@ void RunDevice::give_to(EngineParts& parts) const {
 void RunDevice::require_memory(std::int64_t arena_bytes) const {
   if (!device_) return;
   const kernels::DeviceMemoryFacts memory = device_->memory();
-  if (arena_bytes <= memory.free_bytes) return;
+  // Kernels, graphs and libraries' own buffers come after the arena.
+  if (arena_bytes + kBesideTheArenaBytes <= memory.free_bytes) return;
   throw OutOfMemory("out of device memory: this rank plans " +
                     format_bytes(static_cast<double>(arena_bytes)) + ", " + device_->name() +
                     " has " + format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
-                    format_bytes(static_cast<double>(memory.total_bytes)));
+                    format_bytes(static_cast<double>(memory.total_bytes)) + ", of which " +
+                    format_bytes(static_cast<double>(kBesideTheArenaBytes)) +
+                    " are left for kernels and libraries");
 }
 
 void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) const {

@@ -303,6 +303,7 @@ class TrainingRun {
       std::printf("stopped on request after step %lld of %lld%s\n",
                   static_cast<long long>(steps_done_), static_cast<long long>(options_.steps),
                   options_.output.empty() ? "; without --output its weights are lost" : "");
+    engine_->forget_recordings();
     device_->close();
     communicator_->close();  // nobody leaves before all have written; MPI insists on it
     status_.set_phase(Phase::done);

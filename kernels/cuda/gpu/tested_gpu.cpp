@@ -5,8 +5,9 @@
 namespace strata::cuda {
 
 kernels::Device& tested_gpu() {
-  static const std::unique_ptr<kernels::Device> device = open_device(0);
-  return *device;
+  // Never destroyed: at exit the libraries that it uses may already be gone.
+  static kernels::Device& device = *open_device(0).release();
+  return device;
 }
 
 }  // namespace strata::cuda

@@ -348,6 +348,14 @@ std::unique_ptr<kernels::Recording> SimulatedDevice::end_recording(kernels::Stre
   return std::make_unique<SimulatedRecording>(std::move(capture->nodes));
 }
 
+void SimulatedDevice::abandon_recording(kernels::Stream& origin) noexcept {
+  const auto capture = queued(origin).capture;
+  if (!capture) return;
+  for (const auto& [stream, last] : capture->last)
+    static_cast<QueuedStream*>(const_cast<void*>(stream))->capture.reset();
+  queued(origin).capture.reset();
+}
+
 void SimulatedDevice::replay(kernels::Stream& stream, kernels::Recording& recording) {
   ++replays_;
   queued(stream).enqueue([what = &static_cast<SimulatedRecording&>(recording)] { what->run(); });
