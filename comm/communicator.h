@@ -9,15 +9,11 @@
 #include <string_view>
 
 #include "comm/collective.h"
+#include "comm/reduction.h"
 #include "core/error.h"
 #include "kernels/stream.h"
 
 namespace strata::comm {
-
-/// How reduce_scatter adds. ordered: as collective.h says, the same bits with every backend.
-/// native: in the order and the precision of the library that carries the bytes: fewer bytes of
-/// scratch and often faster, but bits depend on it and on the number of ranks.
-enum class Reduction : std::uint8_t { ordered, native };
 
 /// Memory that a communicator may touch: collectives take ranges of registered arenas only, so that
 /// peers can map them (shared memory) or a NIC can pin them.

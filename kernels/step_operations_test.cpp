@@ -1,18 +1,13 @@
-// The small operations around a step: accumulate, fill_zero, gradient_scale, add_loss,
-// step_control.
+// accumulate and fill_zero on ranges as steps have them, in every way in which they run.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 #include <vector>
 
 #include "core/error.h"
 #include "kernels/accumulate.h"
-#include "kernels/add_loss.h"
 #include "kernels/fill_zero.h"
-#include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
-#include "kernels/step_control.h"
 
 namespace strata::kernels {
 namespace {
@@ -60,71 +55,6 @@ TEST(FillZero, WritesEveryElementOfALargeRange) {
   const Tensor view = tensor.view();
   any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
   EXPECT_EQ(tensor.values<float>(), std::vector<float>(100'001));
-}
-
-std::vector<float> scale_of(double loss_scale, double targets, double micro_steps) {
-  StepState state;
-  state.loss_scale = loss_scale;
-  std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
-  inputs.emplace_back(DType::f64, Shape{2}, std::vector<double>{targets, micro_steps});
-  std::vector<TestTensor> fresh;
-  run_kernel(any_runner(), gradient_scale_operation(), inputs, {}, fresh);
-  return fresh.at(0).values<float>();
-}
-
-TEST(GradientScale, DividesByTargetsAndMicroSteps) {
-  EXPECT_EQ(scale_of(1024, 300, 4), (std::vector<float>{1024.0F / 1200, 1.0F / 1200}));
-  EXPECT_EQ(scale_of(1, 0, 4), (std::vector<float>{0, 0}));
-}
-
-std::vector<std::int64_t> add_loss(std::vector<std::int64_t> word, double loss) {
-  std::vector<TestTensor> inputs;
-  inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
-  inputs.emplace_back(DType::f64, Shape{1}, std::vector<double>{loss});
-  std::vector<TestTensor> fresh;
-  run_kernel(any_runner(), add_loss_operation(), inputs, {}, fresh);
-  return inputs[0].values<std::int64_t>();
-}
-
-TEST(AddLoss, CountsInUnitsOfTwoToTheMinusForty) {
-  std::vector<std::int64_t> word(AgreedWord::kWords, 1);
-  word[AgreedWord::kLoss] = 0;
-  const auto added = add_loss(add_loss(word, 2.5), -0.25);
-  EXPECT_EQ(added[AgreedWord::kLoss], std::int64_t{9} << 38);
-  word[AgreedWord::kLoss] = added[AgreedWord::kLoss];
-  EXPECT_EQ(added, word);
-}
-
-TEST(AddLoss, SaturatesSoThatManyRanksFit) {
-  const std::vector<std::int64_t> word(AgreedWord::kWords);
-  const auto limit = (std::int64_t{1} << 53) - 1;
-  EXPECT_EQ(add_loss(word, 1e300)[AgreedWord::kLoss], limit);
-  EXPECT_EQ(add_loss(add_loss(word, 8000), 8000)[AgreedWord::kLoss], limit);
-  EXPECT_EQ(add_loss(word, -1e5)[AgreedWord::kLoss], -limit);
-}
-
-TEST(AddLoss, CountsWhatIsNotFinite) {
-  std::vector<std::int64_t> word(AgreedWord::kWords);
-  word = add_loss(word, std::numeric_limits<double>::quiet_NaN());
-  word = add_loss(word, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(word[AgreedWord::kNonFinite], 2);
-  EXPECT_EQ(word[AgreedWord::kNonFiniteLoss], 2);
-  EXPECT_EQ(word[AgreedWord::kLoss], 0);
-}
-
-TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
-  const StepRules rules{.world = 2, .clip = 1, .schedule = {.base = 0.5}};
-  StepState state;
-  std::vector<std::int64_t> word(AgreedWord::kWords);
-  word[AgreedWord::kLoss] = std::int64_t{3} << 40;
-  std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
-  inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
-  std::vector<TestTensor> fresh;
-  run_kernel(any_runner(), step_control_operation(), inputs, rules.to_attributes(), fresh);
-  EXPECT_EQ(inputs[0].as_struct<StepState>().updates, 1);
-  EXPECT_EQ(fresh.at(0).as_struct<StepControl>().apply, 1U);
-  EXPECT_EQ(fresh.at(0).as_struct<StepControl>().learning_rate, 0.5F);
-  EXPECT_EQ(fresh.at(1).as_struct<StepMetrics>().loss, 1.5);
 }
 
 }  // namespace

@@ -1,23 +1,26 @@
-// kernels/add.h on CUDA.
+// kernels/add.h and kernels/accumulate.h on CUDA: sums in fp32, rounded once to the type of the
+// first operand.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 
 namespace strata::cuda {
 namespace {
 
-template <typename T>
+template <typename A, typename B>
 struct AddArguments {
   RowShape shape;
-  RowPointer<const T> a, b;
-  RowPointer<T> sum;
+  RowPointer<const A> a;
+  RowPointer<const B> b;
+  RowPointer<A> sum;
 };
 
-template <typename T, int N>
+template <typename A, typename B, int N>
 struct Add {
   static constexpr int kWidth = N, kPacks = packs_per_thread(N, 2);
-  using Arguments = AddArguments<T>;
+  using Arguments = AddArguments<A, B>;
   struct Operands {
-    Pack<T, N> a, b;
+    Pack<A, N> a;
+    Pack<B, N> b;
   };
   static STRATA_DEVICE Operands read(const Arguments& x, Place at) {
     return {read_pack<N>(x.a, at), read_pack<N>(x.b, at)};
@@ -32,16 +35,29 @@ struct Add {
   }
 };
 
+template <typename A, typename B>
+void launch_add(kernels::Stream& stream, const kernels::KernelCall& call) {
+  const kernels::Tensor &a = call.inputs[0], &b = call.inputs[1], &sum = call.outputs[0];
+  constexpr int kWide = kSharedWidth<A, B>;
+  with_width<kWide>(packs_fit(kWide, {&a, &b, &sum}), [&](auto width) {
+    launch_elementwise<Add<A, B, width()>>(stream, {row_shape({&a, &b, &sum}), rows_of<const A>(a),
+                                                    rows_of<const B>(b), rows_of<A>(sum)});
+  });
+}
+
 }  // namespace
 
 void add(kernels::Stream& stream, const kernels::KernelCall& call) {
-  const kernels::Tensor &a = call.inputs[0], &b = call.inputs[1], &sum = call.outputs[0];
-  with_float_type(a.dtype(), [&](auto element) {
+  with_float_type(call.inputs[0].dtype(), [&](auto element) {
     using T = decltype(element);
-    constexpr int kWide = pack_elements(sizeof(T));
-    with_width<kWide>(packs_fit(kWide, {&a, &b, &sum}), [&](auto width) {
-      launch_elementwise<Add<T, width()>>(stream, {row_shape({&a, &b, &sum}), rows_of<const T>(a),
-                                                   rows_of<const T>(b), rows_of<T>(sum)});
+    launch_add<T, T>(stream, call);
+  });
+}
+
+void accumulate(kernels::Stream& stream, const kernels::KernelCall& call) {
+  with_float_type(call.inputs[0].dtype(), [&](auto sum) {
+    with_float_type(call.inputs[1].dtype(), [&](auto element) {
+      launch_add<decltype(sum), decltype(element)>(stream, call);
     });
   });
 }

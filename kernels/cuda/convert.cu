@@ -1,14 +1,10 @@
-// kernels/convert.h and kernels/accumulate.h on CUDA: each operand moves once, with packs of 16
+// kernels/convert.h on CUDA: each operand moves once, with packs of 16
 // bytes for the larger element.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 
 namespace strata::cuda {
 namespace {
-
-/// Elements of a pack that is 16 bytes of the larger type.
-template <typename A, typename B>
-constexpr int kSharedWidth = pack_elements(sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B));
 
 template <typename From, typename To>
 struct ConvertArguments {
@@ -46,35 +42,6 @@ void convert_types(kernels::Stream& stream, const kernels::Tensor& x, const kern
   });
 }
 
-template <typename Sum, typename X>
-struct AccumulateArguments {
-  RowShape shape;
-  RowPointer<const Sum> sum;
-  RowPointer<const X> x;
-  RowPointer<Sum> out;
-};
-
-template <typename Sum, typename X, int N>
-struct Accumulate {
-  static constexpr int kWidth = N, kPacks = packs_per_thread(N, 2);
-  using Arguments = AccumulateArguments<Sum, X>;
-  struct Operands {
-    Pack<Sum, N> sum;
-    Pack<X, N> x;
-  };
-  static STRATA_DEVICE Operands read(const Arguments& a, Place at) {
-    return {read_pack<N>(a.sum, at), read_pack<N>(a.x, at)};
-  }
-  static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands& pack) {
-    float sum[N], x[N];
-    to_floats(sum, pack.sum);
-    to_floats(x, pack.x);
-#pragma unroll
-    for (int i = 0; i < N; ++i) sum[i] += x[i];
-    store_floats(a.out, at.row, at.col, sum);
-  }
-};
-
 }  // namespace
 
 void convert(kernels::Stream& stream, const kernels::KernelCall& call) {
@@ -88,22 +55,6 @@ void convert(kernels::Stream& stream, const kernels::KernelCall& call) {
       using From = decltype(from);
       using To = decltype(to);
       if constexpr (!std::is_same_v<From, To>) convert_types<From, To, false>(stream, x, y);
-    });
-  });
-}
-
-void accumulate(kernels::Stream& stream, const kernels::KernelCall& call) {
-  const kernels::Tensor &sum = call.inputs[0], &x = call.inputs[1], &out = call.outputs[0];
-  with_float_type(sum.dtype(), [&](auto sum_element) {
-    with_float_type(x.dtype(), [&](auto element) {
-      using Sum = decltype(sum_element);
-      using X = decltype(element);
-      constexpr int kWide = kSharedWidth<Sum, X>;
-      with_width<kWide>(packs_fit(kWide, {&sum, &x, &out}), [&](auto width) {
-        launch_elementwise<Accumulate<Sum, X, width()>>(
-            stream, {row_shape({&sum, &x, &out}), rows_of<const Sum>(sum), rows_of<const X>(x),
-                     rows_of<Sum>(out)});
-      });
     });
   });
 }

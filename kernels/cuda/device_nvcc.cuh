@@ -102,12 +102,6 @@ STRATA_DEVICE void atomic_add(std::int64_t* to, std::int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
 }
 STRATA_DEVICE void atomic_add(std::int32_t* to, std::int32_t value) { atomicAdd(to, value); }
-/// Returns what stood there before.
-STRATA_DEVICE std::uint32_t atomic_increment(std::uint32_t* counter) {
-  return atomicAdd(counter, 1u);
-}
-/// Writes of this thread before it are seen by whoever sees a write after it, in the whole device.
-STRATA_DEVICE void fence_device() { __threadfence(); }
 
 /// 2^x to about two units in the last place, subnormal results as zero; 0 for -infinity. One
 /// instruction, where exp2f takes four.

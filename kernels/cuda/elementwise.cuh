@@ -26,6 +26,10 @@ struct Place {
   std::int64_t row, col;
 };
 
+/// Elements of a pack that is 16 bytes of the larger type.
+template <typename A, typename B>
+constexpr int kSharedWidth = pack_elements(sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B));
+
 /// Packs per thread of a step that reads `inputs` of them at each place: two to four reads under
 /// way, which with full occupancy (2,048 threads) is 64 to 128 KiB per multiprocessor; the memory
 /// of an H200 needs about 30 to be busy. Single elements are so small that more are needed.

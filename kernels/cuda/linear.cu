@@ -2,6 +2,7 @@
 #include "kernels/linear.h"
 
 #include "core/check.h"
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/operation_products.h"
@@ -72,27 +73,17 @@ struct FinalArguments {
   std::int64_t segments, cols;
 };
 
-/// The sum of the partial sums of 32 columns: each warp adds every kWarps-th segment in order, then
-/// the warps' sums are added in order, all in fp64.
+/// The sum of the partial sums of 32 columns.
 template <typename T>
 struct FinalColumnSums {
-  static constexpr int kWarps = 16;
-  static constexpr int kThreads = kWarps * kWarp;
-  static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
+  static constexpr int kThreads = ColumnSum::kThreads;
+  static constexpr std::int64_t kSharedBytes = ColumnSum::kSharedBytes;
 
   static STRATA_DEVICE void run(const FinalArguments<T>& a) {
     const std::int64_t col = std::int64_t{block().x} * kWarp + lane();
-    double sum = 0;
-    if (col < a.cols)
-#pragma unroll 4
-      for (std::int64_t s = warp(); s < a.segments; s += kWarps)
-        sum += static_cast<double>(a.partial[s * a.cols + col]);
-    auto* shared = reinterpret_cast<double*>(shared_memory());
-    shared[thread()] = sum;
-    sync_block();
-    if (warp() != 0 || col >= a.cols) return;
-    for (int w = 1; w < kWarps; ++w) sum += shared[w * kWarp + lane()];
-    a.out[col] = from_float<T>(static_cast<float>(sum));
+    const bool there = col < a.cols;
+    const double sum = ColumnSum::of(a.partial + col, a.cols, a.segments, there);
+    if (warp() == 0 && there) a.out[col] = from_float<T>(static_cast<float>(sum));
   }
 };
 

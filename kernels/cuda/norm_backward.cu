@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/norm.cuh"
 #include "kernels/cuda/norm_chunks.h"
@@ -241,28 +242,18 @@ struct FinalArguments {
   G* out[2];
 };
 
-/// dweight (block().y = 0) and dbias (1): the chunks' sums of 32 columns. Each warp adds every
-/// kWarps-th chunk in order, then the warps' sums are added in order, all in fp64.
+/// dweight (block().y = 0) and dbias (1): the chunks' sums of 32 columns.
 template <typename G>
 struct FinalNormSums {
-  static constexpr int kWarps = 16;
-  static constexpr int kThreads = kWarps * kWarp;
-  static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
+  static constexpr int kThreads = ColumnSum::kThreads;
+  static constexpr std::int64_t kSharedBytes = ColumnSum::kSharedBytes;
 
   static STRATA_DEVICE void run(const FinalArguments<G>& a) {
     const std::int64_t column = std::int64_t{block().x} * kWarp + lane();
-    double sum = 0;
-    if (column < a.columns)
-#pragma unroll 8
-      for (std::int64_t chunk = warp(); chunk < a.chunks.count; chunk += kWarps)
-        sum += static_cast<double>(
-            a.partial[(chunk * grid().y + block().y) * a.chunks.stride + column]);
-    auto* shared = reinterpret_cast<double*>(shared_memory());
-    shared[thread()] = sum;
-    sync_block();
-    if (warp() != 0 || column >= a.columns) return;
-    for (int w = 1; w < kWarps; ++w) sum += shared[w * kWarp + lane()];
-    a.out[block().y][column] = from_float<G>(static_cast<float>(sum));
+    const bool there = column < a.columns;
+    const double sum = ColumnSum::of(a.partial + block().y * a.chunks.stride + column,
+                                     grid().y * a.chunks.stride, a.chunks.count, there);
+    if (warp() == 0 && there) a.out[block().y][column] = from_float<G>(static_cast<float>(sum));
   }
 };
 

@@ -13,7 +13,7 @@ namespace strata::train {
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
                  OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
-                 ReductionChoice*>;
+                 comm::Reduction*>;
 
 struct OptionField {
   std::string_view name;  ///< "zero.stage"

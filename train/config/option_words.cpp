@@ -51,8 +51,8 @@ constexpr Choice<DeviceChoice> kDevices[] = {
 constexpr Choice<StateRecipe> kRecipes[] = {{StateRecipe::fp32_master, "fp32-master"},
                                             {StateRecipe::bf16_sr, "bf16-sr"}};
 
-constexpr Choice<ReductionChoice> kReductions[] = {{ReductionChoice::ordered, "ordered"},
-                                                   {ReductionChoice::native, "native"}};
+constexpr Choice<comm::Reduction> kReductions[] = {{comm::Reduction::ordered, "ordered"},
+                                                   {comm::Reduction::native, "native"}};
 
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
@@ -61,7 +61,7 @@ constexpr auto& choices(const WarmupType*) { return kWarmups; }
 constexpr auto& choices(const NoDecay*) { return kNoDecays; }
 constexpr auto& choices(const DeviceChoice*) { return kDevices; }
 constexpr auto& choices(const StateRecipe*) { return kRecipes; }
-constexpr auto& choices(const ReductionChoice*) { return kReductions; }
+constexpr auto& choices(const comm::Reduction*) { return kReductions; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/reduction.h"
 #include "core/dtype.h"
 
 namespace strata::train {
@@ -35,9 +36,6 @@ enum class WarmupType : std::uint8_t { logarithmic, linear };
 /// with the parameter). bf16_sr: bf16 moments and no copy (6 bytes), updates rounded
 /// stochastically.
 enum class StateRecipe : std::uint8_t { fp32_master, bf16_sr };
-
-/// How gradients are added over ranks (comm::Reduction).
-enum class ReductionChoice : std::uint8_t { ordered, native };
 
 /// Where the Programs run. automatic: on a CUDA device where there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
@@ -122,7 +120,7 @@ struct TrainOptions {
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
   DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
   StateRecipe state_recipe = StateRecipe::fp32_master;
-  ReductionChoice reduction = ReductionChoice::ordered;
+  comm::Reduction reduction = comm::Reduction::ordered;  ///< of gradients over ranks
   ZeroOptions zero;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;

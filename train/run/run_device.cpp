@@ -22,12 +22,11 @@ constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
 }  // namespace
 
-RunDevice::RunDevice(DeviceChoice choice, ReductionChoice reduction, int local_rank,
+RunDevice::RunDevice(DeviceChoice choice, comm::Reduction reduction, int local_rank,
                      comm::Communicator& host)
     : host_(host) {
-  const bool native = reduction == ReductionChoice::native;
-  make(choice, native ? comm::Reduction::native : comm::Reduction::ordered, local_rank);
-  if (!native) return;
+  make(choice, reduction, local_rank);
+  if (reduction != comm::Reduction::native) return;
   notes_.push_back(communicator_ && communicator_->backend() == "nccl"
                        ? "gradients are added in NCCL's own order: bits depend on it and on the "
                          "number of ranks"

@@ -18,7 +18,7 @@ class RunDevice {
  public:
   /// Throws HostError when a GPU is demanded and there is none, saying why. `host` and this object
   /// outlive the engine.
-  RunDevice(DeviceChoice choice, ReductionChoice reduction, int local_rank,
+  RunDevice(DeviceChoice choice, comm::Reduction reduction, int local_rank,
             comm::Communicator& host);
 
   /// For planning.

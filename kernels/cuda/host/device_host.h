@@ -88,8 +88,6 @@ inline void atomic_add(std::int32_t* to, std::int32_t value) {
   *to = static_cast<std::int32_t>(static_cast<std::uint32_t>(*to) +
                                   static_cast<std::uint32_t>(value));
 }
-inline std::uint32_t atomic_increment(std::uint32_t* counter) { return (*counter)++; }
-inline void fence_device() {}
 
 inline float exp2_fast(float x) { return std::exp2(x); }
 
