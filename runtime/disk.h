@@ -1,0 +1,42 @@
+// What executors and the engine know of the disk tier: one flat space of bytes behind which files
+// lie. offload/ implements it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace strata::runtime {
+
+/// Offsets, sizes and addresses of transfers are multiples of this, bytes.
+inline constexpr std::int64_t kDiskAlignment = 4096;
+
+/// What went over since the start, bytes.
+struct DiskCounters {
+  std::int64_t read_bytes = 0;
+  std::int64_t written_bytes = 0;
+};
+
+/// Any thread may call. Transfers that are under way together touch the same bytes of the disk only
+/// to read them: whoever starts them keeps the order. Bytes never written read as zero.
+class Disk {
+ public:
+  /// A transfer that was started; waited for once.
+  using Ticket = std::int64_t;
+
+  virtual ~Disk() = default;
+  /// Size of the space, reserved as a whole before the first transfer.
+  [[nodiscard]] virtual std::int64_t bytes() const = 0;
+  /// The memory must stay until the ticket was waited for; `what` names it in errors and must stay
+  /// as long. May wait while too many transfers are under way.
+  virtual Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
+  virtual Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
+                             std::string_view what) = 0;
+  /// Until the transfer has completed. Throws IoError naming path, offset, bytes and `what` when it
+  /// failed, DataError when what was read is not what was written.
+  virtual void wait(Ticket ticket) = 0;
+  [[nodiscard]] virtual DiskCounters counters() const = 0;
+};
+
+}  // namespace strata::runtime

@@ -1,0 +1,85 @@
+// When transfers run: the order of instructions and the places of buffers under a memory budget per
+// tier, by simulating the machine. One algorithm for parameter prefetch, gathers, reductions,
+// activation offload and swapped optimizer work. Pure: knows tasks, queues and bytes, nothing of
+// graphs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strata::runtime {
+
+/// Part of a resource (cores, a memory, a link, a disk) that a task uses while it runs alone, in
+/// (0, 1]. Tasks whose shares add up to more than 1 slow one another down, max-min fair.
+struct ResourceShare {
+  int resource = 0;
+  double share = 1;
+};
+
+/// What a task is to the schedule.
+enum class TaskKind : std::uint8_t {
+  work,  ///< computation and updates: the backbone, whose order everything else follows
+  in,    ///< brings a value to where work needs it: its buffers are asked for at that work's place
+  out,   ///< takes a result away: its buffers are asked for at the producer's place
+};
+
+struct ScheduleTask {
+  TaskKind kind = TaskKind::work;
+  int queue = 0;             ///< FIFO: tasks of one queue run one after another
+  std::int64_t cost_ns = 0;  ///< alone on the machine, > 0
+  std::vector<ResourceShare> shares;
+  std::vector<int> after;  ///< earlier tasks (of the list) that must have ended
+  /// Starts in the order of the list among all tasks with this flag, whatever the memory: ranks
+  /// must agree on the order of their collectives.
+  bool ordered = false;
+};
+
+/// Memory that lives from the start of the first task that touches it to the end of the last.
+struct ScheduleBuffer {
+  int tier = 0;
+  std::int64_t bytes = 0;
+  std::vector<int> users;  ///< tasks, ascending; the first one fills it
+};
+
+/// A clean copy of a value may stay for its next use instead of being brought again.
+struct ScheduleGap {
+  int before = 0;         ///< buffer of the earlier copy
+  int after = 0;          ///< buffer of the later copy: the same bytes
+  std::vector<int> ins;   ///< tasks that fill the later copy; not run when the earlier one survives
+};
+
+struct ScheduleTier {
+  std::string name;
+  std::int64_t budget_bytes = 0;
+  std::int64_t alignment = 64;  ///< of places
+  /// A limit on what is brought early, not on memory: raised to the floor instead of refused, and
+  /// not laid out.
+  bool soft = false;
+};
+
+struct ScheduleProblem {
+  int queues = 1;
+  int resources = 0;
+  std::vector<ScheduleTask> tasks;  ///< run in this order, one after another, they are correct
+  std::vector<ScheduleBuffer> buffers;
+  std::vector<ScheduleGap> gaps;
+  std::vector<ScheduleTier> tiers;
+};
+
+struct Schedule {
+  /// All tasks that run, by start (ties: by what they wait for, then by number).
+  std::vector<int> order;
+  std::vector<std::int64_t> start_ns, end_ns;  ///< of every task as simulated; -1: not run
+  std::vector<bool> survives;                  ///< per gap: the earlier copy stays
+  std::vector<std::int64_t> offset_bytes;      ///< per buffer (of a surviving gap both the same)
+  std::vector<std::int64_t> arena_bytes;       ///< per tier
+  std::vector<std::int64_t> floor_bytes;       ///< per tier: the smallest budget of this problem
+  std::int64_t makespan_ns = 0;
+};
+
+/// Throws OutOfMemory naming the tier, its budget and its floor when a tier's floor is larger. The
+/// same problem gives the same schedule, to the byte, on every machine.
+Schedule make_schedule(const ScheduleProblem& problem);
+
+}  // namespace strata::runtime
