@@ -69,9 +69,9 @@ struct GradientRule {
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
 
-/// How an operation is executed: by a kernel of the backend, by a communicator, or by a copy
-/// engine.
-enum class Executor : std::uint8_t { kernel, collective, copy };
+/// How an operation is executed: by a kernel of the backend, by a communicator, or by the store
+/// behind the disk tier.
+enum class Executor : std::uint8_t { kernel, collective, disk };
 
 /// All functions are pure. `infer` throws InvalidArgument naming operand, found and expected type.
 struct Operation {

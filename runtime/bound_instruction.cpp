@@ -4,15 +4,51 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "runtime/transfer_node.h"
 
 namespace strata::runtime {
 namespace {
 
 kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
+  // Nothing lies anywhere; communicators want an address inside the device's arena all the same.
+  if (operand.bytes == 0 && operand.tier != Tier::device)
+    return {operand.type, parts.arenas[static_cast<int>(Tier::device)]->base()};
   const Arena* arena = parts.arenas[static_cast<int>(operand.tier)];
   STRATA_CHECK(arena != nullptr && operand.offset_bytes + operand.bytes <= arena->bytes(),
                "operand outside its arena at", operand.offset_bytes, operand.bytes);
   return {operand.type, arena->base() + operand.offset_bytes};
+}
+
+/// What computes on the device finds its operands there, the host in its own memory; copies and
+/// transfers go between them.
+void check_places(const Instruction& in) {
+  const bool copies = in.operation->name == "copy" || is_disk_transfer(*in.operation);
+  const auto check = [&](const Operand& o) {
+    const bool right = in.on_host ? o.tier == Tier::pinned || o.tier == Tier::pageable
+                                  : o.tier == Tier::device;
+    STRATA_CHECK(copies || right || o.bytes == 0, in.label, "works in tier", name_of(o.tier));
+  };
+  for (const Operand& o : in.inputs) check(o);
+  for (const Operand& o : in.outputs) check(o);
+  if (in.workspace) check(*in.workspace);
+}
+
+DiskTransfer disk_transfer(const Instruction& in, const ExecutorParts& parts) {
+  const bool write = in.outputs[0].tier == Tier::disk;
+  const Operand& on_disk = write ? in.outputs[0] : in.inputs[0];
+  const Operand& in_memory = write ? in.inputs[0] : in.outputs[0];
+  const std::int64_t bytes =
+      (on_disk.bytes + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment;
+  const Arena* arena = parts.arenas[static_cast<int>(in_memory.tier)];
+  STRATA_CHECK(parts.disk != nullptr && on_disk.offset_bytes + bytes <= parts.disk->bytes(),
+               in.label, on_disk.offset_bytes, bytes);
+  STRATA_CHECK(arena != nullptr && in_memory.offset_bytes + bytes <= arena->bytes() &&
+                   on_disk.offset_bytes % kDiskAlignment == 0 &&
+                   in_memory.offset_bytes % kDiskAlignment == 0,
+               in.label, in_memory.offset_bytes, bytes);
+  return {on_disk.offset_bytes,
+          {arena->base() + in_memory.offset_bytes, static_cast<std::size_t>(bytes)},
+          write};
 }
 
 }  // namespace
@@ -20,8 +56,13 @@ kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
 BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& parts,
                                   const kernels::KernelTable& kernels, std::string_view backend) {
   BoundInstruction bound;
-  for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o, parts));
-  for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o, parts));
+  check_places(in);
+  if (is_disk_transfer(*in.operation)) {
+    bound.disk = disk_transfer(in, parts);
+  } else {
+    for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o, parts));
+    for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o, parts));
+  }
   if (in.workspace)
     bound.workspace = {tensor(*in.workspace, parts).data,
                        static_cast<std::size_t>(in.workspace->bytes)};
@@ -31,6 +72,7 @@ BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& pa
     bound.communicator = &parts.communicators.of(in.collective->axis);
     return bound;
   }
+  if (is_disk_transfer(*in.operation)) return bound;
   bound.kernel = kernels.find(in.operation->name);
   if (bound.kernel == nullptr)
     throw InternalError("the backend '" + std::string(backend) + "' has no kernel for operation '" +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/stream.h"
+#include "runtime/disk_transfers.h"
 #include "runtime/executor.h"
 
 namespace strata::runtime {
@@ -18,6 +19,7 @@ struct BoundInstruction {
   std::vector<kernels::Tensor> outputs;
   std::span<std::byte> workspace;
   const std::uint32_t* predicate = nullptr;
+  DiskTransfer disk;  ///< of a transfer between memory and disk
 };
 
 /// Throws InternalError when `kernels`, those of `backend`, lack the operation or the run lacks the

@@ -54,8 +54,7 @@ class PeakFinder {
 
   /// As the layout places it.
   [[nodiscard]] std::int64_t bytes_of(ValueId root) const {
-    const std::int64_t bytes = value(root).type.span_bytes();
-    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    return room_of(value(root).type.span_bytes(), tier_);
   }
 
   [[nodiscard]] int peak_instruction() const {

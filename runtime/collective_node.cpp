@@ -39,6 +39,8 @@ Node collective_node(const comm::Collective& collective, ValueId input, ValueId 
   node.block = block;
   node.pass = pass;
   node.collective = collective;
+  node.queue = Queue::communication;
+  node.moves = Moves::out;
   node.label = std::move(label);
   return node;
 }

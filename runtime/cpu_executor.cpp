@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <limits>
@@ -26,6 +28,9 @@ class Progress {
   void advance(std::int32_t index) {
     value_.store(index, std::memory_order_release);
     value_.notify_all();
+  }
+  [[nodiscard]] bool has_reached(std::int32_t index) const {
+    return value_.load(std::memory_order_acquire) >= index;
   }
   void wait_for(std::int32_t index) const {
     std::int32_t seen = value_.load(std::memory_order_acquire);
@@ -68,7 +73,9 @@ class CpuExecutor final : public Executor {
  public:
   CpuExecutor(ExecutorParts parts, const kernels::KernelTable& kernels, kernels::Stream& compute,
               kernels::Stream& communication)
-      : parts_(std::move(parts)), kernels_(kernels), streams_{&compute, &communication} {
+      : parts_(std::move(parts)), kernels_(kernels) {
+    streams_[static_cast<int>(Queue::compute)] = &compute;
+    streams_[static_cast<int>(Queue::communication)] = &communication;
     for (int q = 0; q < kQueues; ++q) threads_[q] = std::thread([this, q] { serve(q); });
   }
 
@@ -188,16 +195,13 @@ class CpuExecutor final : public Executor {
     const Loaded& loaded = *run.loaded;
     if (queue == static_cast<int>(Queue::compute))
       for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, run.step);
+    if (is_disk_queue(queue)) return execute_transfers(run, queue);
     for (std::int32_t index : loaded.queues[queue]) {
       const Instruction& in = loaded.program.instructions[index];
-      for (std::int32_t other : in.waits)
-        run.progress[static_cast<int>(loaded.program.instructions[other].queue)].wait_for(other);
-      if (in.border_waits != 0 && run.previous != nullptr)
-        for (int q = 0; q < kQueues; ++q)
-          if ((in.border_waits >> q & 1u) != 0) run.previous->progress[q].wait_for(kFinished);
+      wait_until_met(run, in);
       if (poisoned_.load(std::memory_order_acquire)) return;
       try {
-        run_instruction(loaded, index, *streams_[queue]);
+        run_instruction(loaded, index, streams_[queue]);
       } catch (const std::exception& error) {
         poison(in, error);
         return;
@@ -206,16 +210,89 @@ class CpuExecutor final : public Executor {
     }
   }
 
-  void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream& stream) {
+  static bool is_disk_queue(int queue) {
+    return queue == static_cast<int>(Queue::disk_read) ||
+           queue == static_cast<int>(Queue::disk_write);
+  }
+
+  /// Calls each(progress, place) for whatever `in` waits for, until one says false.
+  template <typename Each>
+  static bool for_each_wait(Run& run, const Instruction& in, const Each& each) {
+    for (std::int32_t other : in.waits) {
+      const auto queue = run.loaded->program.instructions[static_cast<std::size_t>(other)].queue;
+      if (!each(run.progress[static_cast<std::size_t>(queue)], other)) return false;
+    }
+    if (in.border_waits != 0 && run.previous != nullptr)
+      for (int q = 0; q < kQueues; ++q)
+        if ((in.border_waits >> q & 1u) != 0 && !each(run.previous->progress[q], kFinished))
+          return false;
+    return true;
+  }
+
+  static void wait_until_met(Run& run, const Instruction& in) {
+    for_each_wait(run, in, [](const Progress& progress, std::int32_t place) {
+      progress.wait_for(place);
+      return true;
+    });
+  }
+
+  static bool is_met(Run& run, const Instruction& in) {
+    return for_each_wait(run, in, [](const Progress& progress, std::int32_t place) {
+      return progress.has_reached(place);
+    });
+  }
+
+  /// Transfers overlap within their queue, as far as their waits allow; they end in its order.
+  void execute_transfers(Run& run, int queue) {
+    const Loaded& loaded = *run.loaded;
+    const Program& p = loaded.program;
+    DiskTransfers transfers(parts_.disk);
+    std::int32_t at = -1;  // whose error it is
+    const auto finish_first = [&] {
+      at = transfers.first();
+      const DiskTransfers::Finished done = transfers.finish_first();
+      const auto ns = [](std::chrono::steady_clock::time_point t) {
+        return std::chrono::nanoseconds(t.time_since_epoch()).count();
+      };
+      for (Observer* observer : parts_.observers) {
+        observer->end(p, done.instruction);
+        observer->executed(p, done.instruction, ns(done.begin), ns(done.end));
+      }
+      run.progress[queue].advance(done.instruction);
+    };
+    try {
+      for (std::int32_t index : loaded.queues[queue]) {
+        const Instruction& in = p.instructions[static_cast<std::size_t>(index)];
+        while (!transfers.empty() && (transfers.full() || !is_met(run, in))) finish_first();
+        wait_until_met(run, in);
+        if (poisoned_.load(std::memory_order_acquire)) return;
+        at = index;
+        const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
+        for (Observer* observer : parts_.observers) observer->begin(p, index);
+        if (bound.predicate == nullptr || *bound.predicate != 0)
+          transfers.start(index, bound.disk, in.label);
+        else
+          transfers.skip(index);
+      }
+      while (!transfers.empty()) finish_first();
+    } catch (const std::exception& error) {
+      poison(p.instructions[static_cast<std::size_t>(at)], error);
+    }
+  }
+
+  void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream* stream) {
     const Instruction& in = loaded.program.instructions[index];
     const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)
-        bound.communicator->run(stream, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
+        bound.communicator->run(*stream, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
                                 bound.workspace);
+      else if (in.queue == Queue::upload || in.queue == Queue::download)
+        std::memcpy(bound.outputs[0].data, bound.inputs[0].data,
+                    static_cast<std::size_t>(in.outputs[0].bytes));
       else
-        bound.kernel(stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
+        bound.kernel(*stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
     }
     for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
   }
@@ -240,7 +317,7 @@ class CpuExecutor final : public Executor {
 
   ExecutorParts parts_;
   const kernels::KernelTable& kernels_;
-  std::array<kernels::Stream*, kQueues> streams_;
+  std::array<kernels::Stream*, kQueues> streams_{};  // null where the executor moves bytes itself
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::array<Run, kRuns> runs_;
   std::array<std::thread, kQueues> threads_;

@@ -36,6 +36,10 @@ class Disk {
   /// Until the transfer has completed. Throws IoError naming path, offset, bytes and `what` when it
   /// failed, DataError when what was read is not what was written.
   virtual void wait(Ticket ticket) = 0;
+  /// Any bytes, at once: for what happens between steps. Throw as `wait`.
+  virtual void read_now(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
+  virtual void write_now(std::int64_t offset, std::span<const std::byte> from,
+                         std::string_view what) = 0;
   [[nodiscard]] virtual DiskCounters counters() const = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "kernels/device.h"
 #include "kernels/stream.h"
 #include "runtime/arena.h"
+#include "runtime/disk.h"
 #include "runtime/observer.h"
 #include "runtime/program.h"
 
@@ -46,6 +47,7 @@ class Executor {
 /// What an executor borrows; all must outlive it.
 struct ExecutorParts {
   std::array<Arena*, kTiers> arenas{};  ///< null where no Program uses the tier
+  Disk* disk = nullptr;                 ///< the disk tier, where a Program uses it
   comm::Communicators communicators;    ///< of every axis that a Program's collectives name
   std::vector<Observer*> observers;
 };

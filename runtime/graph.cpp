@@ -65,10 +65,18 @@ ValueId Graph::add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorTy
   return add_value(std::move(view));
 }
 
-ValueId Graph::next_version(ValueId of) {
-  const ValueId next = add_view(of, 0, type(of), values[of].name);
-  ++values[next].version;
-  return next;
+ValueId Graph::next_version(ValueId of) { return at_version(of, values[of].version + 1); }
+
+ValueId Graph::at_version(ValueId of, std::int32_t version) {
+  const ValueId id = add_view(of, 0, type(of), values[of].name);
+  values[id].version = version;
+  return id;
+}
+
+void Graph::set_home(ValueId root, Tier tier) {
+  STRATA_CHECK(values[root].root == kNoValue, values[root].name, "is a view");
+  for (ValueId id = 0; id < static_cast<ValueId>(values.size()); ++id)
+    if (root_of(id) == root) values[id].tier = tier;
 }
 
 void Graph::make_persistent(ValueId root, std::string name) {
@@ -96,7 +104,7 @@ std::vector<ValueId> Graph::apply(std::string_view operation, std::vector<ValueI
     outputs.push_back(add_value(std::move(value)));
   }
   nodes.push_back({&op, std::move(attributes), std::move(inputs), outputs, block, pass, kNoValue,
-                   std::nullopt, std::move(label)});
+                   std::nullopt, Queue::compute, Moves::nothing, std::move(label)});
   return outputs;
 }
 
@@ -113,7 +121,7 @@ void Graph::apply_into(std::string_view operation, std::vector<ValueId> inputs,
         label, "output", k, found.to_string(), "expected", inferred[k].to_string());
   }
   nodes.push_back({&op, std::move(attributes), std::move(inputs), std::move(outputs), block, pass,
-                   kNoValue, std::nullopt, std::move(label)});
+                   kNoValue, std::nullopt, Queue::compute, Moves::nothing, std::move(label)});
 }
 
 kernels::Types Graph::types(const std::vector<ValueId>& ids) const {

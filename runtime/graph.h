@@ -11,6 +11,7 @@
 #include "comm/collective.h"
 #include "kernels/operation.h"
 #include "runtime/parameter_unit.h"
+#include "runtime/queue.h"
 #include "runtime/tier.h"
 
 namespace strata::runtime {
@@ -44,8 +45,8 @@ std::string_view name_of(Role role);
 /// with the same. A write leaves its value's version in the bytes that it covers, which must have
 /// held an earlier one (not always the one just before: parts of a whole may skip some). A read
 /// demands that all bytes that it covers hold exactly the version that it names. A predicated write
-/// counts as done even when it is skipped, for then both versions are the same bytes; but it gives
-/// transient storage no first content.
+/// counts as done even when it is skipped, for then both versions are the same bytes; but what it
+/// gives empty transient storage may be read under the same predicate only.
 struct Value {
   std::string name;
   kernels::TensorType type;
@@ -64,6 +65,9 @@ std::string describe(const Value& value);
 enum class Pass : std::uint8_t { forward, backward, update };
 std::string_view name_of(Pass pass);
 
+/// What a transfer is for: it brings a value to its next use, or takes a result away.
+enum class Moves : std::uint8_t { nothing, in, out };
+
 /// One operation on values. Order in Graph::nodes is program order.
 struct Node {
   const kernels::Operation* operation = nullptr;
@@ -74,6 +78,10 @@ struct Node {
   Pass pass = Pass::forward;
   ValueId predicate = kNoValue;  ///< uint32 at the start of this value; 0: complete without effect
   std::optional<comm::Collective> collective;
+  /// Where it runs. On every queue but `host` and the disk's, operands lie on the device, except
+  /// those of copies.
+  Queue queue = Queue::compute;
+  Moves moves = Moves::nothing;
   std::string label;  ///< "layer.3.attention"
 };
 
@@ -101,6 +109,10 @@ class Graph {
                    std::string name);
   /// The same bytes one version later: what a write in place makes of `of`.
   ValueId next_version(ValueId of);
+  /// The same bytes in this version.
+  ValueId at_version(ValueId of, std::int32_t version);
+  /// A root and all of its views live in `tier`.
+  void set_home(ValueId root, Tier tier);
   /// Makes a transient root persistent under `name`. Its first writer no longer finds it empty but
   /// with what the last Program left there, version 0: all versions count one more.
   void make_persistent(ValueId root, std::string name);

@@ -8,8 +8,8 @@
 
 namespace strata::runtime {
 namespace {
-std::int64_t align(std::int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+std::int64_t room(const Interval& interval) {
+  return (interval.bytes + interval.alignment - 1) / interval.alignment * interval.alignment;
 }
 
 /// Which hole a buffer takes.
@@ -68,7 +68,7 @@ std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<
   placed.reserve(order.size());
   for (int i : order) {
     Interval& interval = intervals[i];
-    const std::int64_t bytes = align(interval.bytes);
+    const std::int64_t bytes = room(interval);
     const std::int64_t begin = interval.offset_bytes = find_hole(placed, interval, bytes, fit);
     top = std::max(top, begin + bytes);
     placed.insert(std::partition_point(placed.begin(), placed.end(),
@@ -82,7 +82,7 @@ std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<
 void promote_highest(std::vector<int>& order, const std::vector<Interval>& placed,
                      std::int64_t top) {
   std::stable_partition(order.begin(), order.end(), [&](int i) {
-    return placed[i].offset_bytes + align(placed[i].bytes) == top;
+    return placed[i].offset_bytes + room(placed[i]) == top;
   });
 }
 
@@ -114,8 +114,8 @@ std::int64_t place_intervals(std::vector<Interval>& intervals) {
 std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positions) {
   std::vector<std::int64_t> change(static_cast<std::size_t>(positions) + 1, 0);
   for (const Interval& interval : intervals) {
-    change[interval.first] += align(interval.bytes);
-    change[interval.last + 1] -= align(interval.bytes);
+    change[interval.first] += room(interval);
+    change[interval.last + 1] -= room(interval);
   }
   std::int64_t live = 0, largest = 0;
   for (std::int64_t delta : change) {

@@ -16,6 +16,7 @@ struct Interval {
   int first = 0;
   int last = 0;
   std::int64_t offset_bytes = 0;  ///< result, relative to the start of the transient region
+  std::int64_t alignment = kArenaAlignment;  ///< of its place and, rounded up, of its room
 };
 
 /// Places intervals that are live at the same position side by side, in several orders (bytes x
@@ -23,7 +24,7 @@ struct Interval {
 /// Returns the size of the region in bytes.
 std::int64_t place_intervals(std::vector<Interval>& intervals);
 
-/// Largest sum of bytes (each rounded up to kArenaAlignment) live at one position.
+/// Largest sum of rooms live at one position.
 std::int64_t largest_live_set(const std::vector<Interval>& intervals, int positions);
 
 /// Lets outputs take the storage of inputs where the operation allows it and nobody reads the input

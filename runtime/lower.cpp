@@ -18,8 +18,12 @@ class Lowering {
   Program run() {
     alias_in_place(graph_);
     add_workspaces();
-    find_intervals();
-    place();
+    if (options_.scheduling != nullptr && has_transfers(graph_)) {
+      place_scheduled();
+    } else {
+      find_intervals();
+      place();
+    }
     emit();
     place_waits(program_);
     return std::move(program_);
@@ -40,12 +44,13 @@ class Lowering {
         STRATA_CHECK(options_.communicator != nullptr, "collective without communicator");
         bytes = options_.communicator->workspace_bytes(*node.collective);
       } else {
-        bytes =
-            kernels::workspace_bytes(*node.operation, graph_.types(node.inputs),
-                                     graph_.types(node.outputs), node.attributes, options_.device);
+        bytes = kernels::workspace_bytes(*node.operation, graph_.types(node.inputs),
+                                         graph_.types(node.outputs), node.attributes,
+                                         node.queue == Queue::host ? options_.host : options_.device);
       }
       if (bytes == 0) continue;
       Value value;
+      if (node.queue == Queue::host) value.tier = Tier::pageable;
       value.name = node.label + ".workspace";
       value.type = kernels::TensorType(DType::u8, kernels::Shape{bytes});
       workspaces_[i] = graph_.add_value(std::move(value));
@@ -66,7 +71,8 @@ class Lowering {
         if (!is_transient(root)) return;
         auto [at, fresh] = interval_of_.try_emplace(root, intervals_.size());
         if (fresh) {
-          intervals_.push_back({graph_.bytes(root), static_cast<int>(i), static_cast<int>(i), 0});
+          intervals_.push_back({graph_.bytes(root), static_cast<int>(i), static_cast<int>(i), 0,
+                                alignment_of(graph_.values[root].tier)});
           roots_.push_back(root);
         }
         intervals_[at->second].last = static_cast<int>(i);
@@ -91,6 +97,23 @@ class Lowering {
     }
   }
 
+  void place_scheduled() {
+    TierBytes persistent{};
+    for (const Tier tier : kAllTiers)
+      persistent[static_cast<std::size_t>(tier)] = persistent_.bytes(tier);
+    const ScheduledGraph scheduled =
+        schedule_graph(graph_, workspaces_, *options_.scheduling, persistent);
+    program_.persistent_bytes = persistent;
+    program_.live_bytes = scheduled.live_bytes;
+    for (std::size_t t = 0; t < persistent.size(); ++t)
+      program_.arena_bytes[t] = persistent[t] + scheduled.region_bytes[t];
+    for (const auto& [root, offset_bytes] : scheduled.offset_bytes) {
+      interval_of_[root] = intervals_.size();
+      const auto t = static_cast<std::size_t>(graph_.values[root].tier);
+      intervals_.push_back({graph_.bytes(root), 0, 0, persistent[t] + offset_bytes});
+    }
+  }
+
   Operand operand(ValueId id) {
     const Value& value = graph_.values[id];
     const ValueId root = graph_.root_of(id);
@@ -108,7 +131,8 @@ class Lowering {
       Instruction in;
       in.operation = node.operation;
       in.attributes = node.attributes;
-      in.queue = node.collective ? Queue::communication : Queue::compute;
+      in.queue = queue_of(node);
+      in.on_host = node.queue == Queue::host;
       for (ValueId id : node.inputs) in.inputs.push_back(operand(id));
       for (ValueId id : node.outputs) in.outputs.push_back(operand(id));
       if (workspaces_[i] != kNoValue) in.workspace = operand(workspaces_[i]);
@@ -123,6 +147,13 @@ class Lowering {
       program_.instructions.push_back(std::move(in));
     }
     program_.values = std::move(graph_.values);
+  }
+
+  /// A CPU that plays the device does the host's work too: side by side they would only slow one
+  /// another down.
+  [[nodiscard]] Queue queue_of(const Node& node) const {
+    const bool shared = options_.device.backend == kernels::DeviceCapabilities::Backend::cpu;
+    return node.queue == Queue::host && shared ? Queue::compute : node.queue;
   }
 
   /// Bytes this rank sends for a collective.

@@ -23,7 +23,8 @@ class Observer {
   /// True: `executed` shall be called for each instruction of a device, at the cost of a
   /// measurement around each and of recordings. Asked once, when the executor is made.
   [[nodiscard]] virtual bool wants_device_times() const { return false; }
-  /// When the device worked on it, by std::chrono::steady_clock; after the run has completed.
+  /// When the device worked on it, by std::chrono::steady_clock; after the run has completed. Of
+  /// transfers between memory and disk always, when they end: they overlap within their queue.
   virtual void executed(const Program& program, int instruction, std::int64_t begin_ns,
                         std::int64_t end_ns) {
     (void)program;

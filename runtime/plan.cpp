@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array kRecomputeWhats{RecomputeWhat::everything,
                                      RecomputeWhat::norms_and_activations};
+constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
 constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
@@ -66,7 +67,15 @@ std::string unit_json(const UnitPlan& unit) {
          ", \"parameter\": " + boolean(unit.shard_parameter) +
          "}, \"tier\": {\"optimizer\": " + quoted_name(unit.optimizer_tier) +
          ", \"gradient\": " + quoted_name(unit.gradient_tier) +
-         ", \"parameter\": " + quoted_name(unit.parameter_tier) + "}}";
+         ", \"parameter\": " + quoted_name(unit.parameter_tier) +
+         "}, \"resident\": {\"device\": " + amount(unit.optimizer_device_elements) +
+         ", \"host\": " + amount(unit.optimizer_host_elements) + "}}";
+}
+
+std::string activations_json(const ActivationOffload& activations) {
+  return "{\"tier\": " + quoted_name(activations.tier) + ", \"blocks\": [" +
+         std::to_string(activations.first_block) + ", " + std::to_string(activations.last_block) +
+         "], \"least_bytes\": " + amount(activations.least_bytes) + "}";
 }
 
 // ---- reading
@@ -122,6 +131,18 @@ std::vector<RecomputeSegment> read_recompute(const JsonValue& list) {
   return segments;
 }
 
+ActivationOffload read_activations(const JsonValue& object) {
+  expect_keys(object, {"tier", "blocks", "least_bytes"});
+  ActivationOffload activations;
+  activations.tier = one_of(object.at("tier"), std::array{Tier::device, Tier::pinned, Tier::disk});
+  const std::vector<JsonValue> blocks = object.at("blocks").elements();
+  if (blocks.size() != 2) refuse(object.at("blocks"), "a first and a last block");
+  activations.first_block = number(blocks[0], 0, kMostBlocks);
+  activations.last_block = number(blocks[1], activations.first_block, kMostBlocks);
+  activations.least_bytes = read_amount(object.at("least_bytes"));
+  return activations;
+}
+
 GradientTypes read_gradient(const JsonValue& object) {
   expect_keys(object, {"produced", "reduced", "accumulated"});
   GradientTypes types;
@@ -154,7 +175,7 @@ TierBytes read_budget(const JsonValue& object) {
 }
 
 UnitPlan read_unit(const JsonValue& object) {
-  expect_keys(object, {"unit", "shard", "tier"});
+  expect_keys(object, {"unit", "shard", "tier", "resident"});
   const JsonValue shard = object.at("shard"), tier = object.at("tier");
   for (const JsonValue& kinds : {shard, tier})
     expect_keys(kinds, {"optimizer", "gradient", "parameter"});
@@ -166,6 +187,10 @@ UnitPlan read_unit(const JsonValue& object) {
   plan.optimizer_tier = one_of(tier.at("optimizer"), kAllTiers);
   plan.gradient_tier = one_of(tier.at("gradient"), kAllTiers);
   plan.parameter_tier = one_of(tier.at("parameter"), kAllTiers);
+  const JsonValue resident = object.at("resident");
+  expect_keys(resident, {"device", "host"});
+  plan.optimizer_device_elements = read_amount(resident.at("device"));
+  plan.optimizer_host_elements = read_amount(resident.at("host"));
   return plan;
 }
 
@@ -186,6 +211,11 @@ std::string_view name_of(RecomputeWhat what) {
   return what == RecomputeWhat::everything ? "everything" : "norms_and_activations";
 }
 
+std::string_view name_of(Updates updates) {
+  constexpr std::string_view kNames[] = {"step_end", "next_step", "gradient"};
+  return kNames[static_cast<int>(updates)];
+}
+
 std::string Plan::to_json() const {
   std::string text = "{\n  \"world\": " + std::to_string(world) +
                      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
@@ -198,7 +228,9 @@ std::string Plan::to_json() const {
   for (std::size_t i = 0; i < recompute.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string("[") + std::to_string(recompute[i].first_block) +
             ", " + std::to_string(recompute[i].last_block) + "]";
-  text += "],\n  \"recompute_what\": " + quoted_name(recompute_what) + ",\n  \"units\": [\n";
+  text += "],\n  \"recompute_what\": " + quoted_name(recompute_what) +
+          ",\n  \"activations\": " + activations_json(activations) +
+          ",\n  \"updates\": " + quoted_name(updates) + ",\n  \"units\": [\n";
   for (std::size_t i = 0; i < units.size(); ++i)
     text += unit_json(units[i]) + (i + 1 < units.size() ? ",\n" : "\n");
   return text + "  ]\n}\n";
@@ -209,7 +241,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   options.fault = JsonFault::configuration;
   const JsonValue top = parse_json(text, file, options);
   expect_keys(top, {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute",
-                    "recompute_what", "units"});
+                    "recompute_what", "activations", "updates", "units"});
   Plan plan;
   plan.world = number(top.at("world"), 1, kMostRanks);
   plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
@@ -218,6 +250,8 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.budget_bytes = read_budget(top.at("budget_bytes"));
   plan.recompute = read_recompute(top.at("recompute"));
   plan.recompute_what = one_of(top.at("recompute_what"), kRecomputeWhats);
+  plan.activations = read_activations(top.at("activations"));
+  plan.updates = one_of(top.at("updates"), kUpdates);
   plan.units = read_units(top.at("units"));
   return plan;
 }

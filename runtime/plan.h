@@ -32,14 +32,37 @@ struct UnitPlan {
   Tier optimizer_tier = Tier::device;
   Tier gradient_tier = Tier::device;
   Tier parameter_tier = Tier::device;
+  /// Of optimizer state whose tier is not the device: how many elements of each rank's part,
+  /// rounded up to tiles, live on the device all the same: its first ones; and how many of those
+  /// behind them live in host memory where the tier is the disk.
+  std::int64_t optimizer_device_elements = 0;
+  std::int64_t optimizer_host_elements = 0;
   bool operator==(const UnitPlan&) const = default;
 };
+
+/// When updates run (docs/adr/0009).
+enum class Updates : std::uint8_t {
+  step_end,   ///< at the end of their step
+  next_step,  ///< in the next step, each before the first use of its parameters
+  gradient,   ///< as soon as their gradient is there: only where nothing of the whole gradient
+              ///< enters them (no clipping, no loss scale, no skipped steps)
+};
+std::string_view name_of(Updates updates);
 
 /// Blocks [first, last] whose forward pass is repeated in the backward pass from their inputs.
 struct RecomputeSegment {
   int first_block = 0;
   int last_block = 0;
   bool operator==(const RecomputeSegment&) const = default;
+};
+
+/// Which values that the forward pass saves for the backward pass leave the device in between.
+struct ActivationOffload {
+  Tier tier = Tier::device;  ///< device: none; else pinned or disk
+  int first_block = 0;       ///< those made in blocks [first, last] ...
+  int last_block = 0;
+  std::int64_t least_bytes = 1 << 16;  ///< ... and at least this large
+  bool operator==(const ActivationOffload&) const = default;
 };
 
 /// What the backward pass of a segment makes again.
@@ -76,6 +99,8 @@ struct Plan {
   std::vector<UnitPlan> units;              ///< one per unit of the model, in its order
   std::vector<RecomputeSegment> recompute;  ///< ascending, disjoint
   RecomputeWhat recompute_what = RecomputeWhat::everything;
+  ActivationOffload activations;
+  Updates updates = Updates::step_end;
   GradientTypes gradient;
   TransferLimits limits;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank

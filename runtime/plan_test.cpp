@@ -33,6 +33,11 @@ class RandomPlans {
     plan.gradient.accumulated = coin() ? DType::f32 : plan.gradient.produced;
     plan.limits = {amount(), amount(), amount(), amount(), amount(), amount()};
     for (std::int64_t& bytes : plan.budget_bytes) bytes = amount();
+    plan.activations.tier = std::array{Tier::device, Tier::pinned, Tier::disk}[below(3)];
+    plan.activations.first_block = static_cast<int>(below(9));
+    plan.activations.last_block = plan.activations.first_block + static_cast<int>(below(9));
+    plan.activations.least_bytes = amount();
+    plan.updates = static_cast<Updates>(below(3));
     return plan;
   }
 
@@ -56,6 +61,8 @@ class RandomPlans {
     plan.optimizer_tier = tier();
     plan.gradient_tier = tier();
     plan.parameter_tier = tier();
+    plan.optimizer_device_elements = amount();
+    plan.optimizer_host_elements = amount();
     return plan;
   }
   std::mt19937_64 random_;
@@ -104,6 +111,13 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.limits.reduce_bucket_elements = 1; });
   differs([](Plan& p) { p.limits.gather_bucket_elements = 1; });
   differs([](Plan& p) { p.limits.tile_elements = 1; });
+  differs([](Plan& p) { p.units[0].optimizer_device_elements = 1; });
+  differs([](Plan& p) { p.units[0].optimizer_host_elements = 1; });
+  differs([](Plan& p) { p.activations.tier = Tier::disk; });
+  differs([](Plan& p) { p.activations.first_block = 1; });
+  differs([](Plan& p) { p.activations.last_block = 1; });
+  differs([](Plan& p) { p.activations.least_bytes = 1; });
+  differs([](Plan& p) { p.updates = Updates::next_step; });
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     differs([&](Plan& p) { p.budget_bytes[tier] = 1; });
 }

@@ -4,14 +4,10 @@
 #include "core/error.h"
 
 namespace strata::runtime {
-namespace {
-std::int64_t align(std::int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-}  // namespace
-
 std::string_view name_of(Queue queue) {
-  return queue == Queue::compute ? "compute" : "communication";
+  constexpr std::string_view kNames[] = {"compute",   "communication", "upload", "download",
+                                         "disk read", "disk write",    "host"};
+  return kNames[static_cast<int>(queue)];
 }
 
 void PersistentLayout::add(const std::string& name, const kernels::TensorType& type, Tier tier,
@@ -24,7 +20,7 @@ void PersistentLayout::add(const std::string& name, const kernels::TensorType& t
     }
   std::int64_t& end = bytes_[static_cast<int>(tier)];
   values_.push_back({name, type, tier, role, end});
-  end += align(type.span_bytes());
+  end += room_of(type.span_bytes(), tier);
 }
 
 void PersistentLayout::add_all(const Graph& graph) {

@@ -8,14 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/disk.h"
 #include "runtime/graph.h"
+#include "runtime/queue.h"
 
 namespace strata::runtime {
-
-/// Queues are FIFO. On the CPU each is a thread, on CUDA a stream, in the simulator a server.
-enum class Queue : std::uint8_t { compute, communication };
-inline constexpr int kQueues = 2;
-std::string_view name_of(Queue queue);
 
 /// One operand: a typed view at a fixed place of an arena.
 struct Operand {
@@ -30,6 +27,7 @@ struct Instruction {
   const kernels::Operation* operation = nullptr;
   kernels::Attributes attributes;
   Queue queue = Queue::compute;
+  bool on_host = false;  ///< runs with the host's kernels on host memory
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::optional<Operand> workspace;
@@ -88,7 +86,15 @@ struct Program {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Alignment of every root in an arena, bytes: a cache line, and what AVX-512 loads like.
+/// Alignment of every root in an arena, bytes: a cache line, and what AVX-512 loads like. What the
+/// disk reads and writes starts at the disk's own.
 inline constexpr std::int64_t kArenaAlignment = 64;
+constexpr std::int64_t alignment_of(Tier tier) {
+  return tier == Tier::disk || tier == Tier::pinned ? kDiskAlignment : kArenaAlignment;
+}
+/// `bytes` rounded up to what a root of that size takes in the tier's arena.
+constexpr std::int64_t room_of(std::int64_t bytes, Tier tier) {
+  return (bytes + alignment_of(tier) - 1) / alignment_of(tier) * alignment_of(tier);
+}
 
 }  // namespace strata::runtime

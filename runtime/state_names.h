@@ -1,6 +1,7 @@
 // Names of persistent storage: one scheme, so that Programs, checkpoints and tests agree.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace strata::runtime {
@@ -14,12 +15,19 @@ inline std::string parameter_shard_name(const std::string& unit) {
 inline std::string master_name(const std::string& unit) { return "master/" + unit; }
 inline std::string moment1_name(const std::string& unit) { return "moment1/" + unit; }
 inline std::string moment2_name(const std::string& unit) { return "moment2/" + unit; }
+/// Master and moments of the tile that starts at `first_element` of the unit, where they do not
+/// live on the device.
+inline std::string record_name(const std::string& unit, std::int64_t first_element) {
+  return "record/" + unit + "/" + std::to_string(first_element);
+}
 /// fp32 gradient accumulator: whole unit or this rank's shard.
 inline std::string accumulator_name(const std::string& unit) { return "gradient/" + unit; }
 
 inline constexpr const char* kStepState = "step_state";      ///< kernels::StepState
 inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepControl
 inline constexpr const char* kStepMetrics = "step_metrics";  ///< kernels::StepMetrics
+/// Seed and step of the last step, for updates that run in the next one.
+inline constexpr const char* kUpdateRandom = "update_random";
 inline constexpr const char* kAgreedWord = "agreed_word";    ///< int64 [AgreedWord::kWords]
 
 // Pinned memory, the host's side of the border.

@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 
 #include "core/error.h"
+#include "runtime/transfer_node.h"
 
 namespace strata::runtime {
 
@@ -19,13 +21,18 @@ std::int64_t TraceRecorder::now_ns() const {
       .count();
 }
 
+bool TraceRecorder::reports_itself(const Program& program, int instruction) const {
+  return of_ == TraceOf::queues &&
+         !is_disk_transfer(*program.instructions[static_cast<std::size_t>(instruction)].operation);
+}
+
 void TraceRecorder::begin(const Program& program, int instruction) {
-  if (of_ == TraceOf::queues)
+  if (reports_itself(program, instruction))
     begun_ns_[static_cast<int>(program.instructions[instruction].queue)] = now_ns();
 }
 
 void TraceRecorder::end(const Program& program, int instruction) {
-  if (of_ == TraceOf::queues)
+  if (reports_itself(program, instruction))
     add(program, instruction, begun_ns_[static_cast<int>(program.instructions[instruction].queue)],
         now_ns());
 }
@@ -76,7 +83,8 @@ void TraceRecorder::write(const std::string& path) const {
   std::fprintf(file.get(),
                "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": "
                "\"rank %d\"}}\n], \"otherData\": {\"dropped\": %lld}}\n",
-               rank_, rank_, static_cast<long long>(dropped_[0] + dropped_[1]));
+               rank_, rank_,
+               static_cast<long long>(std::accumulate(dropped_.begin(), dropped_.end(), 0LL)));
   if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0)
     throw IoError(path, 0, "cannot write the trace", errno);
 }

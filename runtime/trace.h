@@ -37,6 +37,8 @@ class TraceRecorder final : public Observer {
     Pass pass;
   };
   [[nodiscard]] std::int64_t now_ns() const;
+  /// Whether its queue's thread measures it, by begin and end.
+  [[nodiscard]] bool reports_itself(const Program& program, int instruction) const;
   void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
 
   int rank_;

@@ -19,10 +19,12 @@ class VersionReplay {
     begin_contents();
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(program_.instructions.size()); ++i) {
       const Instruction& in = program_.instructions[i];
+      condition_ = in.predicate ? number_of(*in.predicate) : 0;
       for (const Operand& o : in.inputs) replay_read(i, o);
       if (in.predicate) replay_read(i, *in.predicate);
       for (const Operand& o : in.outputs) replay_write(i, o);
       if (in.workspace) replay_write(i, *in.workspace);
+      if (in.operation->name == "copy" && !in.predicate) follow_copy(in.inputs[0], in.outputs[0]);
     }
     check_end();
   }
@@ -34,6 +36,36 @@ class VersionReplay {
     int tier = 0;
     VersionMap versions;
   };
+
+  /// A predicate as bytes at one version, wherever copies of them lie.
+  struct Predicate {
+    ValueId root;
+    std::int32_t version;
+    std::int64_t offset;
+    auto operator<=>(const Predicate&) const = default;
+  };
+
+  [[nodiscard]] Predicate original(const Operand& o) const {
+    const Value& value = program_.values[static_cast<std::size_t>(o.value)];
+    const Predicate here{root(o), value.version, value.offset_bytes};
+    const auto from = copied_from_.find({here.root, here.version});
+    if (from == copied_from_.end()) return here;
+    Predicate there = from->second;
+    there.offset += here.offset;
+    return there;
+  }
+
+  int number_of(const Operand& predicate) {
+    return predicates_.try_emplace(original(predicate), static_cast<int>(predicates_.size()) + 1)
+        .first->second;
+  }
+
+  /// What a whole root was copied from is the same condition.
+  void follow_copy(const Operand& from, const Operand& to) {
+    const Value& value = program_.values[static_cast<std::size_t>(to.value)];
+    if (value.root == kNoValue || value.offset_bytes == 0)
+      copied_from_[{root(to), value.version}] = original(from);
+  }
 
   /// Operands of zero elements touch nothing; those that leave their root are reported elsewhere.
   [[nodiscard]] bool inside_root(const Operand& o, const Contents& contents) const {
@@ -105,11 +137,15 @@ class VersionReplay {
     at->second.versions.for_each(
         rows_of(o.type, o.offset_bytes - at->second.base),
         [&](const VersionMap::Content& content, std::int64_t byte) {
-          if (!right || content.version == value.version) return;
+          const bool may_be_empty = content.condition != 0 && content.condition != condition_;
+          if (!right || (content.version == value.version && !may_be_empty)) return;
           right = false;
           const std::string where =
               "'" + value.name + "' at byte " + std::to_string(at->second.base + byte);
-          if (content.version != VersionMap::kNothing)
+          if (content.version == value.version)
+            report_(describe_instruction(program_, i) + " reads " + where +
+                    ", which is written under another condition only");
+          else if (content.version != VersionMap::kNothing)
             report_(describe_instruction(program_, i) + " reads version " +
                     std::to_string(value.version) + " of " + where + ", which holds version " +
                     std::to_string(content.version));
@@ -121,8 +157,9 @@ class VersionReplay {
         });
   }
 
-  /// An instruction that may be skipped gives no first content that one can count on, but it takes
-  /// the bytes from others; of what is there already it makes the next version either way.
+  /// An instruction that may be skipped gives first content that one can count on under the same
+  /// condition only, and takes the bytes from others; of what is there already it makes the next
+  /// version either way.
   void replay_write(std::int32_t i, const Operand& o) {
     const auto at = contents_.find(root(o));
     if (at == contents_.end()) return;
@@ -137,7 +174,7 @@ class VersionReplay {
     at->second.versions.for_each(
         rows_of(o.type, o.offset_bytes - at->second.base),
         [&](VersionMap::Content& content, std::int64_t byte) {
-          if (content.version == VersionMap::kNothing && program_.instructions[i].predicate) return;
+          const bool first = content.version == VersionMap::kNothing;
           if (content.version >= value.version && right) {
             right = false;
             report_(describe_instruction(program_, i) + " writes version " +
@@ -145,7 +182,8 @@ class VersionReplay {
                     std::to_string(at->second.base + byte) + ", which holds version " +
                     std::to_string(content.version));
           }
-          content = {value.version, kNoValue};
+          content = {value.version, kNoValue,
+                     condition_ == 0 ? 0 : (first ? condition_ : content.condition)};
         });
   }
 
@@ -182,6 +220,9 @@ class VersionReplay {
   const std::vector<ValueId>& roots_;
   const std::function<void(std::string)>& report_;
   std::map<ValueId, Contents> contents_;                        // of roots
+  int condition_ = 0;  // of the instruction under replay; 0: none
+  std::map<Predicate, int> predicates_;
+  std::map<std::pair<ValueId, std::int32_t>, Predicate> copied_from_;  // by root and version
   std::array<std::map<std::int64_t, ValueId>, kTiers> owners_;  // stretch of an arena -> its root
 };
 

@@ -14,15 +14,34 @@ void gather_pass(runtime::Graph& graph, const StepSettings& settings);
 /// accumulator's version for update_pass in Graph::unit_gradients.
 void reduction_pass(runtime::Graph& graph, const StepSettings& settings, Position position);
 
-/// End of a step: norm, agreed word, control, optimizer tiles, parameters back to where they live.
+/// End of a step: the norm of each gradient behind its reduction, agreed word, control, metrics.
 /// `word` is the agreed word with the losses of all micro-steps in it.
-void update_pass(runtime::Graph& graph, const StepSettings& settings, runtime::ValueId word);
+void control_pass(runtime::Graph& graph, const StepSettings& settings, runtime::ValueId word);
+
+/// Optimizer tiles, parameters back to where they live, at the end of the step (behind
+/// control_pass).
+void update_pass(runtime::Graph& graph, const StepSettings& settings);
+
+/// The same for the step before, at the start of the Graph: before any use of the parameters. Does
+/// nothing to the state when that step was skipped, drained, or never was.
+void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
+
+/// The block "update", added when it is not there yet.
+int update_block(runtime::Graph& graph);
 
 /// A persistent root by name, added to the graph when it is not there yet: the version that it
 /// holds when the Program starts.
 runtime::ValueId persistent_value(runtime::Graph& graph, const std::string& name,
                                   const kernels::TensorType& type, runtime::Role role,
                                   runtime::Tier tier = runtime::Tier::device);
+
+/// A persistent root by name, whatever its version, added when it is not there yet.
+runtime::ValueId persistent_root(runtime::Graph& graph, const std::string& name,
+                                 const kernels::TensorType& type, runtime::Role role,
+                                 runtime::Tier tier = runtime::Tier::device);
+
+/// Seed and step, an input of every training Graph.
+runtime::ValueId random_input(const runtime::Graph& graph);
 
 /// View of elements [begin, end) of a flat value.
 runtime::ValueId flat_view(runtime::Graph& graph, runtime::ValueId of, std::int64_t begin,

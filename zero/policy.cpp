@@ -7,6 +7,8 @@
 namespace strata::zero {
 namespace {
 
+using runtime::Tier;
+
 void check_names(const std::vector<runtime::UnitPlan>& planned,
                  const std::vector<runtime::ParameterUnit>& units) {
   for (std::size_t u = 0; u < std::max(planned.size(), units.size()); ++u) {
@@ -19,11 +21,13 @@ void check_names(const std::vector<runtime::UnitPlan>& planned,
   }
 }
 
-void check_tier(const runtime::UnitPlan& plan, const char* kind, runtime::Tier tier) {
-  if (tier != runtime::Tier::device)
-    throw InvalidArgument("the Plan puts the " + std::string(kind) + " of unit '" + plan.unit +
-                          "' in tier " + std::string(name_of(tier)) +
-                          ", which nothing serves yet; set tier device");
+void check_tier(const runtime::UnitPlan& plan, const char* kind, runtime::Tier tier,
+                std::initializer_list<runtime::Tier> possible) {
+  if (std::find(possible.begin(), possible.end(), tier) != possible.end()) return;
+  std::string names;
+  for (runtime::Tier t : possible) names += (names.empty() ? "" : ", ") + std::string(name_of(t));
+  throw InvalidArgument("the Plan puts the " + std::string(kind) + " of unit '" + plan.unit +
+                        "' in tier " + std::string(name_of(tier)) + "; it can live in " + names);
 }
 
 }  // namespace
@@ -57,10 +61,16 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
 void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units) {
   check_names(plan.units, units);
   for (const runtime::UnitPlan& unit : plan.units) {
-    check_tier(unit, "optimizer state", unit.optimizer_tier);
-    check_tier(unit, "gradient", unit.gradient_tier);
-    check_tier(unit, "parameter", unit.parameter_tier);
+    check_tier(unit, "optimizer state", unit.optimizer_tier,
+               {Tier::device, Tier::pageable, Tier::disk});
+    check_tier(unit, "gradient", unit.gradient_tier, {Tier::device, Tier::pinned});
+    check_tier(unit, "parameter", unit.parameter_tier, {Tier::device, Tier::pinned, Tier::disk});
   }
+  for (const runtime::UnitPlan& unit : plan.units)
+    if (unit.parameter_tier == Tier::disk && unit.shard_optimizer && !unit.shard_parameter)
+      throw InvalidArgument("the Plan keeps the whole parameters of unit '" + unit.unit +
+                            "' on the disk of every rank but updates them in parts; shard the "
+                            "parameters, too (ZeRO 3), or keep them in host memory");
   const runtime::GradientTypes& types = plan.gradient;
   if (types.accumulated != DType::f32 && types.accumulated != types.produced)
     throw InvalidArgument("the Plan adds gradients up in " +

@@ -57,7 +57,9 @@ class UnitReduction {
     ValueId sum = gradient_;
     if (begins_step(position_) && produced() == accumulated()) {
       // Backward operations write the accumulator itself.
-      graph_.make_persistent(graph_.root_of(gradient_), runtime::accumulator_name(unit_.name));
+      const ValueId root = graph_.root_of(gradient_);
+      graph_.make_persistent(root, runtime::accumulator_name(unit_.name));
+      graph_.set_home(root, plan_.gradient_tier);
     } else {
       const ValueId before = accumulator(unit_.elements);
       sum = graph_.next_version(before);
@@ -146,7 +148,8 @@ class UnitReduction {
 
   ValueId accumulator(std::int64_t elements) {
     return persistent_value(graph_, runtime::accumulator_name(unit_.name),
-                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient);
+                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient,
+                            plan_.gradient_tier);
   }
 
   void insert(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,

@@ -5,25 +5,26 @@
 
 #include "kernels/step_state.h"
 #include "runtime/state_names.h"
+#include "zero/optimizer_storage.h"
 #include "zero/partition.h"
 #include "zero/policy.h"
 
 namespace strata::zero {
 namespace {
 
-/// One kind of state of one unit: where it is kept and which flat range of it.
+/// A stretch of one kind of state of one unit, in one storage.
 struct Kept {
   std::string kind;
   std::string storage;
   runtime::Tier tier;
   DType dtype;
   Extent held;
+  std::int64_t storage_element = 0;  ///< of the first one held
 };
 
 std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                           const OwnedUnit& owned, const StepSettings& settings) {
   const Extent whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
-  const Extent optimizer{owned.optimizer_begin, owned.optimizer_end};
   std::vector<Kept> kept;
   if (plan.shard_parameter)
     kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), plan.parameter_tier,
@@ -32,9 +33,19 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
     kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
                     settings.dtype, whole});
   if (!unit.trainable) return kept;
-  for (const OptimizerState& state : optimizer_states(settings))
-    kept.push_back(
-        {state.kind, state.storage(unit.name), plan.optimizer_tier, state.dtype, optimizer});
+  const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
+  for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
+    for (const OptimizerTile& tile : tiles) {
+      const StateStorage s = state_storages(unit, plan, owned, tile, settings)[kind];
+      const std::int64_t first = s.offset_bytes / size_of(s.dtype);
+      const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
+                           kept.back().kind == s.kind &&
+                           kept.back().held.end == tile.extent.begin;
+      if (goes_on)
+        kept.back().held.end = tile.extent.end;
+      else
+        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.extent, first});
+    }
   return kept;
 }
 
@@ -93,7 +104,8 @@ class StateLister {
     if (part.elements() == 0) return;
     entries_.push_back({segment.name, kept.kind, kept.storage, kept.tier, kept.dtype, segment.shape,
                         part.begin - segment.offset_elements, part.elements(), part.begin,
-                        part.begin - kept.held.begin, segment.initializer, owner, updates_});
+                        part.begin - kept.held.begin + kept.storage_element,
+                        segment.initializer, owner, updates_});
   }
 
   /// Every rank keeps them; the first one saves them.

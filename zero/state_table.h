@@ -43,7 +43,7 @@ enum class StateScope : std::uint8_t {
 
 /// Entries in unit order: unit, kind, tensor, owner; then the scalars in the order of StepState
 /// (none without trainable units: no step is made). `updates` becomes each entry's version. The
-/// owners of two neighbouring entries of a tensor differ.
+/// owners of two neighbouring entries of a tensor differ, or their storages.
 std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& units,
                                    const StepSettings& settings, StateScope scope,
                                    std::int64_t updates);

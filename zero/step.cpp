@@ -8,6 +8,7 @@
 #include "runtime/node_inserter.h"
 #include "runtime/order.h"
 #include "runtime/state_names.h"
+#include "zero/optimizer_storage.h"
 #include "zero/partition.h"
 #include "zero/passes.h"
 #include "zero/policy.h"
@@ -85,15 +86,15 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
   return owned;
 }
 
-ValueId persistent_value(Graph& graph, const std::string& name, const TensorType& type, Role role,
-                         Tier tier) {
+ValueId persistent_root(Graph& graph, const std::string& name, const TensorType& type, Role role,
+                        Tier tier) {
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const runtime::Value& known = graph.values[i];
     if (known.root != runtime::kNoValue || known.name != name ||
         known.storage != runtime::Storage::persistent)
       continue;
-    STRATA_CHECK(known.type == type, name, known.type.to_string(), type.to_string());
-    STRATA_CHECK(known.version == 0, name, "is written from the start; read its version instead");
+    STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(),
+                 name_of(known.tier), type.to_string(), name_of(tier));
     return static_cast<ValueId>(i);
   }
   runtime::Value value;
@@ -103,6 +104,27 @@ ValueId persistent_value(Graph& graph, const std::string& name, const TensorType
   value.role = role;
   value.tier = tier;
   return graph.add_value(std::move(value));
+}
+
+ValueId persistent_value(Graph& graph, const std::string& name, const TensorType& type, Role role,
+                         Tier tier) {
+  const ValueId root = persistent_root(graph, name, type, role, tier);
+  STRATA_CHECK(graph.values[static_cast<std::size_t>(root)].version == 0, name,
+               "is written from the start; read its version instead");
+  return root;
+}
+
+ValueId random_input(const Graph& graph) {
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    if (graph.values[i].role == Role::input && graph.values[i].name == "rng")
+      return static_cast<ValueId>(i);
+  STRATA_CHECK(false, "the Graph has no random input");
+}
+
+int update_block(Graph& graph) {
+  const auto at = std::find(graph.blocks.begin(), graph.blocks.end(), "update");
+  if (at != graph.blocks.end()) return static_cast<int>(at - graph.blocks.begin());
+  return graph.add_block("update");
 }
 
 ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end,
@@ -115,39 +137,76 @@ ValueId flat_view(Graph& graph, ValueId of, std::int64_t begin, std::int64_t end
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
   check_plan(settings.plan, units);
-  const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role) {
-    layout.add(name, TensorType(dtype, Shape{elements}), runtime::Tier::device, role);
+  const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role,
+                        Tier tier) {
+    layout.add(name, TensorType(dtype, Shape{elements}), tier, role);
   };
   for (std::size_t u = 0; u < units.size(); ++u) {
     const runtime::ParameterUnit& unit = units[u];
     const runtime::UnitPlan& plan = settings.plan.units[u];
     const OwnedUnit o = owned_unit(unit, plan, settings.plan.world, settings.rank);
     const std::int64_t shard = o.owned_end - o.owned_begin;
-    const std::int64_t held = o.optimizer_end - o.optimizer_begin;
     if (plan.shard_parameter)
-      flat(runtime::parameter_shard_name(unit.name), settings.dtype, shard, Role::parameter);
+      flat(runtime::parameter_shard_name(unit.name), settings.dtype, shard, Role::parameter,
+           plan.parameter_tier);
     else
-      flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter);
+      flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter,
+           plan.parameter_tier);
     if (!unit.trainable) continue;
     flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
-         plan.shard_gradient ? shard : unit.elements, Role::gradient);
-    for (const OptimizerState& state : optimizer_states(settings))
-      flat(state.storage(unit.name), state.dtype, held, Role::optimizer);
+         plan.shard_gradient ? shard : unit.elements, Role::gradient, plan.gradient_tier);
+    // Kinds outside, so that on the device each has its place whatever the tiles.
+    const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, o, settings);
+    for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
+      for (const OptimizerTile& tile : tiles) {
+        const StateStorage s = state_storages(unit, plan, o, tile, settings)[kind];
+        layout.add(s.name, s.storage_type, s.tier, Role::optimizer);
+      }
   }
 }
 
+namespace {
+
+/// Whole parameters live where the Plan says; shards are added with their home.
+void place_parameters(Graph& graph, const StepSettings& settings) {
+  for (std::size_t u = 0; u < graph.units.size(); ++u)
+    graph.set_home(graph.unit_values[u], settings.plan.units[u].parameter_tier);
+}
+
+}  // namespace
+
 Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
   check_plan(settings.plan, graph.units);
+  const runtime::Updates updates = settings.plan.updates;
+  place_parameters(graph, settings);
   reduction_pass(graph, settings, position);
   const ValueId word = add_word(graph, loss, begins_step(position));
-  if (ends_step(position)) update_pass(graph, settings, word);
+  if (ends_step(position)) control_pass(graph, settings, word);
+  if (ends_step(position) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   gather_pass(graph, settings);
+  if (begins_step(position) && updates == runtime::Updates::next_step)
+    late_update_pass(graph, settings);
   runtime::hoist_gathers(graph, settings.plan.limits);
+  return graph;
+}
+
+Graph lower_drain(Graph graph, const StepSettings& settings) {
+  check_plan(settings.plan, graph.units);
+  graph.nodes.clear();
+  place_parameters(graph, settings);
+  late_update_pass(graph, settings);
+  const std::int64_t bytes = sizeof(kernels::StepControl);
+  const ValueId control = persistent_root(graph, runtime::kStepControl,
+                                          {DType::u8, Shape{bytes}}, Role::control);
+  graph.apply_into("fill_zero", {}, {graph.at_version(control, 1)},
+                   {{"dtype", static_cast<double>(DType::u8)}, {"rows", static_cast<double>(bytes)}},
+                   update_block(graph), runtime::Pass::update, "no update is pending");
   return graph;
 }
 
 Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
   check_plan(settings.plan, graph.units);
+  place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, loss, true);
     if (settings.plan.world > 1) {

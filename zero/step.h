@@ -60,6 +60,10 @@ void declare_state(runtime::PersistentLayout& layout,
 runtime::Graph lower_micro_step(runtime::Graph graph, runtime::ValueId loss,
                                 const StepSettings& settings, Position position);
 
+/// What Updates::next_step leaves to do after the last step: the updates alone, and a control word
+/// that says so. `graph` gives units and inputs; its nodes do not matter.
+runtime::Graph lower_drain(runtime::Graph graph, const StepSettings& settings);
+
 /// Forward-only Graph: gathers, and the loss summed over ranks into the agreed word.
 /// `loss` may be kNoValue (generation).
 runtime::Graph lower_evaluation(runtime::Graph graph, runtime::ValueId loss,

@@ -1,120 +1,123 @@
 #include <algorithm>
-#include <cstddef>
 
+#include "core/check.h"
 #include "kernels/step_state.h"
 #include "runtime/collective_node.h"
 #include "runtime/state_names.h"
+#include "zero/optimizer_storage.h"
 #include "zero/partition.h"
 #include "zero/passes.h"
 
 namespace strata::zero {
 namespace {
 
-using kernels::AgreedWord;
 using kernels::Shape;
+using kernels::TensorType;
 using runtime::Graph;
-using runtime::Node;
 using runtime::Pass;
 using runtime::Role;
+using runtime::Tier;
 using runtime::ValueId;
 
+const TensorType kControlType{DType::u8, Shape{sizeof(kernels::StepControl)}};
+const TensorType kRandomType{DType::i64, Shape{2}};
+
+/// Appends the updates of one step. The step's own stand at its end and read what it has just
+/// written; those of the step before stand at the start, so they read version 0 of everything.
 class UpdatePass {
  public:
-  UpdatePass(Graph& graph, const StepSettings& settings, ValueId word)
-      : graph_(graph), settings_(settings), word_(word) {
-    block_ = graph_.add_block("update");
+  enum class Of : std::uint8_t { this_step, step_before };
+
+  UpdatePass(Graph& graph, const StepSettings& settings, Of of)
+      : graph_(graph), settings_(settings), of_(of), block_(update_block(graph)) {
+    control_ = latest(runtime::kStepControl, kControlType, Role::control);
+    if (!settings.optimizer.keeps_master)
+      random_ = of == Of::this_step ? random_input(graph)
+                                    : latest(runtime::kUpdateRandom, kRandomType, Role::control);
   }
 
+  /// In the order in which the next forward pass needs them.
   void run() {
-    const int units = static_cast<int>(graph_.units.size());
-    for (int u = units - 1; u >= 0; --u)  // in the order in which the backward pass ends them
-      if (graph_.units[u].trainable) add_norm(u);
-    agree();
-    control();
-    for (int u = 0; u < units; ++u)  // in the order in which the next forward pass needs them
+    for (std::size_t u = 0; u < graph_.units.size(); ++u)
       if (graph_.units[u].trainable) update_unit(u);
   }
 
  private:
-  [[nodiscard]] OwnedUnit owned(int unit) const {
-    return owned_unit(graph_.units[unit], settings_.plan.units[unit], settings_.plan.world,
-                      settings_.rank);
+  /// Persistent storage as the updates find it.
+  ValueId latest(const std::string& name, const TensorType& type, Role role,
+                 Tier tier = Tier::device) {
+    const ValueId root = persistent_root(graph_, name, type, role, tier);
+    if (of_ == Of::step_before) return graph_.at_version(root, 0);
+    std::int32_t version = 0;
+    for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id)
+      if (graph_.root_of(id) == root) version = std::max(version, graph_.values[id].version);
+    return graph_.at_version(root, version);
   }
 
-  /// The reduced gradient and where in flat space its storage begins. Where it is not sharded the
-  /// version is that of the part that this rank reads: its own, or all.
-  std::pair<ValueId, std::int64_t> gradient(int unit) {
-    const bool sharded = settings_.plan.units[unit].shard_gradient;
-    return {graph_.unit_gradients[unit], sharded ? owned(unit).owned_begin : 0};
-  }
-
-  /// Each element counts on one rank: its owner's.
-  void add_norm(int unit) {
-    const OwnedUnit o = owned(unit);
-    if (o.owned_begin == o.owned_end) return;
-    const auto [values, begin] = gradient(unit);
-    const ValueId own =
-        flat_view(graph_, values, o.owned_begin - begin, o.owned_end - begin, "own gradient");
-    const ValueId next = graph_.next_version(word_);
-    add("norm_squares", {word_, own}, {next}, {}, "norm " + graph_.units[unit].name);
-    word_ = next;
-  }
-
-  void agree() {
-    if (settings_.plan.world == 1) return;
-    const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings_.plan.world);
-    const ValueId next = graph_.next_version(word_);
-    graph_.nodes.push_back(runtime::collective_node(sum, word_, next, block_, Pass::update,
-                                                    "agree on norm and flags"));
-    word_ = next;
-  }
-
-  void control() {
-    const auto bytes = [](std::size_t n) {
-      return kernels::TensorType{DType::u8, Shape{static_cast<std::int64_t>(n)}};
-    };
-    const ValueId step = persistent_value(graph_, runtime::kStepState,
-                                          bytes(sizeof(kernels::StepState)), Role::control);
-    control_ = graph_.next_version(persistent_value(
-        graph_, runtime::kStepControl, bytes(sizeof(kernels::StepControl)), Role::control));
-    const ValueId metrics = persistent_value(graph_, runtime::kStepMetrics,
-                                             bytes(sizeof(kernels::StepMetrics)), Role::control);
-    kernels::Attributes attributes = settings_.control;
-    attributes.set("world", settings_.plan.world);
-    const ValueId made = graph_.next_version(metrics);
-    add("step_control", {step, word_}, {graph_.next_version(step), control_, made},
-        std::move(attributes), "step_control");
-    publish_metrics(made);
-  }
-
-  /// Two slots, so that the host may read step t's metrics while step t + 1 ends.
-  void publish_metrics(ValueId metrics) {
-    const std::int64_t size = sizeof(kernels::StepMetrics);
-    const ValueId slots =
-        persistent_value(graph_, runtime::kHostMetrics, {DType::u8, Shape{2 * size}}, Role::control,
-                         runtime::Tier::pinned);
-    for (int slot = 0; slot < 2; ++slot) {
-      const std::int64_t flag =
-          offsetof(kernels::StepControl, slot) + slot * sizeof(kernels::StepControl::slot[0]);
-      add("copy", {metrics},
-          {graph_.next_version(
-              graph_.add_view(slots, slot * size, graph_.type(metrics), "metrics"))},
-          {}, "copy out metrics");
-      graph_.nodes.back().predicate =
-          graph_.add_view(control_, flag, {DType::u8, Shape{sizeof(std::uint32_t)}}, "slot");
+  void update_unit(std::size_t u) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const runtime::UnitPlan& plan = settings_.plan.units[u];
+    const OwnedUnit o = owned_unit(unit, plan, settings_.plan.world, settings_.rank);
+    const Flat gradients = gradient(u, o), parameters = parameter(u, o);
+    for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings_)) {
+      const std::vector<State> states = tile_states(unit, plan, o, tile);
+      for (const auto& [extent, decay] : decay_runs(unit, tile.extent))
+        update_range(u, tile, states, extent, decay, gradients, parameters);
     }
+    if (plan.shard_optimizer && !plan.shard_parameter) publish(u, o, parameters.value);
   }
 
-  void update_unit(int unit) {
-    const runtime::ParameterUnit& u = graph_.units[unit];
-    const runtime::UnitPlan& plan = settings_.plan.units[unit];
-    const OwnedUnit o = owned(unit);
-    const auto [gradients, gradient_begin] = gradient(unit);
-    for (const Extent& tile : cut(u.elements, settings_.plan.limits.tile_elements))
-      for (const auto& [extent, decay] :
-           decay_runs(u, intersect(tile, {o.optimizer_begin, o.optimizer_end})))
-        update_range(unit, o, extent, decay, gradients, gradient_begin);
-    if (plan.shard_optimizer && !plan.shard_parameter) publish(unit, o);
+  /// A flat value and where in flat space it begins.
+  struct Flat {
+    ValueId value;
+    std::int64_t begin;
+  };
+
+  /// The reduced gradient. Where it is not sharded the version is that of the part that this rank
+  /// reads: its own, or all.
+  Flat gradient(std::size_t u, const OwnedUnit& o) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const runtime::UnitPlan& plan = settings_.plan.units[u];
+    const std::int64_t begin = plan.shard_gradient ? o.owned_begin : 0;
+    if (of_ == Of::this_step) return {graph_.unit_gradients[u], begin};
+    const std::int64_t count = plan.shard_gradient ? o.owned_end - o.owned_begin : unit.elements;
+    return {latest(runtime::accumulator_name(unit.name),
+                   {settings_.plan.gradient.accumulated, Shape{count}}, Role::gradient,
+                   plan.gradient_tier),
+            begin};
+  }
+
+  /// Where this rank keeps the parameters that the next step reads.
+  Flat parameter(std::size_t u, const OwnedUnit& o) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const runtime::UnitPlan& plan = settings_.plan.units[u];
+    if (!plan.shard_parameter) return {graph_.at_version(graph_.unit_values[u], 0), 0};
+    const TensorType type(settings_.dtype, Shape{o.owned_end - o.owned_begin});
+    return {graph_.at_version(
+                persistent_root(graph_, runtime::parameter_shard_name(unit.name), type,
+                                Role::parameter, plan.parameter_tier),
+                0),
+            o.owned_begin};
+  }
+
+  /// One kind of state of a whole tile, before the update.
+  struct State {
+    std::string name;
+    ValueId value;
+  };
+
+  std::vector<State> tile_states(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                                 const OwnedUnit& o, const OptimizerTile& tile) {
+    std::vector<State> states;
+    for (const StateStorage& s : state_storages(unit, plan, o, tile, settings_)) {
+      const ValueId root =
+          persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
+      const TensorType type(s.dtype, Shape{tile.extent.elements()});
+      std::string name = unit.name + "." + s.kind;
+      states.push_back(
+          {name, graph_.add_view(graph_.at_version(root, 0), s.offset_bytes, type, name)});
+    }
+    return states;
   }
 
   /// Cuts an extent where the weight decay changes. Gaps hold zeros and take their neighbour's.
@@ -135,68 +138,48 @@ class UpdatePass {
     return runs;
   }
 
-  void update_range(int unit, const OwnedUnit& o, const Extent& extent, double decay,
-                    ValueId gradients, std::int64_t gradient_begin) {
-    const std::string& name = graph_.units[unit].name;
-    const std::int64_t held = o.optimizer_end - o.optimizer_begin;
-    const std::int64_t begin = extent.begin - o.optimizer_begin,
-                       end = extent.end - o.optimizer_begin;
-    const auto [parameters, parameter_begin] = parameter_storage(unit, o);
-    const ValueId parameter = flat_view(graph_, parameters, extent.begin - parameter_begin,
-                                        extent.end - parameter_begin, name + ".parameter");
-    const std::vector<OptimizerState> kinds = optimizer_states(settings_);
-    const bool has_master = !kinds.empty() && kinds[0].kind == std::string_view("master");
-    std::vector<ValueId> states;
-    if (!has_master) states.push_back(parameter);
-    for (const OptimizerState& kind : kinds) {
-      const ValueId storage =
-          persistent_value(graph_, kind.storage(name), {kind.dtype, Shape{held}}, Role::optimizer);
-      states.push_back(flat_view(graph_, storage, begin, end, name + "." + kind.kind));
-    }
-    std::vector<ValueId> inputs = states, outputs;
-    for (ValueId s : states) outputs.push_back(graph_.next_version(s));
+  void update_range(std::size_t u, const OptimizerTile& tile, const std::vector<State>& kinds,
+                    const Extent& extent, double decay, const Flat& gradients,
+                    const Flat& parameters) {
+    const std::string& name = graph_.units[u].name;
+    const auto part = [&](const Flat& of, const char* what) {
+      return flat_view(graph_, of.value, extent.begin - of.begin, extent.end - of.begin,
+                       name + what);
+    };
+    const ValueId parameter = part(parameters, ".parameter");
+    const std::vector<OptimizerState> states_kept = optimizer_states(settings_);
+    const bool has_master =
+        !states_kept.empty() && states_kept[0].kind == std::string_view("master");
+    std::vector<ValueId> inputs;
+    if (!has_master) inputs.push_back(parameter);
+    for (const State& state : kinds)
+      inputs.push_back(flat_view(graph_, state.value, extent.begin - tile.extent.begin,
+                                 extent.end - tile.extent.begin, state.name));
+    std::vector<ValueId> outputs;
+    for (ValueId state : inputs) outputs.push_back(graph_.next_version(state));
     if (has_master) outputs.push_back(graph_.next_version(parameter));
-    inputs.push_back(flat_view(graph_, gradients, extent.begin - gradient_begin,
-                               extent.end - gradient_begin, name + ".gradient"));
+    inputs.push_back(part(gradients, ".gradient"));
     inputs.push_back(control_);
     kernels::Attributes attributes = settings_.optimizer.attributes;
     attributes.set("weight_decay", decay);
     if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
     if (!settings_.optimizer.keeps_master) {
-      inputs.push_back(random_input());
-      attributes.set("key", unit);
+      inputs.push_back(random_);
+      attributes.set("key", static_cast<double>(u));
       attributes.set("first", static_cast<double>(extent.begin));
     }
-    add(settings_.optimizer.operation, std::move(inputs), std::move(outputs), std::move(attributes),
-        "update " + name);
+    graph_.apply_into(settings_.optimizer.operation, std::move(inputs), std::move(outputs),
+                      std::move(attributes), block_, Pass::update, "update " + name);
     graph_.nodes.back().predicate = control_;
-  }
-
-  /// Seed and step, an input of every training Graph.
-  [[nodiscard]] ValueId random_input() const {
-    for (std::size_t i = 0; i < graph_.values.size(); ++i)
-      if (graph_.values[i].role == Role::input && graph_.values[i].name == "rng")
-        return static_cast<ValueId>(i);
-    STRATA_CHECK(false, "the Graph has no random input");
-  }
-
-  /// Where this rank keeps the parameters that the next step reads, and where they begin.
-  std::pair<ValueId, std::int64_t> parameter_storage(int unit, const OwnedUnit& o) {
-    const runtime::ParameterUnit& u = graph_.units[unit];
-    if (settings_.plan.units[unit].shard_parameter)
-      return {
-          persistent_value(graph_, runtime::parameter_shard_name(u.name),
-                           {settings_.dtype, Shape{o.owned_end - o.owned_begin}}, Role::parameter),
-          o.owned_begin};
-    return {graph_.unit_values[unit], 0};
+    if (tile.tier != Tier::device) graph_.nodes.back().queue = runtime::Queue::host;
   }
 
   /// Every rank's updated shard to every rank that keeps the whole unit.
-  void publish(int unit, const OwnedUnit& o) {
-    const runtime::ParameterUnit& u = graph_.units[unit];
-    const ValueId updated = graph_.next_version(graph_.unit_values[unit]);
+  void publish(std::size_t u, const OwnedUnit& o, ValueId parameters) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const ValueId updated = graph_.next_version(parameters);
     const ValueId published = graph_.next_version(updated);
-    for (const Extent& piece : cut(u.elements, settings_.plan.limits.gather_bucket_elements)) {
+    for (const Extent& piece : cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {o.owned_begin, o.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
       comm::Collective gather;
@@ -204,29 +187,48 @@ class UpdatePass {
       gather.input_type = gather.wire_type = settings_.dtype;
       gather.partition = slice(o.partition, piece.begin, piece.end);
       graph_.nodes.push_back(runtime::collective_node(
-          gather, flat_view(graph_, updated, begin, begin + mine.elements(), u.name + ".own"),
-          flat_view(graph_, published, piece.begin, piece.end, u.name + ".whole"), block_,
-          Pass::update, "publish " + u.name));
+          gather, flat_view(graph_, updated, begin, begin + mine.elements(), unit.name + ".own"),
+          flat_view(graph_, published, piece.begin, piece.end, unit.name + ".whole"), block_,
+          Pass::update, "publish " + unit.name));
     }
-  }
-
-  void add(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-           kernels::Attributes attributes, std::string label) {
-    graph_.apply_into(operation, std::move(inputs), std::move(outputs), std::move(attributes),
-                      block_, Pass::update, std::move(label));
   }
 
   Graph& graph_;
   const StepSettings& settings_;
-  int block_ = 0;
-  ValueId word_;                         // as written last
-  ValueId control_ = runtime::kNoValue;  // as step_control leaves it
+  Of of_;
+  int block_;
+  ValueId control_;
+  ValueId random_ = runtime::kNoValue;
 };
+
+/// What the forward and backward passes read is what the updates in front of them leave behind.
+void read_updated_parameters(Graph& graph, const StepSettings& settings) {
+  std::vector<std::int32_t> later(graph.values.size(), 0);  // by root
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    const runtime::UnitPlan& plan = settings.plan.units[u];
+    if (!graph.units[u].trainable) continue;
+    const std::string shard = runtime::parameter_shard_name(graph.units[u].name);
+    for (std::size_t root = 0; root < graph.values.size(); ++root)
+      if (graph.values[root].root == runtime::kNoValue &&
+          (plan.shard_parameter ? graph.values[root].name == shard
+                                : static_cast<ValueId>(root) == graph.unit_values[u]))
+        later[root] = plan.shard_optimizer && !plan.shard_parameter ? 2 : 1;
+  }
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
+    graph.values[id].version += later[static_cast<std::size_t>(graph.root_of(id))];
+}
 
 }  // namespace
 
-void update_pass(runtime::Graph& graph, const StepSettings& settings, ValueId word) {
-  UpdatePass(graph, settings, word).run();
+void update_pass(runtime::Graph& graph, const StepSettings& settings) {
+  UpdatePass(graph, settings, UpdatePass::Of::this_step).run();
+}
+
+void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
+  read_updated_parameters(graph, settings);
+  const auto others = static_cast<std::ptrdiff_t>(graph.nodes.size());
+  UpdatePass(graph, settings, UpdatePass::Of::step_before).run();
+  std::rotate(graph.nodes.begin(), graph.nodes.begin() + others, graph.nodes.end());
 }
 
 }  // namespace strata::zero

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/training/memory_disk.h"
 #include "train/engine/engine.h"
 #include "train/engine/memory_report.h"
 
@@ -49,8 +50,9 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
 /// Throws InternalError with the first problem that the verifier finds in any Program.
 void verify_all(const train::ProgramSet& programs);
 
-/// The device of one rank; empty on the CPU.
+/// The device of one rank, none on the CPU, and its disk tier where the Programs use one.
 struct RankDevice {
+  std::unique_ptr<MemoryDisk> disk;
   std::unique_ptr<kernels::Device> device;
   std::unique_ptr<comm::Communicator> communicator;
 };

@@ -57,6 +57,21 @@ struct ZeroOptions {
   bool overlap_comm = true;
 };
 
+/// Where state lives that does not stay on the device. None changes a bit of the result.
+enum class OffloadTarget : std::uint8_t { none, cpu, nvme };
+
+/// When updates of offloaded state run: automatic is next_step (docs/adr/0009).
+enum class UpdateTime : std::uint8_t { automatic, step_end, next_step };
+
+struct OffloadOptions {
+  OffloadTarget optimizer = OffloadTarget::none;    ///< master copies and moments
+  OffloadTarget parameters = OffloadTarget::none;   ///< what compute reads
+  OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
+  double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
+  UpdateTime updates = UpdateTime::automatic;
+  std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
+};
+
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::adamw;
   double learning_rate = 1e-3;
@@ -122,6 +137,7 @@ struct TrainOptions {
   StateRecipe state_recipe = StateRecipe::fp32_master;
   comm::Reduction reduction = comm::Reduction::ordered;  ///< of gradients over ranks
   ZeroOptions zero;
+  OffloadOptions offload;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;
   SchedulerOptions scheduler;

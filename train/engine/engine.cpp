@@ -45,7 +45,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
   for (int t = 0; t < runtime::kTiers; ++t) {
     const auto tier = static_cast<runtime::Tier>(t);
     const std::int64_t bytes = programs.arena_bytes(tier);
-    if (bytes == 0) continue;
+    if (bytes == 0 || tier == runtime::Tier::disk) continue;
     if (device != nullptr && tier == runtime::Tier::device) {
       arenas[t] = runtime::Arena(*device, kernels::MemoryKind::device, bytes);
     } else if (device != nullptr && tier == runtime::Tier::pinned) {
@@ -64,6 +64,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
 Engine::Engine(EngineParts parts)
     : programs_(std::move(parts.programs)),
       communicator_(parts.communicator),
+      disk_(parts.disk),
       device_(parts.device),
       host_(parts.threads),
       communication_device_(1),
@@ -79,6 +80,9 @@ Engine::Engine(EngineParts parts)
   runtime::ExecutorParts executor_parts;
   for (int t = 0; t < runtime::kTiers; ++t)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
+  executor_parts.disk = disk_;
+  STRATA_CHECK(programs_.arena_bytes(runtime::Tier::disk) <= (disk_ ? disk_->bytes() : 0),
+               "Programs use the disk tier, which the engine was not given");
   executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
   executor_parts.observers = std::move(parts.observers);
   if (device_ == nullptr)
@@ -102,6 +106,7 @@ Engine::Engine(EngineParts parts)
     return executor_->load(program);
   };
   for (const auto& [position, program] : programs_.train) train_handles_[position] = load(program);
+  if (programs_.drain) drain_handle_ = load(*programs_.drain);
   if (programs_.evaluate) evaluate_handle_ = load(*programs_.evaluate);
   if (programs_.generate) generate_handle_ = load(*programs_.generate);
   comm::require_equal_sequences(*communicator_, sequence);
@@ -117,8 +122,7 @@ Engine::~Engine() = default;
 
 Engine::Place Engine::place(const std::string& name) const {
   const runtime::PersistentValue& value = programs_.persistent.find(name);
-  const runtime::Arena& in = arena(value.tier);
-  return {&in, in.base() + value.offset_bytes, value.type.span_bytes()};
+  return {&value, value.offset_bytes, value.type.span_bytes()};
 }
 
 Engine::Place Engine::place(const zero::StateEntry& entry, std::int64_t first,
@@ -127,35 +131,48 @@ Engine::Place Engine::place(const zero::StateEntry& entry, std::int64_t first,
                count, entry.elements);
   const Place whole = place(entry.storage);
   const std::int64_t size = size_of(entry.dtype);
-  return {whole.arena, whole.at + (entry.storage_element + first) * size, count * size};
+  return {whole.value, whole.offset_bytes + (entry.storage_element + first) * size, count * size};
+}
+
+bool Engine::on_host(const Place& place) const {
+  return !place.on_disk() && arena(place.value->tier).on_host();
+}
+
+std::byte* Engine::address(const Place& place) const {
+  return arena(place.value->tier).base() + place.offset_bytes;
 }
 
 std::span<const std::byte> Engine::read(const Place& place, std::vector<std::byte>& buffer) const {
   const auto bytes = static_cast<std::size_t>(place.bytes);
-  if (place.arena->on_host()) return {place.at, bytes};
+  if (on_host(place)) return {address(place), bytes};
   buffer.resize(bytes);
-  device_->copy_now(buffer.data(), place.at, place.bytes);
+  if (place.on_disk())
+    disk_->read_now(place.offset_bytes, buffer, place.value->name);
+  else
+    device_->copy_now(buffer.data(), address(place), place.bytes);
   return buffer;
 }
 
 void Engine::write(const Place& place, std::span<const std::byte> bytes) const {
   STRATA_CHECK(static_cast<std::int64_t>(bytes.size()) == place.bytes, bytes.size(), place.bytes);
-  if (place.arena->on_host())
-    std::memcpy(place.at, bytes.data(), bytes.size());
+  if (on_host(place))
+    std::memcpy(address(place), bytes.data(), bytes.size());
+  else if (place.on_disk())
+    disk_->write_now(place.offset_bytes, bytes, place.value->name);
   else
-    device_->copy_now(place.at, bytes.data(), place.bytes);
+    device_->copy_now(address(place), bytes.data(), place.bytes);
 }
 
 std::span<std::byte> Engine::storage(const std::string& name) const {
   const Place at = place(name);
-  STRATA_CHECK(at.arena->on_host(), "the host touches device memory of", name);
-  return {at.at, static_cast<std::size_t>(at.bytes)};
+  STRATA_CHECK(on_host(at), "the host cannot touch", name);
+  return {address(at), static_cast<std::size_t>(at.bytes)};
 }
 
 std::span<std::byte> Engine::storage(const zero::StateEntry& entry) const {
   const Place at = place(entry, 0, entry.elements);
-  STRATA_CHECK(at.arena->on_host(), "the host touches device memory of", entry.name);
-  return {at.at, static_cast<std::size_t>(at.bytes)};
+  STRATA_CHECK(on_host(at), "the host cannot touch", entry.name);
+  return {address(at), static_cast<std::size_t>(at.bytes)};
 }
 
 std::span<const std::byte> Engine::read(const zero::StateEntry& entry, std::int64_t first,
@@ -214,6 +231,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     if (a == 0) write_word(std::exchange(pending_flags_, 0));
     start(train_handles_.at(position_of(a, micro_steps)), step);
   }
+  updates_pending_ = drain_handle_ >= 0;
   const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
   if (!before) return std::nullopt;
   executor_->wait(before->run);
@@ -221,6 +239,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
 }
 
 std::optional<kernels::StepMetrics> Engine::drain() {
+  if (std::exchange(updates_pending_, false)) start(drain_handle_, last_step_);
   executor_->wait_all();
   const auto last = std::exchange(under_way_, std::nullopt);
   if (!last) return std::nullopt;

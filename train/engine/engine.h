@@ -43,6 +43,9 @@ struct EngineParts {
   /// Of the Programs' collectives on `device`; needed with one.
   comm::Communicator* device_communicator = nullptr;
   runtime::Recordings recordings = runtime::Recordings::on;
+  /// The disk tier, at least as large as the Programs need it; null where they do not. Outlives
+  /// the engine.
+  runtime::Disk* disk = nullptr;
   /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
@@ -121,12 +124,15 @@ class Engine {
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 
-  /// A place in an arena.
+  /// A place in an arena or on the disk.
   struct Place {
-    const runtime::Arena* arena;
-    std::byte* at;
+    const runtime::PersistentValue* value;
+    std::int64_t offset_bytes;  ///< in the tier
     std::int64_t bytes;
+    [[nodiscard]] bool on_disk() const { return value->tier == runtime::Tier::disk; }
   };
+  [[nodiscard]] std::byte* address(const Place& place) const;
+  [[nodiscard]] bool on_host(const Place& place) const;
   [[nodiscard]] Place place(const std::string& name) const;
   [[nodiscard]] Place place(const zero::StateEntry& entry, std::int64_t first,
                             std::int64_t count) const;
@@ -136,6 +142,7 @@ class Engine {
 
   ProgramSet programs_;
   comm::Communicator* communicator_;
+  runtime::Disk* disk_;
   kernels::Device* device_;  ///< null: the Programs run on host_
   kernels::CpuDevice host_;
   kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
@@ -145,7 +152,8 @@ class Engine {
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
-  int evaluate_handle_ = -1, generate_handle_ = -1;
+  int drain_handle_ = -1, evaluate_handle_ = -1, generate_handle_ = -1;
+  bool updates_pending_ = false;  ///< the last step's, which the next one or a drain runs
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;
   runtime::RunNumber last_run_ = -1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "offload/place_transfers.h"
 #include "runtime/autodiff.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
@@ -26,7 +27,7 @@ std::vector<Position> positions(std::int64_t accumulation) {
 std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
   const int t = static_cast<int>(tier);
   std::int64_t bytes = 0;
-  for (const auto* program : {&evaluate, &generate})
+  for (const auto* program : {&drain, &evaluate, &generate})
     if (*program) bytes = std::max(bytes, (*program)->arena_bytes[t]);
   for (const auto& [position, program] : train) bytes = std::max(bytes, program.arena_bytes[t]);
   return bytes;
@@ -50,26 +51,40 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   runtime::recompute(model.graph, set.settings.plan.recompute, set.settings.plan.recompute_what);
 
   zero::declare_state(set.persistent, set.units, set.settings);
+  const auto finish = [&](runtime::Graph& graph) {
+    offload::place_transfers(graph);
+    runtime::stage_inputs(graph);
+    set.persistent.add_all(graph);
+  };
   std::map<Position, runtime::Graph> graphs;
   for (Position position : positions(options.accumulation)) {
     graphs[position] = zero::lower_micro_step(model.graph, model.loss, set.settings, position);
-    runtime::stage_inputs(graphs[position]);
-    set.persistent.add_all(graphs[position]);
+    finish(graphs[position]);
+  }
+  std::optional<runtime::Graph> drain;
+  if (set.settings.plan.updates == runtime::Updates::next_step) {
+    drain = zero::lower_drain(model.graph, set.settings);
+    finish(*drain);
   }
   std::optional<runtime::Graph> evaluation;
   if (request.evaluate) {
     BuiltModel forward = build_model(request.model, set.shape, ModelUse::evaluate);
     evaluation = zero::lower_evaluation(std::move(forward.graph), forward.loss, set.settings);
+    offload::place_transfers(*evaluation);
     runtime::stage_inputs(*evaluation);
     runtime::stage_output(*evaluation, runtime::kAgreedWord);
     set.persistent.add_all(*evaluation);
   }
 
+  const runtime::Scheduling scheduling{set.settings.plan.limits, set.settings.plan.budget_bytes,
+                                       runtime::MachineRates::typical(device)};
   const auto lower = [&](runtime::Graph graph, const std::string& name) {
-    return runtime::lower(std::move(graph), set.persistent, {name, device, &communicator});
+    return runtime::lower(std::move(graph), set.persistent,
+                          {name, device, &communicator, {}, &scheduling});
   };
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
+  if (drain) set.drain = lower(std::move(*drain), "drain");
   if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");
   return set;
 }

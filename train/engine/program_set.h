@@ -18,6 +18,7 @@ struct ProgramSet {
   zero::StepSettings settings;
   runtime::PersistentLayout persistent;
   std::map<zero::Position, runtime::Program> train;
+  std::optional<runtime::Program> drain;  ///< of Updates::next_step: those of the last step
   std::optional<runtime::Program> evaluate;
   std::optional<runtime::Program> generate;
   BatchShape shape;

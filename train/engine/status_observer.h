@@ -18,6 +18,7 @@ class StatusObserver final : public runtime::Observer {
       page_.begin_collective(in.label, in.link_bytes);
       return;
     }
+    if (in.queue != runtime::Queue::compute) return;  // the page has one writer per field
     page_.set_phase(phase_of(program, in.pass));
     page_.set_instruction(instruction, in.label);
   }

@@ -70,6 +70,45 @@ static_assert(static_cast<int>(SchedulerType::warmup_cosine) ==
 static_assert(static_cast<int>(SchedulerType::lr_range_test) ==
               static_cast<int>(kernels::ScheduleKind::range_test));
 
+/// Where each kind of state of each unit lives.
+void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units,
+                 const TrainOptions& options) {
+  using runtime::Tier;
+  const OffloadOptions& offload = options.offload;
+  if (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none) return;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    runtime::UnitPlan& unit = plan.units[u];
+    if (offload.parameters != OffloadTarget::none &&
+        units[u].elements > options.zero.param_persistence_threshold_elements)
+      unit.parameter_tier =
+          offload.parameters == OffloadTarget::nvme ? Tier::disk : Tier::pinned;
+    if (!units[u].trainable || offload.optimizer == OffloadTarget::none) continue;
+    unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
+    const std::int64_t part =
+        unit.shard_optimizer ? units[u].elements / plan.world : units[u].elements;
+    unit.optimizer_device_elements =
+        std::llround((1 - offload.optimizer_ratio) * static_cast<double>(part));
+    // With several micro-steps the sum would cross the link in each of them.
+    if (options.accumulation == 1) unit.gradient_tier = Tier::pinned;
+  }
+  if (offload.optimizer != OffloadTarget::none && offload.updates != UpdateTime::step_end)
+    plan.updates = runtime::Updates::next_step;
+}
+
+/// All that the layers save leaves the device.
+runtime::ActivationOffload activations_of(const TrainOptions& options,
+                                          const std::vector<std::string>& blocks) {
+  runtime::ActivationOffload activations;
+  if (options.offload.activations == OffloadTarget::none) return activations;
+  activations.tier = options.offload.activations == OffloadTarget::nvme ? runtime::Tier::disk
+                                                                        : runtime::Tier::pinned;
+  const std::vector<runtime::RecomputeSegment> layers = layer_segments(blocks, 1);
+  if (layers.empty()) return {};
+  activations.first_block = layers.front().first_block;
+  activations.last_block = layers.front().last_block;
+  return activations;
+}
+
 }  // namespace
 
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options) {
@@ -91,6 +130,8 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.units = zero::plan_units(units, policy, world);
+  place_units(plan, units, options);
+  plan.activations = activations_of(options, blocks);
   if (options.activation_checkpointing) {
     plan.recompute = layer_segments(blocks, options.checkpoint_segments);
   } else if (options.recompute_norms) {

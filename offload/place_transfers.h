@@ -1,0 +1,19 @@
+// The placement pass: from a Graph whose persistent values have homes in several tiers to one in
+// which every node finds its operands where it runs.
+#pragma once
+
+#include "runtime/graph.h"
+
+namespace strata::offload {
+
+/// Nodes of the host queue need their operands in host memory, all others on the device (but for
+/// copies). An operand that lies elsewhere gets a transient copy there, filled by transfers just
+/// before the first use of it in one block and pass, and taken home just after the last use when
+/// it was written: the serial order, which is correct and the baseline of every overlap.
+///
+/// Parameters and gradients move to the device as a whole, and everything on the disk; other
+/// operands as the range that is used. Operands in pieces of one root that overlap otherwise end
+/// the process. What is only written under a predicate goes home under the same predicate.
+void place_transfers(runtime::Graph& graph);
+
+}  // namespace strata::offload

@@ -1,0 +1,57 @@
+#include "runtime/machine_rates.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata::runtime {
+
+MachineRates MachineRates::typical(const kernels::DeviceCapabilities& device) {
+  MachineRates rates;
+  if (device.backend == kernels::DeviceCapabilities::Backend::cpu) {
+    rates.flops = 6e10 * device.workers;
+    rates.memory_bytes = 8e9 * device.workers;
+    rates.shared_cores = device.workers;
+    return rates;
+  }
+  rates.flops = 2e14;
+  rates.memory_bytes = 1e12;
+  rates.upload_bytes = rates.download_bytes = 2.2e10;
+  rates.peer_bytes = 2e10;
+  rates.host_bytes = 6e10;
+  rates.disk_read_bytes = 5e9;
+  rates.disk_write_bytes = 4e9;
+  return rates;
+}
+
+std::int64_t cost_ns(const MachineRates& rates, const Graph& graph, const Node& node) {
+  const kernels::Cost cost = node.operation->cost(graph.types(node.inputs),
+                                                  graph.types(node.outputs), node.attributes);
+  const auto moved = [&] { return static_cast<double>(graph.bytes(node.outputs[0])); };
+  double seconds = 0;
+  switch (node.queue) {
+    case Queue::compute:
+      seconds = std::max(cost.flops / rates.flops, cost.bytes / rates.memory_bytes);
+      break;
+    case Queue::communication:
+      seconds = cost.bytes / rates.peer_bytes;
+      break;
+    case Queue::upload:
+      seconds = moved() / rates.upload_bytes;
+      break;
+    case Queue::download:
+      seconds = moved() / rates.download_bytes;
+      break;
+    case Queue::disk_read:
+      seconds = moved() / rates.disk_read_bytes;
+      break;
+    case Queue::disk_write:
+      seconds = moved() / rates.disk_write_bytes;
+      break;
+    case Queue::host:
+      seconds = cost.bytes / rates.host_bytes;
+      break;
+  }
+  return rates.overhead_ns + std::llround(seconds * 1e9);
+}
+
+}  // namespace strata::runtime

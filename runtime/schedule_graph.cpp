@@ -1,0 +1,294 @@
+#include "runtime/schedule_graph.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "core/check.h"
+#include "runtime/conflicts.h"
+#include "runtime/program.h"
+#include "runtime/schedule.h"
+
+namespace strata::runtime {
+namespace {
+
+/// Two limits that are not memory: elements gathered or uploaded before their use, and in all.
+enum SoftTier : int { kAhead = kTiers, kLive };
+
+enum Resource : int { kCores, kDisk, kResources };
+
+bool is_gather(const Graph& graph, const Node& node) {
+  return node.collective && node.moves == Moves::in &&
+         graph.values[static_cast<std::size_t>(graph.root_of(node.outputs[0]))].storage ==
+             Storage::transient;
+}
+
+class GraphScheduler {
+ public:
+  GraphScheduler(Graph& graph, std::vector<ValueId>& workspaces, const Scheduling& scheduling,
+                 const TierBytes& persistent_bytes)
+      : graph_(graph),
+        workspaces_(workspaces),
+        scheduling_(scheduling),
+        persistent_bytes_(persistent_bytes) {}
+
+  ScheduledGraph run() {
+    problem_.queues = kQueues;
+    problem_.resources = kResources;
+    add_tiers();
+    add_tasks();
+    add_buffers();
+    add_gaps();
+    add_limits();
+    const Schedule schedule = make_schedule(problem_);
+    ScheduledGraph result;
+    for (const auto& [root, buffer] : buffer_of_)
+      result.offset_bytes[root] = schedule.offset_bytes[static_cast<std::size_t>(buffer)];
+    for (int t = 0; t < kTiers; ++t)
+      result.region_bytes[static_cast<std::size_t>(t)] =
+          schedule.arena_bytes[static_cast<std::size_t>(t)];
+    count_live(schedule, result);
+    keep_survivors(schedule);
+    reorder(schedule);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return graph_.values[static_cast<std::size_t>(id)];
+  }
+
+  void add_tiers() {
+    for (const Tier tier : kAllTiers) {
+      const auto t = static_cast<std::size_t>(tier);
+      const std::int64_t whole = scheduling_.budget_bytes[t];
+      ScheduleTier place;
+      place.name = name_of(tier);
+      place.budget_bytes = whole == kUnlimited ? kUnlimited : whole - persistent_bytes_[t];
+      place.alignment = alignment_of(tier);
+      place.ladder = tier == Tier::device;
+      problem_.tiers.push_back(std::move(place));
+    }
+    const auto soft = [&](const char* name, std::int64_t elements) {
+      ScheduleTier limit;
+      limit.name = name;
+      limit.budget_bytes = elements;
+      limit.alignment = 1;
+      limit.soft = true;
+      problem_.tiers.push_back(std::move(limit));
+    };
+    soft("elements brought ahead", scheduling_.limits.prefetch_elements);
+    soft("elements brought", scheduling_.limits.max_live_elements);
+  }
+
+  /// On a CPU that plays the device, computation takes all cores, every transfer a part of one.
+  [[nodiscard]] std::vector<ResourceShare> shares(const Node& node) const {
+    const int cores = scheduling_.rates.shared_cores;
+    const bool disk = node.queue == Queue::disk_read || node.queue == Queue::disk_write;
+    std::vector<ResourceShare> shares;
+    if (disk) shares.push_back({kDisk, 1});
+    if (cores > 0) {
+      const bool computes = node.queue == Queue::compute || node.queue == Queue::host;
+      shares.push_back({kCores, computes ? 1 : (disk ? 0.2 : 1) / cores});
+    }
+    return shares;
+  }
+
+  [[nodiscard]] Queue queue_of(const Node& node) const {
+    return node.queue == Queue::host && scheduling_.rates.shared_cores > 0 ? Queue::compute
+                                                                           : node.queue;
+  }
+
+  void add_tasks() {
+    std::vector<std::vector<int>> after = find_conflicts(graph_);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      ScheduleTask task;
+      task.kind = node.moves == Moves::in    ? TaskKind::in
+                  : node.moves == Moves::out ? TaskKind::out
+                                             : TaskKind::work;
+      task.queue = static_cast<int>(queue_of(node));
+      task.cost_ns = cost_ns(scheduling_.rates, graph_, node);
+      task.shares = shares(node);
+      task.after = std::move(after[i]);
+      task.ordered = node.collective.has_value();
+      problem_.tasks.push_back(std::move(task));
+    }
+  }
+
+  template <typename Visit>
+  void for_each_transient(std::size_t i, const Visit& visit) const {
+    const Node& node = graph_.nodes[i];
+    const auto use = [&](ValueId id) {
+      const ValueId root = graph_.root_of(id);
+      if (value(root).storage == Storage::transient) visit(root);
+    };
+    for (ValueId in : node.inputs) use(in);
+    for (ValueId out : node.outputs) use(out);
+    if (node.predicate != kNoValue) use(node.predicate);
+    if (workspaces_[i] != kNoValue) use(workspaces_[i]);
+  }
+
+  void add_buffers() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      for_each_transient(i, [&](ValueId root) {
+        const auto [at, fresh] =
+            buffer_of_.try_emplace(root, static_cast<int>(problem_.buffers.size()));
+        if (fresh) {
+          const Value& v = value(root);
+          problem_.buffers.push_back({static_cast<int>(v.tier), v.type.span_bytes(), {}});
+        }
+        std::vector<int>& users = problem_.buffers[static_cast<std::size_t>(at->second)].users;
+        if (users.empty() || users.back() != static_cast<int>(i))
+          users.push_back(static_cast<int>(i));
+      });
+  }
+
+  /// Copies of one version of the same bytes that are only read: the earlier may stay.
+  void add_gaps() {
+    std::map<ValueId, std::vector<int>> writers;  // of a root
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
+      for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
+        writers[graph_.root_of(out)].push_back(i);
+    using Original = std::tuple<ValueId, std::int32_t, std::int64_t, std::int64_t>;
+    std::map<Original, ValueId> latest;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      if (node.queue != Queue::upload || node.moves != Moves::in) continue;
+      const ValueId copy = graph_.root_of(node.outputs[0]);
+      if (writers[copy].size() != 1 || range_of(graph_, node.outputs[0]).end != graph_.bytes(copy))
+        continue;
+      std::vector<int> ins{i};
+      ValueId from = node.inputs[0];
+      if (value(graph_.root_of(from)).storage == Storage::transient) {  // a window behind the disk
+        const std::vector<int>& fills = writers[graph_.root_of(from)];
+        if (fills.size() != 1) continue;
+        ins.insert(ins.begin(), fills[0]);
+        from = graph_.nodes[static_cast<std::size_t>(fills[0])].inputs[0];
+      }
+      const ByteRange range = range_of(graph_, from);
+      const Original original{graph_.root_of(from), value(from).version, range.begin, range.end};
+      if (const auto before = latest.find(original); before != latest.end()) {
+        problem_.gaps.push_back({buffer_of_.at(before->second), buffer_of_.at(copy), ins});
+        gap_roots_.emplace_back(before->second, copy);
+      }
+      latest[original] = copy;
+    }
+  }
+
+  /// What is gathered or uploaded for a layer counts while it waits for its first reader, and for
+  /// as long as it stays.
+  void add_limits() {
+    std::map<ValueId, int> first_reader;  // behind the transfers that fill it
+    std::map<ValueId, std::vector<int>> fills;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      const bool uploads = node.queue == Queue::upload && node.moves == Moves::in &&
+                           value(node.outputs[0]).role == Role::parameter;
+      if (is_gather(graph_, node) || uploads)
+        fills[graph_.root_of(node.outputs[0])].push_back(i);
+      else
+        for (ValueId in : node.inputs)
+          if (fills.contains(graph_.root_of(in))) first_reader.try_emplace(graph_.root_of(in), i);
+    }
+    for (const auto& [root, transfers] : fills) {
+      const std::int64_t elements = value(root).type.shape.elements();
+      ScheduleBuffer live = problem_.buffers[static_cast<std::size_t>(buffer_of_.at(root))];
+      live.tier = kLive;
+      live.bytes = elements;
+      problem_.buffers.push_back(live);
+      const auto reader = first_reader.find(root);
+      if (reader == first_reader.end()) continue;
+      for (int transfer : transfers) {
+        const Node& node = graph_.nodes[static_cast<std::size_t>(transfer)];
+        problem_.buffers.push_back({kAhead, graph_.type(node.outputs[0]).shape.elements(),
+                                    {transfer, reader->second}});
+      }
+    }
+  }
+
+  void count_live(const Schedule& schedule, ScheduledGraph& result) const {
+    for (int t = 0; t < kTiers; ++t) {
+      std::vector<std::tuple<std::int64_t, int, std::int64_t>> changes;  // when, ends first, bytes
+      for (const auto& [root, buffer] : buffer_of_) {
+        const ScheduleBuffer& b = problem_.buffers[static_cast<std::size_t>(buffer)];
+        if (b.tier != t) continue;
+        std::int64_t begin = -1, end = -1;
+        for (int user : b.users) {
+          const auto u = static_cast<std::size_t>(user);
+          if (schedule.start_ns[u] < 0) continue;
+          begin = begin < 0 ? schedule.start_ns[u] : std::min(begin, schedule.start_ns[u]);
+          end = std::max(end, schedule.end_ns[u]);
+        }
+        if (begin < 0) continue;
+        const std::int64_t room = room_of(b.bytes, static_cast<Tier>(t));
+        changes.emplace_back(begin, 1, room);
+        changes.emplace_back(end, 0, -room);
+      }
+      std::sort(changes.begin(), changes.end());
+      std::int64_t live = 0;
+      for (const auto& [when, kind, bytes] : changes)
+        result.live_bytes[static_cast<std::size_t>(t)] =
+            std::max(result.live_bytes[static_cast<std::size_t>(t)], live += bytes);
+    }
+  }
+
+  /// Readers of a later copy read the earlier one that stayed.
+  void keep_survivors(const Schedule& schedule) {
+    std::map<ValueId, ValueId> instead;
+    for (std::size_t g = 0; g < gap_roots_.size(); ++g) {
+      if (!schedule.survives[g]) continue;
+      const auto [before, after] = gap_roots_[g];
+      const auto earlier = instead.find(before);
+      instead[after] = earlier == instead.end() ? before : earlier->second;
+    }
+    if (instead.empty()) return;
+    const auto redirect = [&](ValueId id) {
+      const auto at = instead.find(graph_.root_of(id));
+      if (at == instead.end()) return id;
+      const Value view = value(id);
+      const ValueId now = graph_.add_view(at->second, view.offset_bytes, view.type, view.name);
+      graph_.values[static_cast<std::size_t>(now)].version = view.version;
+      return now;
+    };
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (schedule.start_ns[i] < 0) continue;
+      for (ValueId& in : graph_.nodes[i].inputs) in = redirect(in);
+    }
+  }
+
+  void reorder(const Schedule& schedule) {
+    std::vector<Node> nodes;
+    std::vector<ValueId> workspaces;
+    for (int i : schedule.order) {
+      nodes.push_back(std::move(graph_.nodes[static_cast<std::size_t>(i)]));
+      workspaces.push_back(workspaces_[static_cast<std::size_t>(i)]);
+    }
+    graph_.nodes = std::move(nodes);
+    workspaces_ = std::move(workspaces);
+  }
+
+  Graph& graph_;
+  std::vector<ValueId>& workspaces_;
+  const Scheduling& scheduling_;
+  const TierBytes& persistent_bytes_;
+  ScheduleProblem problem_;
+  std::map<ValueId, int> buffer_of_;  // of a transient root
+  std::vector<std::pair<ValueId, ValueId>> gap_roots_;
+};
+
+}  // namespace
+
+bool has_transfers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.moves == Moves::in || node.queue == Queue::download ||
+           node.queue == Queue::disk_write;
+  });
+}
+
+ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
+                              const Scheduling& scheduling, const TierBytes& persistent_bytes) {
+  return GraphScheduler(graph, workspaces, scheduling, persistent_bytes).run();
+}
+
+}  // namespace strata::runtime

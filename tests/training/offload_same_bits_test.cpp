@@ -1,0 +1,118 @@
+// Where state lives and when updates run changes no bit: every target with every stage, with and
+// without recomputation, micro-steps, half precision and skipped steps.
+#include <gtest/gtest.h>
+
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+using train::OffloadTarget;
+using train::UpdateTime;
+
+TrainingCase small_case(int world, int stage, bool llama = false) {
+  TrainingCase training;
+  training.model = llama ? tiny_llama() : tiny_gpt2();
+  training.model.layers = 2;
+  training.options = tiny_options(world, 8, 3);
+  training.options.zero.stage = stage;
+  training.options.tile_elements = 4096;
+  training.world = world;
+  return training;
+}
+
+std::string name_of(OffloadTarget target) {
+  return target == OffloadTarget::none ? "device" : target == OffloadTarget::cpu ? "host" : "disk";
+}
+
+constexpr OffloadTarget kTargets[] = {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
+
+/// Every combination of homes gives the bits of `expected`.
+void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& expected) {
+  for (const OffloadTarget optimizer : kTargets)
+    for (const OffloadTarget parameters : kTargets)
+      for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
+        if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+        const bool parts = training.world > 1 && training.options.zero.stage % 3 != 0;
+        if (parameters == OffloadTarget::nvme && parts) continue;
+        training.options.offload.optimizer = optimizer;
+        training.options.offload.parameters = parameters;
+        training.options.offload.updates = updates;
+        expect_same(expected, run_training(training),
+                    "optimizer " + name_of(optimizer) + ", parameters " + name_of(parameters) +
+                        (updates == UpdateTime::next_step ? ", late" : ", at the end") +
+                        ", stage " + std::to_string(training.options.zero.stage));
+      }
+}
+
+class OffloadSameBits : public testing::TestWithParam<int> {};
+
+TEST_P(OffloadSameBits, HomesOfState) {
+  const int world = GetParam();
+  const TrainingResult expected = run_training(small_case(world, 0));
+  for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3})
+    expect_homes_do_not_matter(small_case(world, stage), expected);
+}
+
+TEST_P(OffloadSameBits, MasterCopiesOfHalfPrecision) {
+  TrainingCase training = small_case(GetParam(), 0, true);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  const TrainingResult expected = run_training(training);
+  training.options.zero.stage = GetParam() == 1 ? 0 : 3;
+  expect_homes_do_not_matter(training, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, OffloadSameBits, testing::Values(1, 2, 4));
+
+TEST(OffloadSameBitsOf, StochasticRounding) {
+  TrainingCase training = small_case(2, 2);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  training.options.state_recipe = train::StateRecipe::bf16_sr;
+  expect_homes_do_not_matter(training, run_training(training));
+}
+
+/// The loss scale is so large that the first steps overflow and are skipped.
+TEST(OffloadSameBitsOf, SkippedSteps) {
+  TrainingCase training = small_case(2, 3);
+  training.options.dtype = training.options.communication_dtype = DType::f16;
+  training.options.loss_scale.initial_scale_power = 24;
+  training.options.loss_scale.hysteresis = 1;
+  training.options.steps = 12;
+  const TrainingResult expected = run_training(training);
+  EXPECT_GT(expected.metrics.back().skipped, 0);
+  EXPECT_GT(expected.metrics.back().updates, 0);
+  expect_homes_do_not_matter(training, expected);
+}
+
+TEST(OffloadSameBitsOf, MicroSteps) {
+  for (const int accumulation : {2, 3}) {
+    TrainingCase training = small_case(2, 2);
+    training.options.accumulation = accumulation;
+    training.options.global_batch = 4 * accumulation;
+    training.options.micro_batch = 2;
+    expect_homes_do_not_matter(training, run_training(training));
+  }
+}
+
+TEST(OffloadSameBitsOf, Recomputation) {
+  TrainingCase training = small_case(2, 3);
+  const TrainingResult expected = run_training(training);
+  training.options.activation_checkpointing = true;
+  expect_homes_do_not_matter(training, expected);
+}
+
+TEST(OffloadSameBitsOf, PartsOfTheOptimizer) {
+  TrainingCase training = small_case(2, 1);
+  training.options.tile_elements = 1024;
+  const TrainingResult expected = run_training(training);
+  for (const double ratio : {0.0, 0.3, 0.5, 1.0}) {
+    training.options.offload.optimizer_ratio = ratio;
+    for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+      training.options.offload.optimizer = target;
+      expect_same(expected, run_training(training), "ratio " + std::to_string(ratio));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::tests

@@ -1,0 +1,52 @@
+#include "zero/optimizer_storage.h"
+
+#include "runtime/state_names.h"
+
+namespace strata::zero {
+
+using runtime::Tier;
+
+std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
+                                           const runtime::UnitPlan& plan, const OwnedUnit& owned,
+                                           const StepSettings& settings) {
+  std::vector<OptimizerTile> tiles;
+  for (const Extent& tile : cut(unit.elements, settings.plan.limits.tile_elements)) {
+    const Extent part = intersect(tile, {owned.optimizer_begin, owned.optimizer_end});
+    if (part.elements() == 0) continue;
+    const std::int64_t before = part.begin - owned.optimizer_begin;
+    const std::int64_t behind_device = before - plan.optimizer_device_elements;
+    Tier tier = plan.optimizer_tier;
+    if (behind_device < 0)
+      tier = Tier::device;
+    else if (tier == Tier::disk && behind_device < plan.optimizer_host_elements)
+      tier = Tier::pageable;
+    tiles.push_back({part, tier});
+  }
+  return tiles;
+}
+
+std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
+                                         const runtime::UnitPlan& plan, const OwnedUnit& owned,
+                                         const OptimizerTile& tile, const StepSettings& settings) {
+  std::vector<StateStorage> storages;
+  const std::vector<OptimizerState> kinds = optimizer_states(settings);
+  const std::int64_t held = owned.optimizer_end - owned.optimizer_begin;
+  const std::int64_t count = tile.extent.elements();
+  std::int64_t record_bytes = 0;
+  for (const OptimizerState& kind : kinds) {
+    const kernels::TensorType flat(kind.dtype, kernels::Shape{held});
+    if (plan.optimizer_tier == Tier::device)
+      storages.push_back({kind.kind, kind.storage(unit.name), flat, Tier::device, kind.dtype,
+                          (tile.extent.begin - owned.optimizer_begin) * size_of(kind.dtype)});
+    else
+      storages.push_back({kind.kind, runtime::record_name(unit.name, tile.extent.begin),
+                          {}, tile.tier, kind.dtype, record_bytes});
+    record_bytes += count * size_of(kind.dtype);
+  }
+  if (plan.optimizer_tier != Tier::device)
+    for (StateStorage& storage : storages)
+      storage.storage_type = {DType::u8, kernels::Shape{record_bytes}};
+  return storages;
+}
+
+}  // namespace strata::zero
