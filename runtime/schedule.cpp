@@ -1,76 +1,86 @@
 #include "runtime/schedule.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "runtime/schedule_index.h"
-#include "runtime/schedule_layout.h"
+#include "runtime/schedule_ladder.h"
+#include "runtime/schedule_sequence.h"
+#include "runtime/schedule_simulation.h"
 
 namespace strata::runtime {
 namespace {
 
-/// Gives every buffer of a run its place; arena sizes of soft tiers are what they hold at most.
-void lay_out(const ScheduleIndex& index, Schedule& schedule) {
-  const ScheduleProblem& problem = index.problem;
-  schedule.offset_bytes.assign(problem.buffers.size(), 0);
-  for (int tier = 0; tier < index.tiers(); ++tier) {
-    std::vector<Lifetime> lifetimes;
-    std::vector<int> of;
-    for (int b = 0; b < index.buffers(); ++b) {
-      const ScheduleBuffer& buffer = problem.buffers[b];
-      if (buffer.tier != tier || buffer.bytes == 0) continue;
-      Lifetime lifetime{buffer.bytes, schedule.start_ns[buffer.users.front()], 0, 0};
-      for (int user : buffer.users) {
-        lifetime.begin_ns = std::min(lifetime.begin_ns, schedule.start_ns[user]);
-        lifetime.end_ns = std::max(lifetime.end_ns, schedule.end_ns[user]);
-      }
-      lifetimes.push_back(lifetime);
-      of.push_back(b);
-    }
-    const ScheduleTier& limits = problem.tiers[tier];
-    if (limits.soft) {
-      schedule.arena_bytes.push_back(largest_held(lifetimes, limits.alignment));
-      continue;
-    }
-    schedule.arena_bytes.push_back(place_lifetimes(lifetimes, limits.alignment, 0));
-    for (std::size_t i = 0; i < of.size(); ++i)
-      schedule.offset_bytes[of[i]] = lifetimes[i].offset_bytes;
-  }
+std::vector<int> work_tasks(const ScheduleIndex& index) {
+  std::vector<int> work;
+  for (int t = 0; t < index.tasks(); ++t)
+    if (index.problem.tasks[t].kind == TaskKind::work) work.push_back(t);
+  return work;
 }
 
-/// One task after another, in the order of the problem's list.
-Schedule serial_schedule(const ScheduleIndex& index) {
-  Schedule schedule;
-  schedule.order.resize(index.problem.tasks.size());
-  std::iota(schedule.order.begin(), schedule.order.end(), 0);
-  for (const ScheduleTask& task : index.problem.tasks) {
-    schedule.start_ns.push_back(schedule.makespan_ns);
-    schedule.end_ns.push_back(schedule.makespan_ns += task.cost_ns);
+/// In the order in which work would start if memory were no limit.
+std::vector<int> work_by_start(const ScheduleIndex& index) {
+  const SimulatedRun run = simulate_unlimited(index);
+  std::vector<int> work = work_tasks(index);
+  std::stable_sort(work.begin(), work.end(),
+                   [&](int a, int b) { return run.start_ns[a] < run.start_ns[b]; });
+  return work;
+}
+
+/// Of the tiers whose budget matters most.
+std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
+  std::int64_t ladders = 0, all = 0;
+  for (int t = 0; t < index.tiers(); ++t) {
+    const ScheduleTier& tier = index.problem.tiers[t];
+    if (tier.soft) continue;
+    all += serial.schedule.floor_bytes[t];
+    if (tier.ladder) ladders += serial.schedule.floor_bytes[t];
   }
-  schedule.survives.assign(index.problem.gaps.size(), false);
-  lay_out(index, schedule);
-  schedule.floor_bytes = schedule.arena_bytes;
-  return schedule;
+  return ladders > 0 ? ladders : all;
+}
+
+/// The serial orders worth trying, that of the smallest floors last: the fast order of work, and
+/// the problem's own where that needs less.
+std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
+  std::vector<SerialRun> runs;
+  runs.push_back(run_serially(index, serial_sequence(index, work_by_start(index))));
+  SerialRun listed = run_serially(index, serial_sequence(index, work_tasks(index)));
+  if (total_floor(index, listed) < total_floor(index, runs.front()))
+    runs.push_back(std::move(listed));
+  return runs;
+}
+
+void refuse_below_floor(const ScheduleIndex& index, const std::vector<SerialRun>& runs) {
+  const ScheduleProblem& problem = index.problem;
+  std::vector<std::int64_t> budget;
+  for (const ScheduleTier& tier : problem.tiers) budget.push_back(tier.budget_bytes);
+  for (const SerialRun& run : runs)
+    if (run.fits(index, budget)) return;
+  const std::vector<std::int64_t>& floor = runs.back().schedule.floor_bytes;
+  for (std::size_t t = 0; t < floor.size(); ++t) {
+    if (problem.tiers[t].soft || floor[t] <= budget[t]) continue;
+    throw OutOfMemory("out of memory in tier " + problem.tiers[t].name + ": its budget is " +
+                      std::to_string(budget[t]) + " bytes, and this Plan needs at least " +
+                      std::to_string(floor[t]) +
+                      ", even with one instruction after another: raise the budget, or lower the "
+                      "batch, offload more or recompute more");
+  }
 }
 
 }  // namespace
 
 Schedule make_schedule(const ScheduleProblem& problem) {
   const ScheduleIndex index(problem);
-  Schedule schedule = serial_schedule(index);
-  for (int tier = 0; tier < index.tiers(); ++tier) {
-    const ScheduleTier& limits = problem.tiers[tier];
-    if (limits.soft || schedule.floor_bytes[tier] <= limits.budget_bytes) continue;
-    throw OutOfMemory("out of memory in tier " + limits.name + ": its budget is " +
-                      std::to_string(limits.budget_bytes) +
-                      " bytes, and this Plan needs at least " +
-                      std::to_string(schedule.floor_bytes[tier]) +
-                      ", even with one instruction after another: raise the budget, or lower the "
-                      "batch, offload more or recompute more");
+  if (problem.tasks.empty()) {
+    Schedule nothing;
+    nothing.arena_bytes = nothing.floor_bytes = std::vector<std::int64_t>(problem.tiers.size(), 0);
+    return nothing;
   }
-  return schedule;
+  const std::vector<SerialRun> runs = serial_runs(index);
+  refuse_below_floor(index, runs);
+  return climb(index, runs);
 }
 
 }  // namespace strata::runtime
