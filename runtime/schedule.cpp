@@ -8,26 +8,9 @@
 #include "runtime/schedule_index.h"
 #include "runtime/schedule_ladder.h"
 #include "runtime/schedule_sequence.h"
-#include "runtime/schedule_simulation.h"
 
 namespace strata::runtime {
 namespace {
-
-std::vector<int> work_tasks(const ScheduleIndex& index) {
-  std::vector<int> work;
-  for (int t = 0; t < index.tasks(); ++t)
-    if (index.problem.tasks[t].kind == TaskKind::work) work.push_back(t);
-  return work;
-}
-
-/// In the order in which work would start if memory were no limit.
-std::vector<int> work_by_start(const ScheduleIndex& index) {
-  const SimulatedRun run = simulate_unlimited(index);
-  std::vector<int> work = work_tasks(index);
-  std::stable_sort(work.begin(), work.end(),
-                   [&](int a, int b) { return run.start_ns[a] < run.start_ns[b]; });
-  return work;
-}
 
 /// Of the tiers whose budget matters most.
 std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
@@ -41,14 +24,16 @@ std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
   return ladders > 0 ? ladders : all;
 }
 
-/// The serial orders worth trying, that of the smallest floors last: the fast order of work, and
-/// the problem's own where that needs less.
+/// That of the smallest floors last.
 std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   std::vector<SerialRun> runs;
-  runs.push_back(run_serially(index, serial_sequence(index, work_by_start(index))));
-  SerialRun listed = run_serially(index, serial_sequence(index, work_tasks(index)));
-  if (total_floor(index, listed) < total_floor(index, runs.front()))
-    runs.push_back(std::move(listed));
+  for (std::vector<int>& sequence : serial_sequences(index))
+    runs.push_back(run_serially(index, std::move(sequence)));
+  const auto needs_least =
+      std::min_element(runs.begin(), runs.end(), [&](const SerialRun& a, const SerialRun& b) {
+        return total_floor(index, a) < total_floor(index, b);
+      });
+  std::rotate(needs_least, needs_least + 1, runs.end());
   return runs;
 }
 

@@ -10,6 +10,9 @@ namespace strata::runtime {
 
 constexpr int kNoGap = -1;
 
+/// More than any time, ns, or size, bytes.
+constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+
 /// Borrows the problem, which must outlive it.
 struct ScheduleIndex {
   /// Checks the problem: a broken one is a mistake of the caller, not of a user.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/check.h"
 #include "runtime/schedule_layout.h"
 #include "runtime/schedule_simulation.h"
 
@@ -14,8 +15,6 @@ constexpr int kPlacements = 5;  // the first, and at most 4 with less
 
 /// Rungs without a gain after which the ladder ends, although more memory was asked for.
 constexpr int kPatience = 8;
-
-constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
 /// Per buffer the first copy in the same memory.
 std::vector<int> roots(const ScheduleIndex& index, const std::vector<bool>& survives) {
@@ -130,15 +129,21 @@ class Climb {
     int without_gain = 0;
     for (int rung = 0; rung <= rungs && without_gain < kPatience; ++rung) {
       const std::vector<std::int64_t> budget = budget_of(rung);
-      const SerialRun* usable = first_that_fits(budget);
-      if (usable == nullptr) continue;
       const std::int64_t before = best_.makespan_ns;
-      if (best_.order.empty() || usable->schedule.makespan_ns < before) best_ = usable->schedule;
-      const bool tight = try_budget(*usable, budget);
+      bool tight = false;
+      for (const SerialRun& serial : serial_) {
+        if (!serial.fits(index_, budget)) {
+          tight = true;
+          continue;
+        }
+        if (best_.order.empty() || serial.schedule.makespan_ns < best_.makespan_ns)
+          best_ = serial.schedule;
+        tight = try_budget(serial, budget) || tight;
+      }
       without_gain = best_.makespan_ns == before ? without_gain + 1 : 0;
       if (!tight) break;
     }
-    if (best_.order.empty()) best_ = first_that_fits(whole_budget())->schedule;
+    if (best_.order.empty()) best_ = fitting_whole_budget().schedule;
     for (int t = 0; t < index_.tiers(); ++t)
       if (!index_.problem.tiers[t].soft) best_.floor_bytes[t] = floor_of(t);
     return std::move(best_);
@@ -161,10 +166,12 @@ class Climb {
     return budget;
   }
 
-  const SerialRun* first_that_fits(const std::vector<std::int64_t>& budget) const {
-    for (const SerialRun& serial : serial_)
-      if (serial.fits(index_, budget)) return &serial;
-    return nullptr;
+  /// One whose floor lies between the last rung and the budget.
+  const SerialRun& fitting_whole_budget() const {
+    const auto fits = [&](const SerialRun& serial) { return serial.fits(index_, whole_budget()); };
+    const auto found = std::find_if(serial_.begin(), serial_.end(), fits);
+    STRATA_CHECK(found != serial_.end(), "no serial order fits");
+    return *found;
   }
 
   /// Keeps the run if it is faster. Where places need more than the bytes that are held at one time

@@ -20,9 +20,9 @@ struct SerialRun {
 
 SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence);
 
-/// The fastest schedule over budgets of floor * 2^(i/4) in tiers with a ladder, from the floors of
-/// the last of `serial` up to the budgets of the problem. On each rung the first of `serial` that
-/// fits gives the order of requests; one must fit the problem's budgets.
+/// The fastest schedule over budgets of floor * 2^(i/4) in tiers with a ladder, up to the budgets
+/// of the problem; the floors are those of the last of `serial`. On every rung each of `serial`
+/// that fits gives an order of requests. One must fit the problem's budgets.
 Schedule climb(const ScheduleIndex& index, const std::vector<SerialRun>& serial);
 
 }  // namespace strata::runtime

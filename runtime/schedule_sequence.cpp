@@ -1,10 +1,13 @@
 #include "runtime/schedule_sequence.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <queue>
+#include <utility>
 
 #include "core/check.h"
+#include "runtime/schedule_simulation.h"
 
 namespace strata::runtime {
 namespace {
@@ -44,8 +47,6 @@ class Sequencer {
       if (stack_.size() > depth) continue;
       stack_.pop_back();
       if (emitted_[top]) continue;
-      STRATA_CHECK(top == task || index_.problem.tasks[top].kind != TaskKind::work,
-                   "the order of work is not one of its needs: task", task, "before", top);
       emit(top);
       emit_outs();
     }
@@ -91,10 +92,67 @@ class Sequencer {
   std::priority_queue<int, std::vector<int>, std::greater<>> outs_;
 };
 
+std::vector<int> work_tasks(const ScheduleIndex& index) {
+  std::vector<int> work;
+  for (int t = 0; t < index.tasks(); ++t)
+    if (index.problem.tasks[t].kind == TaskKind::work) work.push_back(t);
+  return work;
+}
+
+std::vector<int> work_by_start(const ScheduleIndex& index, const SimulatedRun& run) {
+  std::vector<int> work = work_tasks(index);
+  std::stable_sort(work.begin(), work.end(),
+                   [&](int a, int b) { return run.start_ns[a] < run.start_ns[b]; });
+  return work;
+}
+
+/// Random numbers that are the same on every machine (splitmix64).
+class Shaker {
+ public:
+  /// `time` times something in [0.5, 1.5).
+  std::int64_t shake(std::int64_t time) {
+    state_ += 0x9e3779b97f4a7c15;
+    std::uint64_t bits = state_;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+    return time / 1024 * static_cast<std::int64_t>(512 + (bits >> 54)) +
+           time % 1024 * static_cast<std::int64_t>(512 + (bits >> 54)) / 1024;
+  }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+/// What bounds the time for trying further orders: their number times the tasks of each.
+constexpr int kTasksShaken = 2000;
+constexpr int kMostShaken = 16;
+
 }  // namespace
 
 std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<int>& work) {
   return Sequencer(index).run(work);
+}
+
+std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
+  std::vector<std::vector<int>> sequences;
+  const auto add = [&](const std::vector<int>& work) {
+    std::vector<int> sequence = serial_sequence(index, work);
+    if (std::find(sequences.begin(), sequences.end(), sequence) == sequences.end())
+      sequences.push_back(std::move(sequence));
+  };
+  add(work_by_start(index, simulate_unlimited(index, index.tail_ns)));
+  const std::vector<std::int64_t> no_limit(index.problem.tiers.size(), kNoLimit);
+  const std::vector<int> first = sequences.front();
+  add(work_by_start(index, simulate(index, first, no_limit)));
+  add(work_tasks(index));
+  Shaker shaker;
+  const int shaken = std::min(kMostShaken, kTasksShaken / index.tasks());
+  for (int i = 0; i < shaken; ++i) {
+    std::vector<std::int64_t> tail_ns = index.tail_ns;
+    for (std::int64_t& tail : tail_ns) tail = shaker.shake(tail);
+    add(work_by_start(index, simulate_unlimited(index, tail_ns)));
+  }
+  return sequences;
 }
 
 }  // namespace strata::runtime

@@ -28,10 +28,11 @@ enum class Fate : std::uint8_t { open, survives, brought };
 
 class Simulation {
  public:
-  Simulation(const ScheduleIndex& index, const std::vector<int>* sequence,
-             const std::vector<std::int64_t>* budget_bytes)
+  Simulation(const ScheduleIndex& index, const std::vector<std::int64_t>& tail_ns,
+             const std::vector<int>* sequence, const std::vector<std::int64_t>* budget_bytes)
       : index_(index),
         problem_(index.problem),
+        tail_ns_(tail_ns),
         limited_(sequence != nullptr),
         needs_left_(problem_.tasks.size()),
         blocks_left_(problem_.tasks.size(), 0),
@@ -203,7 +204,7 @@ class Simulation {
 
   void make_ready(int task) {
     if (needs_left_[task] == 0 && blocks_left_[task] == 0)
-      ready_[problem_.tasks[task].queue].emplace(index_.tail_ns[task], -task);
+      ready_[problem_.tasks[task].queue].emplace(tail_ns_[task], -task);
   }
 
   void retire(int task) {
@@ -315,6 +316,7 @@ class Simulation {
 
   const ScheduleIndex& index_;
   const ScheduleProblem& problem_;
+  const std::vector<std::int64_t>& tail_ns_;
   const bool limited_;
   std::int64_t now_ = 0;
   SimulatedRun run_;
@@ -344,13 +346,14 @@ class Simulation {
 
 }  // namespace
 
-SimulatedRun simulate_unlimited(const ScheduleIndex& index) {
-  return Simulation(index, nullptr, nullptr).run();
+SimulatedRun simulate_unlimited(const ScheduleIndex& index,
+                                const std::vector<std::int64_t>& tail_ns) {
+  return Simulation(index, tail_ns, nullptr, nullptr).run();
 }
 
 SimulatedRun simulate(const ScheduleIndex& index, const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes) {
-  return Simulation(index, &sequence, &budget_bytes).run();
+  return Simulation(index, index.tail_ns, &sequence, &budget_bytes).run();
 }
 
 }  // namespace strata::runtime

@@ -16,12 +16,13 @@ struct SimulatedRun {
   bool tight = false;
 };
 
-/// Each queue takes the ready task of least (latest start, number), whatever the memory; every
-/// transfer runs.
-SimulatedRun simulate_unlimited(const ScheduleIndex& index);
+/// Each queue takes the ready task of the longest tail (least latest start), then of the least
+/// number, whatever the memory; every transfer runs.
+SimulatedRun simulate_unlimited(const ScheduleIndex& index,
+                                const std::vector<std::int64_t>& tail_ns);
 
-/// The same under `budget_bytes` per tier, each at least what `sequence`, a serial order, holds at
-/// most. Memory is granted in the sequence's order.
+/// The same with the index's tails under `budget_bytes` per tier, each at least what `sequence`, a
+/// serial order, holds at most. Memory is granted in the sequence's order.
 SimulatedRun simulate(const ScheduleIndex& index, const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes);
 
