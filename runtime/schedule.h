@@ -42,11 +42,15 @@ struct ScheduleBuffer {
   std::vector<int> users;  ///< tasks, ascending; the first one fills it
 };
 
-/// A clean copy of a value may stay for its next use instead of being brought again.
+/// A clean copy of a value may stay for its next use instead of being brought again. All users of
+/// `before` stand before all `ins` in the list and end before the first of them starts. What `ins`
+/// wait for, and what waits for them, holds as well when they are not run.
 struct ScheduleGap {
-  int before = 0;         ///< buffer of the earlier copy
-  int after = 0;          ///< buffer of the later copy: the same bytes
-  std::vector<int> ins;   ///< tasks that fill the later copy; not run when the earlier one survives
+  int before = 0;  ///< buffer of the earlier copy
+  int after = 0;   ///< buffer of the later copy: the same tier and bytes
+  /// Tasks that bring the later copy, over any number of hops; not run when the earlier one
+  /// survives. Each belongs to one gap, and their other buffers (windows) to none.
+  std::vector<int> ins;
 };
 
 struct ScheduleTier {
@@ -56,6 +60,9 @@ struct ScheduleTier {
   /// A limit on what is brought early, not on memory: raised to the floor instead of refused, and
   /// not laid out.
   bool soft = false;
+  /// Less than the whole budget is tried too (floor * 2^(i/4)), and the fastest kept: more memory
+  /// in this tier never makes the schedule slower. For the device.
+  bool ladder = false;
 };
 
 struct ScheduleProblem {

@@ -1,0 +1,71 @@
+#include "runtime/schedule.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "runtime/schedule_index.h"
+#include "runtime/schedule_ladder.h"
+#include "runtime/schedule_sequence.h"
+
+namespace strata::runtime {
+namespace {
+
+/// Of the tiers whose budget matters most.
+std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
+  std::int64_t ladders = 0, all = 0;
+  for (int t = 0; t < index.tiers(); ++t) {
+    const ScheduleTier& tier = index.problem.tiers[t];
+    if (tier.soft) continue;
+    all += serial.schedule.floor_bytes[t];
+    if (tier.ladder) ladders += serial.schedule.floor_bytes[t];
+  }
+  return ladders > 0 ? ladders : all;
+}
+
+/// That of the smallest floors last.
+std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
+  std::vector<SerialRun> runs;
+  for (std::vector<int>& sequence : serial_sequences(index))
+    runs.push_back(run_serially(index, std::move(sequence)));
+  const auto needs_least =
+      std::min_element(runs.begin(), runs.end(), [&](const SerialRun& a, const SerialRun& b) {
+        return total_floor(index, a) < total_floor(index, b);
+      });
+  std::rotate(needs_least, needs_least + 1, runs.end());
+  return runs;
+}
+
+void refuse_below_floor(const ScheduleIndex& index, const std::vector<SerialRun>& runs) {
+  const ScheduleProblem& problem = index.problem;
+  std::vector<std::int64_t> budget;
+  for (const ScheduleTier& tier : problem.tiers) budget.push_back(tier.budget_bytes);
+  for (const SerialRun& run : runs)
+    if (run.fits(index, budget)) return;
+  const std::vector<std::int64_t>& floor = runs.back().schedule.floor_bytes;
+  for (std::size_t t = 0; t < floor.size(); ++t) {
+    if (problem.tiers[t].soft || floor[t] <= budget[t]) continue;
+    throw OutOfMemory("out of memory in tier " + problem.tiers[t].name + ": its budget is " +
+                      std::to_string(budget[t]) + " bytes, and this Plan needs at least " +
+                      std::to_string(floor[t]) +
+                      ", even with one instruction after another: raise the budget, or lower the "
+                      "batch, offload more or recompute more");
+  }
+}
+
+}  // namespace
+
+Schedule make_schedule(const ScheduleProblem& problem) {
+  const ScheduleIndex index(problem);
+  if (problem.tasks.empty()) {
+    Schedule nothing;
+    nothing.arena_bytes = nothing.floor_bytes = std::vector<std::int64_t>(problem.tiers.size(), 0);
+    return nothing;
+  }
+  const std::vector<SerialRun> runs = serial_runs(index);
+  refuse_below_floor(index, runs);
+  return climb(index, runs);
+}
+
+}  // namespace strata::runtime

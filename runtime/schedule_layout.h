@@ -1,0 +1,31 @@
+// Addresses for buffers whose lifetimes are stretches of simulated time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace strata::runtime {
+
+/// Bytes that are held from `begin_ns` until just before `end_ns`.
+struct Lifetime {
+  std::int64_t bytes = 0;
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t offset_bytes = 0;  ///< result
+};
+
+/// Gives every lifetime a place, a multiple of `alignment`, so that none overlaps another in both
+/// time and bytes. Returns the size of the arena, bytes. Tries several orders within a bounded
+/// effort, until one needs at most `enough_bytes`, and keeps the smallest: the same answer for the
+/// same question.
+std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
+                             std::int64_t enough_bytes);
+
+/// Largest sum of bytes (each rounded up to `alignment`) held at one time.
+std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment);
+
+/// `bytes` rounded up to a multiple of `alignment`.
+constexpr std::int64_t aligned(std::int64_t bytes, std::int64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace strata::runtime

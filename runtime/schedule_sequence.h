@@ -1,0 +1,20 @@
+// Serial orders: what a step would be if one task ran after another.
+#pragma once
+
+#include <vector>
+
+#include "runtime/schedule_index.h"
+
+namespace strata::runtime {
+
+/// All tasks: `work` (every work task, in the wanted order) each behind what it needs and misses,
+/// and every `out` directly behind the last task that it needs. Ordered tasks keep the order of the
+/// list. An `in` that no work needs stands at the end.
+std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<int>& work);
+
+/// Different serial orders to try, good ones first: work in the order in which it would start if
+/// memory were no limit, without and with surviving copies, and in the order of the list; for
+/// problems of few tasks also some with latest starts shaken at random, always the same.
+std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index);
+
+}  // namespace strata::runtime
