@@ -37,8 +37,8 @@ class Disk {
   /// failed, DataError when what was read is not what was written.
   virtual void wait(Ticket ticket) = 0;
   /// Any bytes, at once: for what happens between steps. Throw as `wait`.
-  virtual void read_now(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
-  virtual void write_now(std::int64_t offset, std::span<const std::byte> from,
+  virtual void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
+  virtual void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                          std::string_view what) = 0;
   [[nodiscard]] virtual DiskCounters counters() const = 0;
 };

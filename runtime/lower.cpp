@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "runtime/layout.h"
 #include "runtime/waits.h"
 
@@ -101,8 +102,7 @@ class Lowering {
     TierBytes persistent{};
     for (const Tier tier : kAllTiers)
       persistent[static_cast<std::size_t>(tier)] = persistent_.bytes(tier);
-    const ScheduledGraph scheduled =
-        schedule_graph(graph_, workspaces_, *options_.scheduling, persistent);
+    const ScheduledGraph scheduled = schedule(persistent);
     program_.persistent_bytes = persistent;
     program_.live_bytes = scheduled.live_bytes;
     for (std::size_t t = 0; t < persistent.size(); ++t)
@@ -111,6 +111,20 @@ class Lowering {
       interval_of_[root] = intervals_.size();
       const auto t = static_cast<std::size_t>(graph_.values[root].tier);
       intervals_.push_back({graph_.bytes(root), 0, 0, persistent[t] + offset_bytes});
+    }
+  }
+
+  ScheduledGraph schedule(const TierBytes& persistent) {
+    try {
+      return schedule_graph(graph_, workspaces_, *options_.scheduling, persistent);
+    } catch (const OutOfMemory& error) {
+      std::string kept;
+      for (const Tier tier : kAllTiers)
+        if (const std::int64_t bytes = persistent[static_cast<std::size_t>(tier)]; bytes > 0)
+          kept += (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " +
+                  std::string(name_of(tier));
+      throw OutOfMemory("Program '" + options_.name + "': " + error.what() +
+                        " (besides what is kept between steps, in bytes: " + kept + ")");
     }
   }
 

@@ -158,16 +158,22 @@ class GraphScheduler {
       const ValueId copy = graph_.root_of(node.outputs[0]);
       if (writers[copy].size() != 1 || range_of(graph_, node.outputs[0]).end != graph_.bytes(copy))
         continue;
+      // Back over the hops to where the bytes were before they left or where they live.
       std::vector<int> ins{i};
       ValueId from = node.inputs[0];
-      if (value(graph_.root_of(from)).storage == Storage::transient) {  // a window behind the disk
+      while (value(graph_.root_of(from)).storage == Storage::transient) {
         const std::vector<int>& fills = writers[graph_.root_of(from)];
-        if (fills.size() != 1) continue;
-        ins.insert(ins.begin(), fills[0]);
-        from = graph_.nodes[static_cast<std::size_t>(fills[0])].inputs[0];
+        const Node& hop = graph_.nodes[static_cast<std::size_t>(fills[0])];
+        if (fills.size() != 1 || hop.moves == Moves::nothing || hop.collective) break;
+        if (hop.moves == Moves::in) ins.insert(ins.begin(), fills[0]);
+        from = hop.inputs[0];
       }
       const ByteRange range = range_of(graph_, from);
       const Original original{graph_.root_of(from), value(from).version, range.begin, range.end};
+      const bool left_the_device = value(from).tier == Tier::device &&
+                                   buffer_of_.contains(graph_.root_of(from)) &&
+                                   range.end - range.begin == graph_.bytes(copy);
+      if (left_the_device) latest.try_emplace(original, graph_.root_of(from));
       if (const auto before = latest.find(original); before != latest.end()) {
         problem_.gaps.push_back({buffer_of_.at(before->second), buffer_of_.at(copy), ins});
         gap_roots_.emplace_back(before->second, copy);

@@ -33,11 +33,11 @@ class MemoryDisk final : public runtime::Disk {
     return next_++;
   }
   void wait(Ticket ticket) override { STRATA_CHECK(ticket < next_, ticket); }
-  void read_now(std::int64_t offset, std::span<std::byte> to, std::string_view) override {
+  void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view) override {
     std::lock_guard lock(mutex_);
     std::memcpy(to.data(), space_.data() + offset, to.size());
   }
-  void write_now(std::int64_t offset, std::span<const std::byte> from, std::string_view) override {
+  void write_bytes(std::int64_t offset, std::span<const std::byte> from, std::string_view) override {
     std::lock_guard lock(mutex_);
     std::memcpy(space_.data() + offset, from.data(), from.size());
   }

@@ -101,6 +101,20 @@ TEST(OffloadSameBitsOf, Recomputation) {
   expect_homes_do_not_matter(training, expected);
 }
 
+TEST(OffloadSameBitsOf, Activations) {
+  for (const bool llama : {false, true})
+    for (const bool recompute : {false, true}) {
+      TrainingCase training = small_case(2, 3, llama);
+      training.options.activation_checkpointing = recompute;
+      const TrainingResult expected = run_training(training);
+      for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+        training.options.offload.activations = target;
+        const TrainingResult result = run_training(training);
+        expect_same(expected, result, "activations on " + name_of(target));
+      }
+    }
+}
+
 TEST(OffloadSameBitsOf, PartsOfTheOptimizer) {
   TrainingCase training = small_case(2, 1);
   training.options.tile_elements = 1024;

@@ -69,6 +69,10 @@ struct OffloadOptions {
   OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
   UpdateTime updates = UpdateTime::automatic;
+  /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
+  /// machine.
+  std::int64_t device_memory_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t host_memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
 };
 

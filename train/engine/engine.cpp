@@ -147,7 +147,7 @@ std::span<const std::byte> Engine::read(const Place& place, std::vector<std::byt
   if (on_host(place)) return {address(place), bytes};
   buffer.resize(bytes);
   if (place.on_disk())
-    disk_->read_now(place.offset_bytes, buffer, place.value->name);
+    disk_->read_bytes(place.offset_bytes, buffer, place.value->name);
   else
     device_->copy_now(buffer.data(), address(place), place.bytes);
   return buffer;
@@ -158,7 +158,7 @@ void Engine::write(const Place& place, std::span<const std::byte> bytes) const {
   if (on_host(place))
     std::memcpy(address(place), bytes.data(), bytes.size());
   else if (place.on_disk())
-    disk_->write_now(place.offset_bytes, bytes, place.value->name);
+    disk_->write_bytes(place.offset_bytes, bytes, place.value->name);
   else
     device_->copy_now(address(place), bytes.data(), place.bytes);
 }

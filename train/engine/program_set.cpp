@@ -1,7 +1,10 @@
 #include "train/engine/program_set.h"
 
 #include <algorithm>
+#include <string>
 
+#include "core/error.h"
+#include "offload/offload_activations.h"
 #include "offload/place_transfers.h"
 #include "runtime/autodiff.h"
 #include "runtime/lower.h"
@@ -20,6 +23,28 @@ std::vector<Position> positions(std::int64_t accumulation) {
   if (accumulation == 1) return {Position::only};
   if (accumulation == 2) return {Position::first, Position::last};
   return {Position::first, Position::middle, Position::last};
+}
+
+/// Host memory is one budget: what only the host touches is known, the rest is for transfers.
+runtime::TierBytes budgets(const OffloadOptions& options,
+                           const runtime::PersistentLayout& persistent, int local_ranks) {
+  runtime::TierBytes budget = runtime::kUnlimitedBytes;
+  budget[static_cast<std::size_t>(runtime::Tier::device)] = options.device_memory_bytes;
+  if (options.host_memory_bytes == runtime::kUnlimited) return budget;
+  const std::int64_t mine = options.host_memory_bytes / local_ranks;
+  const std::int64_t pageable = persistent.bytes(runtime::Tier::pageable);
+  const std::int64_t pinned = persistent.bytes(runtime::Tier::pinned);
+  if (pageable + pinned > mine)
+    throw OutOfMemory("out of host memory: each of " + std::to_string(local_ranks) +
+                      " ranks may use " + std::to_string(mine) +
+                      " bytes of the --host-memory budget, and keeps " +
+                      std::to_string(pageable) + " of optimizer state and " +
+                      std::to_string(pinned) +
+                      " of parameters, gradients and inputs there; raise the budget, or move more "
+                      "to the disk (--offload-optimizer nvme, --offload-param nvme)");
+  budget[static_cast<std::size_t>(runtime::Tier::pageable)] = pageable;
+  budget[static_cast<std::size_t>(runtime::Tier::pinned)] = mine - pageable;
+  return budget;
 }
 
 }  // namespace
@@ -49,6 +74,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   set.settings.control = control_attributes(options);
   runtime::differentiate(model.graph, {set.settings.plan.gradient.produced});
   runtime::recompute(model.graph, set.settings.plan.recompute, set.settings.plan.recompute_what);
+  offload::offload_activations(model.graph, set.settings.plan.activations);
 
   zero::declare_state(set.persistent, set.units, set.settings);
   const auto finish = [&](runtime::Graph& graph) {
@@ -76,8 +102,10 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
     set.persistent.add_all(*evaluation);
   }
 
-  const runtime::Scheduling scheduling{set.settings.plan.limits, set.settings.plan.budget_bytes,
-                                       runtime::MachineRates::typical(device)};
+  set.settings.plan.budget_bytes = budgets(options.offload, set.persistent, request.local_ranks);
+  const runtime::Scheduling scheduling{
+      set.settings.plan.limits, set.settings.plan.budget_bytes,
+      request.rates.value_or(runtime::MachineRates::typical(device))};
   const auto lower = [&](runtime::Graph graph, const std::string& name) {
     return runtime::lower(std::move(graph), set.persistent,
                           {name, device, &communicator, {}, &scheduling});

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "comm/communicator.h"
+#include "runtime/machine_rates.h"
 #include "runtime/program.h"
 #include "train/config/options.h"
 #include "train/models/transformer.h"
@@ -31,6 +32,9 @@ struct ProgramRequest {
   ModelConfig model;
   TrainOptions options;
   bool evaluate = false;
+  int local_ranks = 1;  ///< of this machine: they share its memory
+  /// Of the machine where they were measured, the same on all ranks; else what is typical.
+  std::optional<runtime::MachineRates> rates = std::nullopt;
 };
 
 /// Graph, plan, lowering of every position that the accumulation needs. `communicator` gives rank,
