@@ -28,7 +28,7 @@ std::unique_ptr<NvmeStore> open_store(const StoreRequest& request) {
   for (const std::string& directory : request.directories) {
     UniqueFd file = open_space_file(directory, notes);
     const auto share = stripes.device_bytes(static_cast<int>(devices.size()), bytes);
-    if (share > 0) reserve_space(file.get(), directory, share);
+    reserve_space(file.get(), directory, share);
     std::unique_ptr<BlockIo> io;
     if (request.engine == BlockEngine::automatic) {
       std::string reason;

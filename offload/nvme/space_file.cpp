@@ -94,6 +94,7 @@ UniqueFd open_space_file(const std::string& directory, std::vector<std::string>&
 }
 
 void reserve_space(int file, const std::string& directory, std::int64_t bytes) {
+  if (bytes == 0) return;
   const auto available = available_bytes(file);
   if (available && *available < bytes) throw_no_space(directory, bytes, available, ENOSPC);
   int result = 0;
