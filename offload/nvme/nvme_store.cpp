@@ -37,6 +37,26 @@ void zero_gaps(const Piece& piece) {
   zero_until(piece.offset + piece.bytes);
 }
 
+// Errors go to another thread: the exceptions that they are copied from end here, before it learns
+// of them.
+std::exception_ptr failed(const std::string& path, const Piece& piece, int error_number) {
+  const bool is_short = error_number == Lane::kShort;
+  return std::make_exception_ptr(
+      IoError(path, static_cast<std::uint64_t>(piece.device_offset),
+              "cannot " + action(piece.direction, piece.bytes, piece.what) +
+                  (is_short ? ": the device transfers fewer, again and again" : ""),
+              is_short ? 0 : error_number));
+}
+
+std::exception_ptr differs(const std::string& path, std::int64_t at, std::int64_t bytes,
+                           std::string_view what) {
+  return std::make_exception_ptr(
+      DataError(path + " at byte " + std::to_string(at) + ": " + std::to_string(bytes) +
+                " bytes of " + std::string(what) +
+                " are not what was written, also when read again: the disk, its connection or this "
+                "machine's memory is faulty"));
+}
+
 }  // namespace
 
 NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
@@ -185,28 +205,15 @@ void NvmeStore::verify(const std::shared_ptr<Piece>& piece) {
     if (!std::exchange(piece->reread, true))
       return lanes_[static_cast<std::size_t>(stripes_.device(piece->offset))]->push(piece);
     const std::int64_t at = piece->device_offset + (extent.offset - piece->offset);
-    return progress(
-        *piece->transfer,
-        std::make_exception_ptr(DataError(
-            path_of(*piece) + " at byte " + std::to_string(at) + ": " +
-            std::to_string(extent.bytes) + " bytes of " + std::string(piece->what) +
-            " are not what was written, also when read again: the disk, its connection or this "
-            "machine's memory is faulty")));
+    return progress(*piece->transfer, differs(path_of(*piece), at, extent.bytes, piece->what));
   }
   zero_gaps(*piece);
   progress(*piece->transfer);
 }
 
 void NvmeStore::piece_ended(std::shared_ptr<Piece> piece, int error_number) {
-  if (error_number != 0) {
-    const bool is_short = error_number == Lane::kShort;
-    return progress(*piece->transfer,
-                    std::make_exception_ptr(IoError(
-                        path_of(*piece), static_cast<std::uint64_t>(piece->device_offset),
-                        "cannot " + action(piece->direction, piece->bytes, piece->what) +
-                            (is_short ? ": the device transfers fewer, again and again" : ""),
-                        is_short ? 0 : error_number)));
-  }
+  if (error_number != 0)
+    return progress(*piece->transfer, failed(path_of(*piece), *piece, error_number));
   if (piece->direction == Direction::write) return progress(*piece->transfer);
   if (options_.checksums) return workers_.post([this, moved = std::move(piece)] { verify(moved); });
   zero_gaps(*piece);

@@ -26,12 +26,12 @@ class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
  protected:
   /// One device, which has `fault`; requests of 1 MiB.
   void open(const Fault& fault, StoreOptions options = {}) {
+    store_.reset();
     options.settings.request_bytes = kMiB;
     store_ = make_store(GetParam(), directory_.path(), kBytes, options,
                         [&](std::unique_ptr<BlockIo> inner) {
-                          auto faulty = std::make_unique<FaultyIo>(std::move(inner), fault);
-                          faulty_ = faulty.get();
-                          return faulty;
+                          faulty_ = std::make_shared<FaultyIo>(std::move(inner), fault);
+                          return std::make_unique<SharedIo>(faulty_);
                         });
     const auto values = pattern(kBytes - 2 * kSector, 1);
     std::memcpy(out_.bytes().data(), values.data(), values.size());
@@ -55,10 +55,10 @@ class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
   }
 
   TestDirectory directory_;
-  std::unique_ptr<NvmeStore> store_;
-  FaultyIo* faulty_ = nullptr;
   AlignedMemory out_{kBytes - 2 * kSector};
   AlignedMemory in_{kBytes - 2 * kSector};
+  std::shared_ptr<FaultyIo> faulty_;
+  std::unique_ptr<NvmeStore> store_;
 };
 
 INSTANTIATE_TEST_SUITE_P(OneDevice, StoreFaultsOn,
@@ -213,11 +213,10 @@ TEST_P(StoreFaultsOn, AStuckRequestIsReportedAndBlocksNoOther) {
 TEST_P(StoreFaultsOn, IsNotDestroyedBeforeWhatIsUnderWay) {
   open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2});
   store_->start_write(0, out_.bytes(), "under way");
-  FaultyIo* const faulty = faulty_;
-  faulty->wait_until_fired();
+  faulty_->wait_until_fired();
   auto gone = std::async(std::launch::async, [this] { store_.reset(); });
   EXPECT_EQ(gone.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
-  faulty->release();
+  faulty_->release();
   gone.get();
 }
 

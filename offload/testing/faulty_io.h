@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "offload/nvme/block_io.h"
@@ -28,7 +29,7 @@ struct Fault {
   std::int64_t bytes = 0;
 };
 
-/// Wraps another block I/O. The test may ask it from its own thread as long as it lives.
+/// Wraps another block I/O. The test asks it from its own thread.
 class FaultyIo final : public BlockIo {
  public:
   FaultyIo(std::unique_ptr<BlockIo> inner, const Fault& fault)
@@ -69,6 +70,24 @@ class FaultyIo final : public BlockIo {
   std::vector<BlockRequest> held_;
   std::unordered_map<std::uint64_t, std::byte*> flips_;     // by request
   std::unordered_map<std::uint64_t, std::int64_t> shorts_;  // results, by request
+};
+
+/// What a store owns while the test keeps the device.
+class SharedIo final : public BlockIo {
+ public:
+  explicit SharedIo(std::shared_ptr<BlockIo> device) : device_(std::move(device)) {}
+
+  [[nodiscard]] int capacity() const override { return device_->capacity(); }
+  void submit(const BlockRequest& request) override { device_->submit(request); }
+  std::size_t reap(std::span<BlockCompletion> out) override { return device_->reap(out); }
+  void wake() noexcept override { device_->wake(); }
+  int register_memory(const MemorySlices& slices) override {
+    return device_->register_memory(slices);
+  }
+  [[nodiscard]] int file() const override { return device_->file(); }
+
+ private:
+  std::shared_ptr<BlockIo> device_;
 };
 
 }  // namespace strata::offload
