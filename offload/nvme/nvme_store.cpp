@@ -300,6 +300,12 @@ TransferSettings NvmeStore::settings() const {
   return settings_;
 }
 
+void NvmeStore::forget() {
+  extents_.clear();
+  const std::lock_guard lock(mutex_);
+  counters_ = {};
+}
+
 void NvmeStore::add_note(const std::string& note) {
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
 }

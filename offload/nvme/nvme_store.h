@@ -77,8 +77,8 @@ class NvmeStore final : public runtime::Disk {
 
   void use(const TransferSettings& settings);
   [[nodiscard]] TransferSettings settings() const;
-  /// All bytes read as zero again. No transfer may be under way.
-  void forget() { extents_.clear(); }
+  /// As new: all bytes read as zero, the counters are zero. No transfer may be under way.
+  void forget();
 
   /// What the user should know once: a fallback was taken. Grows with register_memory.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
