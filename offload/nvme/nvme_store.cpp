@@ -147,9 +147,9 @@ runtime::Disk::Ticket NvmeStore::start(Direction direction, std::int64_t offset,
   for (Piece& piece : pieces) {
     piece.transfer = transfer;
     auto shared = std::make_shared<Piece>(std::move(piece));
+    lanes_[static_cast<std::size_t>(stripes_.device(shared->offset))]->push(shared);
     // The bytes are stable until the ticket was waited for: hash and transfer may overlap.
     if (hashed) workers_.post([this, shared] { hash(*shared); });
-    lanes_[static_cast<std::size_t>(stripes_.device(shared->offset))]->push(shared);
   }
   return ticket;
 }
