@@ -1,12 +1,14 @@
 #include "core/hash.h"
 
-// Inlined: the library then chooses its instruction set by this build's flags, without a run-time
+// Inlined: the library then chooses its instruction set by this source's flags, without a run-time
 // dependency.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <array>
 #include <charconv>
+
+#include "core/hash_avx2.h"
 
 namespace strata {
 
@@ -29,6 +31,9 @@ Hash128 hash_128(std::span<const std::byte> data, std::uint64_t seed) {
 }
 
 std::uint64_t hash_64(std::span<const std::byte> data) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return detail::hash_64_avx2(data.data(), data.size());
+#endif
   return XXH3_64bits(data.data(), data.size());
 }
 

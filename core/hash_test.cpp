@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string_view>
+#include <vector>
 
 namespace strata {
 namespace {
@@ -14,6 +15,13 @@ TEST(Hash, AgreesWithTheReferenceValues) {
   EXPECT_EQ(hash_128(bytes("")).hex(), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(hash_128(bytes("strata")).hex(), "8f7bf5d0b6686c9649e9198681a76414");
   EXPECT_EQ(hash_64(bytes("")), 0x2d06800538d394c2U);
+}
+
+// The value of the reference implementation without vectors.
+TEST(Hash, OfManyBytesDoesNotDependOnTheInstructionSet) {
+  std::vector<std::byte> data(1'000'003);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * i >> 3);
+  EXPECT_EQ(hash_64(data), 0xc45f20e509a00b0cU);
 }
 
 TEST(Hash, SeedsAndBytesMatter) {

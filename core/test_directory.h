@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -15,8 +16,9 @@ class TestDirectory {
  public:
   TestDirectory() {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = testing::TempDir() + "strata_" + info->test_suite_name() + "_" + info->name() + "_" +
-            std::to_string(::getpid());
+    std::string name = std::string(info->test_suite_name()) + "_" + info->name();
+    std::replace(name.begin(), name.end(), '/', '_');  // between a test and its parameter
+    path_ = testing::TempDir() + "strata_" + name + "_" + std::to_string(::getpid());
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

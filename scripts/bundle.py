@@ -47,6 +47,7 @@ DEVELOPMENT = {
     "libgmock-dev": r"usr/(include/|lib/x86_64-linux-gnu/(cmake/|libgmock))",
     "libcli11-dev": r"usr/include/",
     "libxxhash-dev": r"usr/include/",
+    "liburing-dev": r"usr/(include/|lib/x86_64-linux-gnu/liburing\.a)",
 }
 # Linked into programs, or found as headers in them.
 STATIC = [*DEVELOPMENT, "libbenchmark-dev"]

@@ -1,0 +1,339 @@
+// The NVMe store beside fio and a bare io_uring loop: the same file, size, block, depth, fixed
+// buffers and files, interleaved in one run.
+//   build/bin/nvme_bench DIRECTORY [SIZE_MIB] [BLOCK_KIB] [DEPTH] [ROUNDS]
+// The file has been written before. Rates are medians over the rounds; the ratio is the store's to
+// the faster of the two others, and, as disks wander, also the median of the rounds' own ratios.
+// "mixed" reads one half of the file while it writes the other. A run in which the page cache had a
+// part, or the kernel counted other bytes than were asked for, ends with exit code 1.
+#include <fcntl.h>
+#include <liburing.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/open_store.h"
+
+namespace {
+
+using strata::offload::AlignedMemory;
+using strata::offload::NvmeStore;
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+struct Setup {
+  std::string directory;
+  std::int64_t bytes = 1024 * kMiB;
+  std::int64_t block = kMiB;
+  int depth = 16;
+  int rounds = 9;
+};
+
+enum class Mode { read, write, mixed };
+constexpr std::array<const char*, 3> kModeNames{"read", "write", "mixed"};
+constexpr std::array<const char*, 3> kFioModes{"read", "write", "rw"};
+
+/// Which way the `number`th of `count` equal parts goes, and which part it is.
+struct Step {
+  Step(Mode mode, std::int64_t number, std::int64_t count)
+      : read(mode == Mode::read || (mode == Mode::mixed && number % 2 == 0)),
+        part(mode != Mode::mixed ? number : number / 2 + (read ? 0 : count / 2)) {}
+  bool read;
+  std::int64_t part;
+};
+
+/// Transfers of 16 MiB, four under way, as a step's disk queues would have.
+void run_store(NvmeStore& store, const AlignedMemory& window, Mode mode) {
+  constexpr std::int64_t kTransfer = 16 * kMiB;
+  constexpr std::int64_t kUnderWay = 4;
+  const std::int64_t count = store.bytes() / kTransfer;
+  std::deque<strata::runtime::Disk::Ticket> tickets;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (static_cast<std::int64_t>(tickets.size()) == kUnderWay) {
+      store.wait(tickets.front());
+      tickets.pop_front();
+    }
+    const auto memory =
+        window.bytes().subspan(static_cast<std::size_t>(i % kUnderWay * kTransfer), kTransfer);
+    const Step step(mode, i, count);
+    tickets.push_back(step.read ? store.start_read(step.part * kTransfer, memory, "store")
+                                : store.start_write(step.part * kTransfer, memory, "store"));
+  }
+  for (const auto ticket : tickets) store.wait(ticket);
+}
+
+/// The least that can be written with io_uring.
+class BareLoop {
+ public:
+  BareLoop(int file, const Setup& setup) : setup_(setup), buffers_(setup.block * setup.depth) {
+    check(io_uring_queue_init(static_cast<unsigned>(setup.depth), &ring_, 0), "queue_init");
+    check(io_uring_register_files(&ring_, &file, 1), "register_files");
+    const iovec memory{buffers_.bytes().data(), buffers_.bytes().size()};
+    check(io_uring_register_buffers(&ring_, &memory, 1), "register_buffers");
+  }
+  ~BareLoop() { io_uring_queue_exit(&ring_); }
+  BareLoop(const BareLoop&) = delete;
+  BareLoop& operator=(const BareLoop&) = delete;
+
+  void run(Mode mode) {
+    const std::int64_t count = setup_.bytes / setup_.block;
+    std::int64_t begun = 0;
+    for (; begun < std::min<std::int64_t>(setup_.depth, count); ++begun)
+      begin(mode, begun, count, begun);
+    for (std::int64_t done = 0; done < count;) {
+      check(io_uring_submit_and_wait(&ring_, 1), "submit_and_wait");
+      io_uring_cqe* completion = nullptr;
+      while (io_uring_peek_cqe(&ring_, &completion) == 0) {
+        STRATA_CHECK(completion->res == setup_.block, completion->res);
+        const auto slot = static_cast<std::int64_t>(completion->user_data);
+        io_uring_cqe_seen(&ring_, completion);
+        ++done;
+        if (begun < count) begin(mode, begun++, count, slot);
+      }
+    }
+  }
+
+ private:
+  static void check(int result, const char* what) {
+    if (result < 0) throw strata::HostError(std::string(what) + ": " + std::strerror(-result));
+  }
+  void begin(Mode mode, std::int64_t number, std::int64_t count, std::int64_t slot) {
+    const Step step(mode, number, count);
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    std::byte* memory = buffers_.bytes().data() + slot * setup_.block;
+    const auto block = static_cast<unsigned>(setup_.block);
+    const auto offset = static_cast<std::uint64_t>(step.part * setup_.block);
+    if (step.read)
+      io_uring_prep_read_fixed(entry, 0, memory, block, offset, 0);
+    else
+      io_uring_prep_write_fixed(entry, 0, memory, block, offset, 0);
+    entry->flags |= IOSQE_FIXED_FILE;
+    entry->user_data = static_cast<std::uint64_t>(slot);
+  }
+
+  Setup setup_;
+  AlignedMemory buffers_;
+  io_uring ring_{};
+};
+
+std::string fio_command(const Setup& setup, int file, Mode mode) {
+  const std::string half = std::to_string(setup.bytes / 2);
+  std::string command =
+      "fio --output-format=json --ioengine=io_uring --direct=1 --fixedbufs=1 "
+      "--registerfiles=1 --allow_file_create=0 --overwrite=1";
+  command += " --filename=/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file) +
+             " --bs=" + std::to_string(setup.block);
+  const std::string depth = std::to_string(setup.depth);
+  const auto job = [&](const std::string& name, const std::string& way, const std::string& iodepth,
+                       const std::string& place) {
+    return " --name=" + name + " --rw=" + way + " --iodepth=" + iodepth + place;
+  };
+  if (mode != Mode::mixed)
+    return command + job("store", kFioModes[static_cast<std::size_t>(mode)], depth,
+                         " --size=" + std::to_string(setup.bytes));
+  // One thread reads a half while another writes the other, with the depth shared.
+  const std::string each = std::to_string(std::max(1, setup.depth / 2));
+  return command + " --thread" + job("reader", "read", each, " --size=" + half) +
+         job("writer", "write", each, " --size=" + half + " --offset=" + half);
+}
+
+/// Bytes per second by fio's own clock; 0 where it is not installed.
+double run_fio(const Setup& setup, int file, Mode mode) {
+  const std::string command = fio_command(setup, file, mode) + " 2>/dev/null";
+  std::string output;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "re"), ::pclose);
+  std::array<char, 4096> some{};
+  while (pipe && std::fgets(some.data(), some.size(), pipe.get()) != nullptr) output += some.data();
+  if (output.empty()) return 0;
+  double bytes = 0;
+  double longest_ms = 0;
+  for (const strata::JsonValue& job : strata::parse_json(output, "fio", {}).at("jobs").elements()) {
+    for (const char* way : {"read", "write"}) {
+      const strata::JsonValue part = job.at(way);
+      bytes += part.at("io_bytes").as_number();
+      longest_ms = std::max(longest_ms, part.at("runtime").as_number());
+    }
+  }
+  STRATA_CHECK(bytes == static_cast<double>(setup.bytes), "fio transferred", bytes);
+  return bytes / (longest_ms / 1e3);
+}
+
+/// What the kernel counted for this process and its threads.
+std::int64_t counted_bytes() {
+  std::ifstream file("/proc/self/io");
+  std::int64_t sum = 0;
+  std::string key;
+  std::int64_t value = 0;
+  while (file >> key >> value)
+    if (key == "read_bytes:" || key == "write_bytes:") sum += value;
+  return sum;
+}
+
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+std::int64_t cached_pages(int file, std::int64_t bytes) {
+  void* mapped = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_SHARED, file, 0);
+  STRATA_CHECK(mapped != MAP_FAILED, "mmap");
+  std::vector<unsigned char> pages(static_cast<std::size_t>(bytes / 4096));
+  STRATA_CHECK(::mincore(mapped, static_cast<std::size_t>(bytes), pages.data()) == 0, "mincore");
+  ::munmap(mapped, static_cast<std::size_t>(bytes));
+  return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+/// One way to do the same, and what it reached in each round.
+struct Candidate {
+  std::string name;
+  std::function<double(Mode)> run;  // bytes per second
+  std::vector<double> rates = {};
+};
+
+class Bench {
+ public:
+  explicit Bench(const Setup& setup)
+      : setup_(setup),
+        window_(64 * kMiB),
+        store_(strata::offload::open_store(
+            {.directories = {setup.directory},
+             .bytes = setup.bytes,
+             .options = {.settings = {.request_bytes = setup.block, .depth = setup.depth}}})),
+        bare_(store_->file(0), setup) {
+    std::uint64_t state = 1;
+    for (std::byte& byte : window_.bytes()) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      byte = static_cast<std::byte>(state >> 56);
+    }
+    const std::vector<std::span<std::byte>> ranges{window_.bytes()};
+    store_->register_memory(ranges);
+    for (const std::string& note : store_->notes()) std::printf("note: %s\n", note.c_str());
+    valid(store_->notes().empty(), "the store runs at its best");
+    valid((::fcntl(store_->file(0), F_GETFL) & O_DIRECT) != 0, "O_DIRECT is set");
+  }
+
+  bool run() {
+    for (const Mode mode : {Mode::read, Mode::write, Mode::mixed}) {
+      // What is read are the store's bytes: the others wrote, last time, without its checksums.
+      run_store(*store_, window_, Mode::write);
+      std::printf("fio: %s\n", fio_command(setup_, store_->file(0), mode).c_str());
+      measure(mode);
+    }
+    valid(cached_pages(store_->file(0), setup_.bytes) == 0, "no page of the file is cached");
+    return valid_;
+  }
+
+ private:
+  void valid(bool condition, const char* what) {
+    if (condition) return;
+    std::printf("INVALID: not so: %s\n", what);
+    valid_ = false;
+  }
+
+  /// Runs `work` here and compares what the kernel counted.
+  double timed(const std::function<void()>& work, double& cpu) {
+    const std::int64_t counted = counted_bytes();
+    const double cpu_before = cpu_seconds();
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    cpu += cpu_seconds() - cpu_before;
+    const auto off = static_cast<double>(counted_bytes() - counted - setup_.bytes);
+    valid(std::abs(off) <= 0.01 * static_cast<double>(setup_.bytes),
+          "the kernel counted the bytes that were asked for, within 1 %");
+    return static_cast<double>(setup_.bytes) / seconds;
+  }
+
+  void measure(Mode mode) {
+    double store_cpu = 0;
+    double bare_cpu = 0;
+    std::vector<Candidate> candidates{
+        {"store",
+         [&](Mode m) { return timed([&] { run_store(*store_, window_, m); }, store_cpu); }},
+        {"bare", [&](Mode m) { return timed([&] { bare_.run(m); }, bare_cpu); }},
+        {"fio", [&](Mode m) { return run_fio(setup_, store_->file(0), m); }}};
+    std::vector<double> ratios;
+    for (int round = 0; round < setup_.rounds; ++round) {
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        // Each comes first in turn.
+        Candidate& candidate = candidates[(i + static_cast<std::size_t>(round)) % 3];
+        candidate.rates.push_back(candidate.run(mode));
+      }
+      const double best = std::max(candidates[1].rates.back(), candidates[2].rates.back());
+      ratios.push_back(candidates[0].rates.back() / best);
+      std::printf("%-5s round %d: store %.3f bare %.3f fio %.3f GB/s\n",
+                  kModeNames[static_cast<std::size_t>(mode)], round,
+                  candidates[0].rates.back() / 1e9, candidates[1].rates.back() / 1e9,
+                  candidates[2].rates.back() / 1e9);
+    }
+    const double store = median(candidates[0].rates);
+    const double bare = median(candidates[1].rates);
+    const double fio = median(candidates[2].rates);
+    const double gigabytes = static_cast<double>(setup_.bytes) * setup_.rounds / 1e9;
+    std::printf(
+        "%-5s median: store %.3f bare %.3f fio %.3f GB/s; store / faster of both: %.3f, by round "
+        "%.3f; processor: store %.3f bare %.3f s/GB%s\n",
+        kModeNames[static_cast<std::size_t>(mode)], store / 1e9, bare / 1e9, fio / 1e9,
+        store / std::max(bare, fio), median(ratios), store_cpu / gigabytes, bare_cpu / gigabytes,
+        fio == 0 ? " (fio is not installed)" : "");
+  }
+
+  Setup setup_;
+  AlignedMemory window_;
+  std::unique_ptr<NvmeStore> store_;
+  BareLoop bare_;
+  bool valid_ = true;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: nvme_bench DIRECTORY [SIZE_MIB] [BLOCK_KIB] [DEPTH] [ROUNDS]\n");
+    return static_cast<int>(strata::ExitCode::usage);
+  }
+  const auto number = [&](int index, std::int64_t otherwise) {
+    return index < count ? std::strtoll(arguments[index], nullptr, 10) : otherwise;
+  };
+  try {
+    Setup setup{.directory = arguments[1]};
+    setup.bytes = number(2, 1024) * kMiB;
+    setup.block = number(3, 1024) << 10;
+    setup.depth = static_cast<int>(number(4, 16));
+    setup.rounds = static_cast<int>(number(5, 9));
+    if (setup.bytes <= 0 || setup.bytes % (32 * kMiB) != 0 || setup.block % kMiB != 0 ||
+        setup.block <= 0 || setup.depth <= 0)
+      throw strata::InvalidArgument("SIZE_MIB is a multiple of 32, BLOCK_KIB of 1024");
+    return Bench(setup).run() ? 0 : 1;
+  } catch (const strata::Error& error) {
+    std::fprintf(stderr, "nvme_bench: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}

@@ -1,0 +1,41 @@
+// Memory of the store's own for transfers: aligned as the disk wants it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "runtime/disk.h"
+
+namespace strata::offload {
+
+constexpr std::int64_t round_down(std::int64_t bytes) {
+  return bytes / runtime::kDiskAlignment * runtime::kDiskAlignment;
+}
+constexpr std::int64_t round_up(std::int64_t bytes) {
+  return round_down(bytes + runtime::kDiskAlignment - 1);
+}
+
+class AlignedMemory {
+ public:
+  /// Zeros; `bytes` is rounded up to runtime::kDiskAlignment.
+  explicit AlignedMemory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(round_up(bytes))) {
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(runtime::kDiskAlignment, bytes_)));
+    if (memory_ == nullptr) throw std::bad_alloc();
+    std::fill_n(memory_.get(), bytes_, std::byte{0});
+  }
+  [[nodiscard]] std::span<std::byte> bytes() const { return {memory_.get(), bytes_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+}  // namespace strata::offload

@@ -1,0 +1,114 @@
+#include "offload/nvme/extent_table.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace strata::offload {
+namespace {
+
+/// Calls visit(block index, begin, end) for each block of a range; begin and end within the block.
+template <typename Visit>
+void for_each_block(std::int64_t offset, std::int64_t bytes, const Visit& visit) {
+  for (const std::int64_t end = offset + bytes; offset < end;) {
+    const std::int64_t block = offset / kBlockBytes;
+    const std::int64_t block_begin = block * kBlockBytes;
+    const std::int64_t stop = std::min(end, block_begin + kBlockBytes);
+    visit(static_cast<std::size_t>(block), static_cast<std::uint32_t>(offset - block_begin),
+          static_cast<std::uint32_t>(stop - block_begin));
+    offset = stop;
+  }
+}
+
+}  // namespace
+
+ExtentTable::ExtentTable(std::int64_t bytes)
+    : blocks_(static_cast<std::size_t>((bytes + kBlockBytes - 1) / kBlockBytes)) {}
+
+std::optional<Extent> ExtentTable::across(std::int64_t border) const {
+  const std::int64_t inside = border % kBlockBytes;
+  if (inside == 0) return std::nullopt;
+  const std::int64_t begin = border - inside;
+  const std::lock_guard lock(mutex_);
+  for (const Part& part : blocks_[static_cast<std::size_t>(border / kBlockBytes)])
+    if (part.begin < inside && inside < part.end) {
+      if (part.pending)
+        throw InternalError("bytes of the disk at " + std::to_string(border) +
+                            " are used in part while they are being written");
+      return Extent{begin + part.begin, part.end - part.begin, part.hash};
+    }
+  return std::nullopt;
+}
+
+void ExtentTable::split(std::int64_t border, std::uint64_t left, std::uint64_t right) {
+  const auto inside = static_cast<std::uint32_t>(border % kBlockBytes);
+  const std::lock_guard lock(mutex_);
+  Block& block = blocks_[static_cast<std::size_t>(border / kBlockBytes)];
+  const auto part = std::find_if(block.begin(), block.end(), [inside](const Part& candidate) {
+    return candidate.begin < inside && inside < candidate.end;
+  });
+  STRATA_CHECK(part != block.end(), "no extent to split at", border);
+  const Part second{inside, part->end, right};
+  part->end = inside;
+  part->hash = left;
+  block.insert(part + 1, second);
+}
+
+std::vector<Extent> ExtentTable::write(std::int64_t offset, std::int64_t bytes, bool hashed) {
+  std::vector<Extent> extents;
+  const std::lock_guard lock(mutex_);
+  for_each_block(offset, bytes, [&](std::size_t index, std::uint32_t begin, std::uint32_t end) {
+    Block& block = blocks_[index];
+    const auto first = std::find_if(block.begin(), block.end(),
+                                    [begin](const Part& part) { return part.end > begin; });
+    const auto last =
+        std::find_if(first, block.end(), [end](const Part& part) { return part.begin >= end; });
+    for (auto part = first; part != last; ++part) {
+      STRATA_CHECK(begin <= part->begin && part->end <= end,
+                   "an extent crosses the ends of a write");
+      if (part->pending)
+        throw InternalError("bytes of the disk at " + std::to_string(offset) +
+                            " are written twice at a time");
+    }
+    block.insert(block.erase(first, last), Part{begin, end, 0, hashed});
+    extents.push_back({static_cast<std::int64_t>(index) * kBlockBytes + begin, end - begin, 0});
+  });
+  return extents;
+}
+
+void ExtentTable::set_hash(const Extent& extent) {
+  const auto begin = static_cast<std::uint32_t>(extent.offset % kBlockBytes);
+  const std::lock_guard lock(mutex_);
+  for (Part& part : blocks_[static_cast<std::size_t>(extent.offset / kBlockBytes)])
+    if (part.begin == begin) {
+      part.hash = extent.hash;
+      part.pending = false;
+    }
+}
+
+std::vector<Extent> ExtentTable::written(std::int64_t offset, std::int64_t bytes,
+                                         std::string_view what) const {
+  std::vector<Extent> extents;
+  const std::lock_guard lock(mutex_);
+  for_each_block(offset, bytes, [&](std::size_t index, std::uint32_t begin, std::uint32_t end) {
+    for (const Part& part : blocks_[index]) {
+      if (part.end <= begin || end <= part.begin) continue;
+      STRATA_CHECK(begin <= part.begin && part.end <= end, "an extent crosses the ends of a read");
+      if (part.pending)
+        throw InternalError(std::string(what) + ": bytes of the disk at " + std::to_string(offset) +
+                            " are read while they are being written");
+      extents.push_back({static_cast<std::int64_t>(index) * kBlockBytes + part.begin,
+                         part.end - part.begin, part.hash});
+    }
+  });
+  return extents;
+}
+
+void ExtentTable::clear() {
+  const std::lock_guard lock(mutex_);
+  for (Block& block : blocks_) block.clear();
+}
+
+}  // namespace strata::offload

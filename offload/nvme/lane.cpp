@@ -1,0 +1,151 @@
+#include "offload/nvme/lane.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "core/error.h"
+#include "offload/nvme/aligned_memory.h"
+
+namespace strata::offload {
+namespace {
+
+/// Of requests that are interrupted or move nothing, one after the other.
+constexpr int kMostAttempts = 100;
+
+}  // namespace
+
+Lane::Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished)
+    : io_(std::move(io)),
+      finished_(std::move(finished)),
+      depth_(std::clamp(depth, 1, io_->capacity())),
+      slots_(static_cast<std::size_t>(io_->capacity())),
+      thread_([this] { run(); }) {}
+
+Lane::~Lane() { stop(); }
+
+void Lane::push(std::shared_ptr<Piece> piece) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    (piece->direction == Direction::read ? reads_ : writes_).push_back(std::move(piece));
+    if (under_way_ >= depth_) return;  // the next completion takes it
+  }
+  io_->wake();
+}
+
+void Lane::set_depth(int depth) {
+  const std::lock_guard lock(mutex_);
+  depth_ = std::clamp(depth, 1, io_->capacity());
+}
+
+int Lane::register_memory(const MemorySlices& slices) {
+  const std::lock_guard lock(mutex_);
+  if (under_way_ > 0 || !reads_.empty() || !writes_.empty())
+    throw InternalError("memory is registered while transfers are under way");
+  return io_->register_memory(slices);
+}
+
+std::optional<Underway> Lane::oldest(const Transfer* transfer) const {
+  const std::lock_guard lock(mutex_);
+  const Slot* found = nullptr;
+  for (const Slot& slot : slots_)
+    if (slot.piece && (transfer == nullptr || slot.piece->transfer == transfer) &&
+        (found == nullptr || slot.since < found->since))
+      found = &slot;
+  if (found == nullptr) return std::nullopt;
+  const Piece& piece = *found->piece;
+  return Underway{piece.transfer,      piece.direction, std::string(piece.what),
+                  piece.device_offset, piece.bytes,     found->since};
+}
+
+void Lane::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    reads_.clear();
+    writes_.clear();
+  }
+  io_->wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Lane::run() noexcept {
+  std::vector<std::size_t> begun;
+  std::array<BlockCompletion, 64> completions;
+  for (;;) {
+    begun.clear();
+    {
+      const std::lock_guard lock(mutex_);
+      take_pieces(begun);
+      if (stopping_ && under_way_ == 0) return;
+    }
+    for (const std::size_t slot : begun) submit(slot);
+    const std::size_t count = io_->reap(completions);
+    for (std::size_t i = 0; i < count; ++i)
+      complete(static_cast<std::size_t>(completions[i].id), completions[i].result);
+  }
+}
+
+void Lane::take_pieces(std::vector<std::size_t>& begun) {
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < slots_.size() && under_way_ < depth_; ++i) {
+    if (slots_[i].piece) continue;
+    std::shared_ptr<Piece> piece = next_piece();
+    if (!piece) return;
+    slots_[i] = Slot{.piece = std::move(piece), .since = now};
+    ++under_way_;
+    begun.push_back(i);
+  }
+}
+
+std::shared_ptr<Piece> Lane::next_piece() {
+  const bool write = writes_.empty() ? false : reads_.empty() || write_is_next_;
+  Queue& queue = write ? writes_ : reads_;
+  if (queue.empty()) return nullptr;
+  write_is_next_ = !write;
+  std::shared_ptr<Piece> piece = std::move(queue.front());
+  queue.pop_front();
+  return piece;
+}
+
+void Lane::submit(std::size_t slot) {
+  const Slot& state = slots_[slot];
+  const Piece& piece = *state.piece;
+  io_->submit({piece.direction, piece.device_offset + state.done_bytes,
+               piece.memory + state.done_bytes, piece.bytes - state.done_bytes, slot});
+}
+
+void Lane::complete(std::size_t slot, std::int64_t result) {
+  Slot& state = slots_[slot];
+  const Piece& piece = *state.piece;
+  const bool interrupted = result == -EINTR || result == -EAGAIN;
+  if (result < 0 && !interrupted) {
+    if (piece.direction == Direction::write || std::exchange(state.failed_before, true))
+      return finish(slot, static_cast<int>(-result));
+    return submit(slot);
+  }
+  if (result > 0) {
+    // The rest of a short transfer begins where the disk allows it: some bytes may go over again.
+    const std::int64_t rest = piece.bytes - state.done_bytes;
+    const std::int64_t progress = result < rest ? round_down(result) : rest;
+    state.done_bytes += progress;
+    if (progress > 0) state.attempts = 0;
+    if (progress == rest) return finish(slot, 0);
+  }
+  if (++state.attempts == kMostAttempts) return finish(slot, interrupted ? EAGAIN : kShort);
+  submit(slot);
+}
+
+void Lane::finish(std::size_t slot, int error_number) {
+  std::shared_ptr<Piece> piece;
+  {
+    const std::lock_guard lock(mutex_);
+    piece = std::move(slots_[slot].piece);
+    --under_way_;
+  }
+  finished_(std::move(piece), error_number);
+}
+
+}  // namespace strata::offload

@@ -1,0 +1,90 @@
+// The requests of one device: which wait, which are under way, what happens when one fails.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "offload/nvme/block_io.h"
+#include "offload/nvme/piece.h"
+
+namespace strata::offload {
+
+/// A request that is under way, for messages.
+struct Underway {
+  const Transfer* transfer = nullptr;
+  Direction direction = Direction::read;
+  std::string what;
+  std::int64_t device_offset = 0;
+  std::int64_t bytes = 0;
+  std::chrono::steady_clock::time_point since = {};
+};
+
+/// A thread submits and reaps; it sleeps while nothing is to be done. Reads and writes take turns,
+/// so that neither waits for all of the other. Interrupted requests and the rest of short ones go
+/// out again, a failed read once. Any thread may call anything.
+class Lane {
+ public:
+  /// Called on the lane's thread; does not throw. `error_number` 0: all bytes went over; a negative
+  /// one: the device keeps transferring fewer bytes than asked for.
+  using Finished = std::function<void(std::shared_ptr<Piece> piece, int error_number)>;
+  static constexpr int kShort = -1;
+
+  Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
+  /// As stop.
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  void push(std::shared_ptr<Piece> piece);
+  /// Requests under way at a time, at most the device's capacity.
+  void set_depth(int depth);
+  /// As BlockIo::register_memory. InternalError while requests wait or are under way.
+  int register_memory(const MemorySlices& slices);
+  /// Of `transfer`, or of any when it is null, the request that is under way for longest.
+  [[nodiscard]] std::optional<Underway> oldest(const Transfer* transfer) const;
+  /// Drops what waits and returns when nothing is under way any more.
+  void stop() noexcept;
+
+  [[nodiscard]] int file() const { return io_->file(); }
+
+ private:
+  struct Slot {
+    std::shared_ptr<Piece> piece;  // null: free
+    std::int64_t done_bytes = 0;
+    int attempts = 0;  // without progress
+    bool failed_before = false;
+    std::chrono::steady_clock::time_point since;
+  };
+  using Queue = std::deque<std::shared_ptr<Piece>>;
+
+  void run() noexcept;
+  /// Moves what may begin into slots and says which.
+  void take_pieces(std::vector<std::size_t>& begun);
+  std::shared_ptr<Piece> next_piece();
+  void submit(std::size_t slot);
+  void complete(std::size_t slot, std::int64_t result);
+  void finish(std::size_t slot, int error_number);
+
+  std::unique_ptr<BlockIo> io_;
+  Finished finished_;
+  mutable std::mutex mutex_;
+  Queue reads_;
+  Queue writes_;
+  bool write_is_next_ = false;
+  int depth_;
+  int under_way_ = 0;
+  bool stopping_ = false;
+  std::vector<Slot> slots_;  // only the lane's thread changes a slot's progress
+  std::thread thread_;
+};
+
+}  // namespace strata::offload

@@ -1,0 +1,13 @@
+// Block I/O on memory: the disk of tests and of machines without one.
+#pragma once
+
+#include <memory>
+
+#include "offload/nvme/block_io.h"
+
+namespace strata::offload {
+
+/// `bytes` of zeros. Requests complete in the order in which they were submitted.
+std::unique_ptr<BlockIo> make_memory_io(std::int64_t bytes, int capacity);
+
+}  // namespace strata::offload

@@ -1,0 +1,109 @@
+#include "offload/nvme/probe.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "offload/nvme/aligned_memory.h"
+
+namespace strata::offload {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+/// By what they cost: of two that are as fast, the first is taken.
+constexpr std::array<TransferSettings, 6> kCandidates{
+    {{kMiB, 8}, {kMiB, 16}, {2 * kMiB, 8}, {2 * kMiB, 16}, {4 * kMiB, 4}, {4 * kMiB, 8}}};
+/// Faster by less than this is noise.
+constexpr double kClearlyFaster = 1.03;
+
+enum class Mode { read, write, mixed };
+
+class Prober {
+ public:
+  explicit Prober(NvmeStore& store)
+      : store_(store),
+        chunk_bytes_(
+            round_down(std::min(8 * kMiB * store.devices(), store.bytes() / (2 * kUnderWay)))),
+        chunks_(
+            std::min<std::int64_t>(32, store.bytes() / std::max(chunk_bytes_, std::int64_t{1}))),
+        window_(std::max(chunk_bytes_, runtime::kDiskAlignment) * kUnderWay) {}
+
+  [[nodiscard]] bool possible() const { return chunk_bytes_ > 0; }
+  [[nodiscard]] std::span<std::byte> window() const { return window_.bytes(); }
+
+  /// All chunks that are measured have been written afterwards.
+  void fill() {
+    for (std::int64_t chunk = 0; chunk < chunks_; ++chunk)
+      store_.wait(store_.start_write(chunk * chunk_bytes_, memory(0), "the probe"));
+  }
+
+  /// Bytes per second over `duration` at least, with several transfers under way.
+  double rate(Mode mode, Seconds duration) {
+    std::array<std::optional<runtime::Disk::Ticket>, kUnderWay> tickets;
+    const Clock::time_point begin = Clock::now();
+    std::int64_t started = 0;
+    do {
+      for (int slot = 0; slot < kUnderWay; ++slot) {
+        auto& ticket = tickets[static_cast<std::size_t>(slot)];
+        if (ticket) store_.wait(*ticket);
+        ticket = start(mode, started++);
+      }
+    } while (Clock::now() - begin < duration);
+    for (const auto& ticket : tickets) store_.wait(*ticket);
+    const Seconds took = Clock::now() - begin;
+    return static_cast<double>(started * chunk_bytes_) / took.count();
+  }
+
+ private:
+  static constexpr int kUnderWay = 4;
+
+  /// Transfers that are under way together share no chunk: there are twice as many.
+  runtime::Disk::Ticket start(Mode mode, std::int64_t number) {
+    const std::int64_t offset = number % chunks_ * chunk_bytes_;
+    const bool read = mode == Mode::read || (mode == Mode::mixed && number % 2 == 0);
+    const auto piece = memory(static_cast<int>(number % kUnderWay));
+    return read ? store_.start_read(offset, piece, "the probe")
+                : store_.start_write(offset, piece, "the probe");
+  }
+  [[nodiscard]] std::span<std::byte> memory(int slot) const {
+    const auto bytes = static_cast<std::size_t>(chunk_bytes_);
+    return window_.bytes().subspan(static_cast<std::size_t>(slot) * bytes, bytes);
+  }
+
+  NvmeStore& store_;
+  std::int64_t chunk_bytes_;
+  std::int64_t chunks_;
+  AlignedMemory window_;
+};
+
+}  // namespace
+
+ProbeResult probe(NvmeStore& store, std::chrono::milliseconds budget) {
+  const Clock::time_point begin = Clock::now();
+  ProbeResult result{.settings = store.settings()};
+  Prober prober(store);
+  if (!prober.possible()) return result;
+  const std::vector<std::span<std::byte>> window{prober.window()};
+  store.register_memory(window);
+  prober.fill();
+  const Seconds each = Seconds(budget) / (kCandidates.size() + 3);
+  for (const TransferSettings& candidate : kCandidates) {
+    store.use(candidate);
+    const double rate = prober.rate(Mode::mixed, each);
+    if (rate < result.mixed_rate * kClearlyFaster) continue;
+    result.mixed_rate = rate;
+    result.settings = candidate;
+  }
+  store.use(result.settings);
+  result.read_rate = prober.rate(Mode::read, each);
+  result.write_rate = prober.rate(Mode::write, each);
+  store.register_memory({});
+  store.forget();
+  result.seconds = Seconds(Clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace strata::offload

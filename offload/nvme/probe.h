@@ -1,0 +1,26 @@
+// Measures a store's devices for about a second and picks how to transfer.
+#pragma once
+
+#include <chrono>
+
+#include "offload/nvme/nvme_store.h"
+
+namespace strata::offload {
+
+/// Rates in bytes per second, checksums included where the store has them. Zero: the store is too
+/// small to be measured.
+struct ProbeResult {
+  TransferSettings settings;
+  double read_rate = 0;
+  double write_rate = 0;
+  double mixed_rate = 0;  ///< read and written at once, both together
+  double seconds = 0;     ///< that the probe took
+};
+
+/// Writes and reads in the store's reserved space, before it is used: afterwards all its bytes read
+/// as zero, its counters are zero, no memory is registered, and it uses the settings found. On a
+/// slow disk it may take a few times `budget`.
+ProbeResult probe(NvmeStore& store,
+                  std::chrono::milliseconds budget = std::chrono::milliseconds(1000));
+
+}  // namespace strata::offload

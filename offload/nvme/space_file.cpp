@@ -1,0 +1,108 @@
+#include "offload/nvme/space_file.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "core/error.h"
+#include "core/system_call.h"
+#include "offload/nvme/aligned_memory.h"
+
+namespace strata::offload {
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;
+
+/// open(2) with O_DIRECT, or without where the file system knows none. -1 and errno on failure.
+int open_direct(const std::string& path, int flags, const std::string& directory,
+                std::vector<std::string>& notes) {
+  int fd = ::open(path.c_str(), flags | O_DIRECT | O_RDWR | O_CLOEXEC, kOwnerOnly);
+  if (fd >= 0 || errno != EINVAL) return fd;
+  if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // it was made, but not opened
+  fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, kOwnerOnly);
+  if (fd >= 0)
+    notes.push_back(directory +
+                    ": this file system refuses O_DIRECT, so transfers go through the page cache, "
+                    "which takes memory of its own");
+  return fd;
+}
+
+[[noreturn]] void throw_cannot_open(const std::string& directory) {
+  const int number = errno;
+  throw IoError(directory, 0, "cannot make a file for offloaded tensors in this directory", number);
+}
+
+/// Bytes that an ordinary user may still take; nothing where the file system does not say.
+std::optional<std::int64_t> available_bytes(int file) {
+  struct statvfs found {};
+  if (::fstatvfs(file, &found) != 0 || found.f_blocks == 0) return std::nullopt;
+  const auto blocks = ::geteuid() == 0 ? found.f_bfree : found.f_bavail;
+  return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(found.f_frsize);
+}
+
+[[noreturn]] void throw_no_space(const std::string& directory, std::int64_t bytes,
+                                 std::optional<std::int64_t> available, int number) {
+  throw IoError(directory, 0,
+                "cannot reserve " + std::to_string(bytes) + " bytes for offloaded tensors" +
+                    (available ? ", " + std::to_string(*available) + " bytes are available" : "") +
+                    "; free space there or choose another directory",
+                number);
+}
+
+/// For file systems that do not reserve: zeros take the blocks.
+int write_zeros(int file, std::int64_t bytes) {
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
+  const AlignedMemory zeros(kAtOnce);
+  for (std::int64_t offset = 0; offset < bytes;) {
+    const ssize_t written =
+        ::pwrite(file, zeros.bytes().data(),
+                 static_cast<std::size_t>(std::min(kAtOnce, bytes - offset)), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    offset += written;
+  }
+  return 0;
+}
+
+}  // namespace
+
+UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>& notes) {
+  for (;;) {
+    std::uint64_t unique = 0;
+    checked(::getrandom(&unique, sizeof(unique), 0), "getrandom");
+    const std::string path = directory + "/.strata-" + std::to_string(unique);
+    UniqueFd file(open_direct(path, O_CREAT | O_EXCL, directory, notes));
+    if (file.valid()) {
+      ::unlink(path.c_str());
+      return file;
+    }
+    if (errno != EEXIST) throw_cannot_open(directory);
+  }
+}
+
+UniqueFd open_space_file(const std::string& directory, std::vector<std::string>& notes) {
+  UniqueFd file(open_direct(directory, O_TMPFILE | O_EXCL, directory, notes));
+  if (file.valid()) return file;
+  if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+    return open_and_unlink(directory, notes);
+  throw_cannot_open(directory);
+}
+
+void reserve_space(int file, const std::string& directory, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const auto available = available_bytes(file);
+  if (available && *available < bytes) throw_no_space(directory, bytes, available, ENOSPC);
+  int result = 0;
+  do {
+    result = ::fallocate(file, 0, 0, bytes) == 0 ? 0 : errno;
+  } while (result == EINTR);
+  if (result == EOPNOTSUPP) result = write_zeros(file, bytes);
+  if (result != 0) throw_no_space(directory, bytes, available_bytes(file), result);
+}
+
+}  // namespace strata::offload

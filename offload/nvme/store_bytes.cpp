@@ -1,0 +1,69 @@
+// NvmeStore's slow side: ranges that are not aligned.
+#include <algorithm>
+#include <cstring>
+
+#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/nvme_store.h"
+
+namespace strata::offload {
+namespace {
+
+constexpr std::int64_t kWindowBytes = std::int64_t{4} << 20;
+
+/// The aligned stretch around the beginning of [position, end) that is transferred at once.
+struct Stretch {
+  Stretch(std::int64_t position, std::int64_t range_end)
+      : begin(round_down(position)),
+        end(std::min(round_up(range_end), (position / kWindowBytes + 1) * kWindowBytes)),
+        stop(std::min(range_end, end)) {}
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t stop;  // of the range's bytes in it
+
+  [[nodiscard]] std::span<std::byte> in(const AlignedMemory& window) const {
+    return window.bytes().first(static_cast<std::size_t>(end - begin));
+  }
+};
+
+AlignedMemory window_for(std::size_t bytes) {
+  return AlignedMemory(
+      std::min(kWindowBytes, static_cast<std::int64_t>(bytes) + 2 * runtime::kDiskAlignment));
+}
+
+}  // namespace
+
+void NvmeStore::read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) {
+  const std::shared_lock lock(bytes_mutex_);
+  const AlignedMemory window = window_for(to.size());
+  const std::int64_t end = offset + static_cast<std::int64_t>(to.size());
+  for (std::int64_t at = offset; at < end;) {
+    const Stretch stretch(at, end);
+    const std::span<std::byte> bytes = stretch.in(window);
+    wait(start_read(stretch.begin, bytes, what));
+    std::memcpy(to.data() + (at - offset), bytes.data() + (at - stretch.begin),
+                static_cast<std::size_t>(stretch.stop - at));
+    at = stretch.stop;
+  }
+}
+
+void NvmeStore::write_bytes(std::int64_t offset, std::span<const std::byte> from,
+                            std::string_view what) {
+  const std::lock_guard lock(bytes_mutex_);
+  const AlignedMemory window = window_for(from.size());
+  const std::int64_t end = offset + static_cast<std::int64_t>(from.size());
+  for (std::int64_t at = offset; at < end;) {
+    const Stretch stretch(at, end);
+    const std::span<std::byte> bytes = stretch.in(window);
+    // Sectors that keep some of their bytes.
+    constexpr auto kSector = static_cast<std::size_t>(runtime::kDiskAlignment);
+    if (at != stretch.begin) wait(start_read(stretch.begin, bytes.first(kSector), what));
+    if (stretch.stop != stretch.end && (at == stretch.begin || bytes.size() > kSector))
+      wait(start_read(stretch.end - runtime::kDiskAlignment, bytes.last(kSector), what));
+    std::memcpy(bytes.data() + (at - stretch.begin), from.data() + (at - offset),
+                static_cast<std::size_t>(stretch.stop - at));
+    wait(start_write(stretch.begin, bytes, what));
+    at = stretch.stop;
+  }
+}
+
+}  // namespace strata::offload

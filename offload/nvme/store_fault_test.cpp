@@ -1,0 +1,224 @@
+// Every request of a transfer fails once, in every way.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+
+#include "core/error.h"
+#include "core/test_directory.h"
+#include "core/unique_fd.h"
+#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/nvme_store.h"
+#include "offload/testing/faulty_io.h"
+#include "offload/testing/test_devices.h"
+
+namespace strata::offload {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kSector = runtime::kDiskAlignment;
+constexpr std::int64_t kBytes = 6 * kMiB;
+
+class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
+ protected:
+  /// One device, which has `fault`; requests of 1 MiB.
+  void open(const Fault& fault, StoreOptions options = {}) {
+    store_.reset();
+    options.settings.request_bytes = kMiB;
+    store_ = make_store(GetParam(), directory_.path(), kBytes, options,
+                        [&](std::unique_ptr<BlockIo> inner) {
+                          faulty_ = std::make_shared<FaultyIo>(std::move(inner), fault);
+                          return std::make_unique<SharedIo>(faulty_);
+                        });
+    const auto values = pattern(kBytes - 2 * kSector, 1);
+    std::memcpy(out_.bytes().data(), values.data(), values.size());
+  }
+  void write() { store_->wait(store_->start_write(kSector, out_.bytes(), "tensor w")); }
+  void read() { store_->wait(store_->start_read(kSector, in_.bytes(), "tensor w")); }
+  [[nodiscard]] bool same() const {
+    return std::memcmp(in_.bytes().data(), out_.bytes().data(), out_.bytes().size()) == 0;
+  }
+  /// Does `work(n)` with a fault at the nth request for n = 1, 2, ... until none is struck.
+  template <typename Work>
+  void for_every_request(Fault fault, const Work& work) {
+    for (fault.nth = 1;; ++fault.nth) {
+      SCOPED_TRACE("request " + std::to_string(fault.nth));
+      open(fault);
+      work();
+      if (HasFatalFailure() || faulty_->fired() == 0) break;
+      EXPECT_EQ(faulty_->fired(), fault.times);
+    }
+    EXPECT_EQ(fault.nth, 7) << "the transfer has six requests";
+  }
+
+  TestDirectory directory_;
+  AlignedMemory out_{kBytes - 2 * kSector};
+  AlignedMemory in_{kBytes - 2 * kSector};
+  std::shared_ptr<FaultyIo> faulty_;
+  std::unique_ptr<NvmeStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(OneDevice, StoreFaultsOn,
+                         testing::Values(DeviceKind{"memory", DeviceKind::Io::memory, 1},
+                                         DeviceKind{"threads", DeviceKind::Io::threads, 1},
+                                         DeviceKind{"io_uring", DeviceKind::Io::uring, 1}),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST_P(StoreFaultsOn, AFailedReadIsRetriedOnce) {
+  for_every_request({.direction = Direction::read, .error_number = EIO}, [&] {
+    write();
+    read();
+    EXPECT_TRUE(same());
+    EXPECT_EQ(faulty_->requests(Direction::read), 6 + faulty_->fired());
+  });
+}
+
+TEST_P(StoreFaultsOn, AReadThatFailsTwiceIsAnErrorThatNamesIt) {
+  for_every_request({.direction = Direction::read, .times = 2, .error_number = EIO}, [&] {
+    write();
+    const std::string message = message_of<IoError>([&] { read(); });
+    if (faulty_->fired() == 0) {
+      EXPECT_EQ(message, "no error");
+      return;
+    }
+    EXPECT_NE(message.find(directory_.path() + " at byte "), std::string::npos) << message;
+    EXPECT_NE(message.find("cannot read 10"), std::string::npos) << message;
+    EXPECT_NE(message.find("bytes of tensor w: Input/output error"), std::string::npos) << message;
+    // The rest of the transfer is over, and the store works on.
+    read();
+    EXPECT_TRUE(same());
+  });
+}
+
+TEST_P(StoreFaultsOn, AFailedWriteIsAnError) {
+  for_every_request({.direction = Direction::write, .error_number = EIO}, [&] {
+    const std::string message = message_of<IoError>([&] { write(); });
+    if (faulty_->fired() == 0) {
+      EXPECT_EQ(message, "no error");
+      return;
+    }
+    EXPECT_NE(message.find("bytes of tensor w: Input/output error"), std::string::npos) << message;
+    EXPECT_EQ(store_->counters().written_bytes, 0);
+    // What did not reach the disk is not taken for what was written.
+    EXPECT_NE(message_of<DataError>([&] { read(); }), "no error");
+  });
+}
+
+TEST_P(StoreFaultsOn, InterruptedRequestsGoOutAgain) {
+  for (const int number : {EINTR, EAGAIN})
+    for (const Direction direction : {Direction::read, Direction::write})
+      for_every_request({.direction = direction, .times = 3, .error_number = number}, [&] {
+        write();
+        read();
+        EXPECT_TRUE(same());
+      });
+}
+
+TEST_P(StoreFaultsOn, TheRestOfAShortTransferGoesOutAgain) {
+  // Also nothing at all, and an end in the middle of a sector.
+  for (const std::int64_t missing : {kSector, 3 * kSector + 100, kMiB})
+    for (const Direction direction : {Direction::read, Direction::write}) {
+      for_every_request({.kind = Fault::Kind::short_by, .direction = direction, .bytes = missing},
+                        [&] {
+                          write();
+                          read();
+                          EXPECT_TRUE(same());
+                        });
+    }
+}
+
+TEST_P(StoreFaultsOn, ADeviceThatNeverTransfersTheRestIsAnError) {
+  open({.kind = Fault::Kind::short_by,
+        .direction = Direction::write,
+        .nth = 3,
+        .times = 1000,
+        .bytes = kMiB});
+  const std::string message = message_of<IoError>([&] { write(); });
+  EXPECT_NE(message.find("cannot write 1048576 bytes of tensor w: the device transfers fewer"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(faulty_->fired(), 100);
+}
+
+TEST_P(StoreFaultsOn, AFlippedBitIsFoundAndReadAgain) {
+  for_every_request({.kind = Fault::Kind::flip, .direction = Direction::read}, [&] {
+    write();
+    read();
+    EXPECT_TRUE(same());
+    EXPECT_EQ(faulty_->requests(Direction::read), 6 + faulty_->fired());
+  });
+}
+
+TEST_P(StoreFaultsOn, ABitThatStaysFlippedIsAnErrorThatNamesIt) {
+  for_every_request({.kind = Fault::Kind::flip, .direction = Direction::read, .times = 2}, [&] {
+    write();
+    const std::string message = message_of<DataError>([&] { read(); });
+    if (faulty_->fired() == 0) {
+      EXPECT_EQ(message, "no error");
+      return;
+    }
+    EXPECT_NE(message.find("bytes of tensor w are not what was written"), std::string::npos)
+        << message;
+  });
+}
+
+TEST_P(StoreFaultsOn, WithoutChecksumsAFlippedBitIsNotFound) {
+  open({.kind = Fault::Kind::flip, .direction = Direction::read}, {.checksums = false});
+  write();
+  read();
+  EXPECT_EQ(faulty_->fired(), 1);
+  EXPECT_FALSE(same());
+}
+
+TEST_P(StoreFaultsOn, ABitFlippedInTheFileIsFound) {
+  open({});
+  if (store_->file(0) < 0) GTEST_SKIP() << "memory has no file";
+  write();
+  // Another descriptor: past O_DIRECT, and as another process would.
+  const UniqueFd file(
+      ::open(("/proc/self/fd/" + std::to_string(store_->file(0))).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  char byte = 0;
+  const std::int64_t at = 2 * kMiB + 5;
+  ASSERT_EQ(::pread(file.get(), &byte, 1, at), 1);
+  byte = static_cast<char>(byte ^ 1);
+  ASSERT_EQ(::pwrite(file.get(), &byte, 1, at), 1);
+  ASSERT_EQ(::fsync(file.get()), 0);
+  EXPECT_EQ(message_of<DataError>([&] { read(); }),
+            directory_.path() +
+                " at byte 2097152: 1048576 bytes of tensor w are not what was "
+                "written, also when read again: the disk, its connection or this "
+                "machine's memory is faulty");
+}
+
+TEST_P(StoreFaultsOn, AStuckRequestIsReportedAndBlocksNoOther) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2},
+       {.stuck_after = std::chrono::milliseconds(40)});
+  const auto stuck = store_->start_write(0, out_.bytes().first(3 * kMiB), "the slow tensor");
+  const auto other = store_->start_write(3 * kMiB, out_.bytes().subspan(3 * kMiB), "another");
+  store_->wait(other);
+  const std::string message = message_of<IoError>([&] { store_->wait(stuck); });
+  EXPECT_EQ(message, directory_.path() +
+                         " at byte 1048576: the request to write 1048576 bytes of the slow tensor "
+                         "has been under way for 0 s: Connection timed out");
+  faulty_->release();
+  store_->wait(stuck);
+  store_->wait(store_->start_read(0, in_.bytes(), "all"));
+  EXPECT_TRUE(same());
+}
+
+TEST_P(StoreFaultsOn, IsNotDestroyedBeforeWhatIsUnderWay) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2});
+  store_->start_write(0, out_.bytes(), "under way");
+  faulty_->wait_until_fired();
+  auto gone = std::async(std::launch::async, [this] { store_.reset(); });
+  EXPECT_EQ(gone.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+  faulty_->release();
+  gone.get();
+}
+
+}  // namespace
+}  // namespace strata::offload

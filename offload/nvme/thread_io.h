@@ -1,0 +1,14 @@
+// Block I/O by threads that call pread and pwrite: where io_uring is forbidden.
+#pragma once
+
+#include <memory>
+
+#include "core/unique_fd.h"
+#include "offload/nvme/block_io.h"
+
+namespace strata::offload {
+
+/// Owns `file`. At most `threads` requests run at a time, further ones queue.
+std::unique_ptr<BlockIo> make_thread_io(UniqueFd file, int capacity, int threads);
+
+}  // namespace strata::offload

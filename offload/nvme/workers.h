@@ -1,0 +1,36 @@
+// A few threads that run jobs in the order in which they come.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace strata::offload {
+
+class Workers {
+ public:
+  explicit Workers(int threads);
+  /// As finish.
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Any thread. Jobs do not throw.
+  void post(std::function<void()> job);
+  /// Until all jobs have run and the threads have ended; jobs that are posted later do not run.
+  void finish() noexcept;
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  bool finishing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace strata::offload
