@@ -74,10 +74,10 @@ class TransferPlacement {
   void visit(int i) {
     const bool moves = node(i).operation->name == "copy" ||
                        runtime::is_disk_transfer(*node(i).operation);
+    const ValueId condition = node(i).predicate;
     // Reads before writes: an operand in place is read first.
     for (std::size_t k = 0; k < node(i).inputs.size(); ++k)
-      node(i).inputs[k] = access(i, node(i).inputs[k], false, moves);
-    const ValueId condition = node(i).predicate;
+      node(i).inputs[k] = access(i, node(i).inputs[k], false, moves, condition);
     if (condition != kNoValue) node(i).predicate = access(i, condition, false, moves);
     for (std::size_t k = 0; k < node(i).outputs.size(); ++k)
       node(i).outputs[k] = access(i, node(i).outputs[k], true, moves, condition);
@@ -159,6 +159,12 @@ class TransferPlacement {
                          region.pass != Pass::update && node(i).queue == runtime::Queue::compute;
       for (const ByteRange& missing : without(whole ? region.bytes : range, region))
         region.brought.push_back({missing, version, false});
+      // Who reads it whatever the predicate was needs what was there before.
+      for (Piece& piece : region.written)
+        if (piece.conditional && piece.bytes.overlaps(range) && condition != region.condition) {
+          piece.conditional = false;
+          region.brought.push_back({piece.bytes, region.version, false});
+        }
       return;
     }
     bool had_content = without(range, region).empty();

@@ -73,9 +73,11 @@ BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& pa
     return bound;
   }
   if (is_disk_transfer(*in.operation)) return bound;
-  bound.kernel = kernels.find(in.operation->name);
+  const bool beside = in.on_host && in.queue == Queue::host;
+  STRATA_CHECK(!beside || parts.host_kernels != nullptr, in.label, "needs the host's kernels");
+  bound.kernel = (beside ? *parts.host_kernels : kernels).find(in.operation->name);
   if (bound.kernel == nullptr)
-    throw InternalError("the backend '" + std::string(backend) + "' has no kernel for operation '" +
+    throw InternalError("the backend '" + std::string(beside ? "cpu" : backend) + "' has no kernel for operation '" +
                         std::string(in.operation->name) + "' (instruction " + in.label + ")");
   return bound;
 }

@@ -14,35 +14,10 @@
 #include "core/error.h"
 #include "runtime/bound_instruction.h"
 #include "runtime/executor.h"
+#include "runtime/queue_progress.h"
 
 namespace strata::runtime {
 namespace {
-
-constexpr std::int32_t kFinished = std::numeric_limits<std::int32_t>::max();
-
-/// How far one queue has come in one run of a Program: the list index of the last instruction
-/// completed. Waiters sleep on it.
-class Progress {
- public:
-  void reset() { value_.store(-1, std::memory_order_relaxed); }
-  void advance(std::int32_t index) {
-    value_.store(index, std::memory_order_release);
-    value_.notify_all();
-  }
-  [[nodiscard]] bool has_reached(std::int32_t index) const {
-    return value_.load(std::memory_order_acquire) >= index;
-  }
-  void wait_for(std::int32_t index) const {
-    std::int32_t seen = value_.load(std::memory_order_acquire);
-    while (seen < index) {
-      value_.wait(seen, std::memory_order_acquire);
-      seen = value_.load(std::memory_order_acquire);
-    }
-  }
-
- private:
-  std::atomic<std::int32_t> value_{-1};
-};
 
 /// One list index per queue.
 using Clock = std::array<std::int32_t, kQueues>;
@@ -65,7 +40,7 @@ struct Loaded {
 struct Run {
   const Loaded* loaded = nullptr;
   std::int64_t step = 0;
-  std::array<Progress, kQueues> progress;
+  std::array<QueueProgress, kQueues> progress;
   Run* previous = nullptr;
 };
 
@@ -121,7 +96,7 @@ class CpuExecutor final : public Executor {
     Run& run = runs_[started_ % kRuns];
     run.loaded = loaded_[static_cast<std::size_t>(handle)].get();
     run.step = step;
-    for (Progress& progress : run.progress) progress.reset();
+    for (QueueProgress& progress : run.progress) progress.reset();
     run.previous = started_ == 0 ? nullptr : &runs_[(started_ - 1) % kRuns];
     const RunNumber number = started_++;
     lock.unlock();
@@ -195,10 +170,17 @@ class CpuExecutor final : public Executor {
     const Loaded& loaded = *run.loaded;
     if (queue == static_cast<int>(Queue::compute))
       for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, run.step);
-    if (is_disk_queue(queue)) return execute_transfers(run, queue);
+    if (is_disk_queue(queue)) {
+      if (loaded.queues[queue].empty()) return;
+      DiskQueue transfers(*this, run, queue);
+      return run_transfers(*parts_.disk, loaded.queues[queue], transfers);
+    }
     for (std::int32_t index : loaded.queues[queue]) {
       const Instruction& in = loaded.program.instructions[index];
-      wait_until_met(run, in);
+      if (queue == static_cast<int>(Queue::compute))
+        wait_observed(run, index);
+      else
+        wait_until_met(run, in);
       if (poisoned_.load(std::memory_order_acquire)) return;
       try {
         run_instruction(loaded, index, streams_[queue]);
@@ -230,55 +212,93 @@ class CpuExecutor final : public Executor {
   }
 
   static void wait_until_met(Run& run, const Instruction& in) {
-    for_each_wait(run, in, [](const Progress& progress, std::int32_t place) {
+    for_each_wait(run, in, [](const QueueProgress& progress, std::int32_t place) {
       progress.wait_for(place);
       return true;
     });
   }
 
+  /// The same, telling for which queue the computation stood still.
+  void wait_observed(Run& run, std::int32_t index) {
+    const Program& p = run.loaded->program;
+    const auto observed = [&](const QueueProgress& progress, std::int32_t place, Queue on) {
+      if (progress.has_reached(place)) return;
+      const auto begin = std::chrono::steady_clock::now();
+      progress.wait_for(place);
+      const std::int64_t ns =
+          std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+      for (Observer* observer : parts_.observers) observer->waited(p, index, on, ns);
+    };
+    const Instruction& in = p.instructions[static_cast<std::size_t>(index)];
+    for (std::int32_t other : in.waits) {
+      const Queue on = p.instructions[static_cast<std::size_t>(other)].queue;
+      observed(run.progress[static_cast<std::size_t>(on)], other, on);
+    }
+    if (in.border_waits == 0 || run.previous == nullptr) return;
+    for (const Queue on : kAllQueues)
+      if ((in.border_waits >> static_cast<int>(on) & 1u) != 0)
+        observed(run.previous->progress[static_cast<std::size_t>(on)], kFinished, on);
+  }
+
   static bool is_met(Run& run, const Instruction& in) {
-    return for_each_wait(run, in, [](const Progress& progress, std::int32_t place) {
+    return for_each_wait(run, in, [](const QueueProgress& progress, std::int32_t place) {
       return progress.has_reached(place);
     });
   }
 
-  /// Transfers overlap within their queue, as far as their waits allow; they end in its order.
-  void execute_transfers(Run& run, int queue) {
-    const Loaded& loaded = *run.loaded;
-    const Program& p = loaded.program;
-    DiskTransfers transfers(parts_.disk);
-    std::int32_t at = -1;  // whose error it is
-    const auto finish_first = [&] {
-      at = transfers.first();
-      const DiskTransfers::Finished done = transfers.finish_first();
-      const auto ns = [](std::chrono::steady_clock::time_point t) {
-        return std::chrono::nanoseconds(t.time_since_epoch()).count();
-      };
-      for (Observer* observer : parts_.observers) {
-        observer->end(p, done.instruction);
-        observer->executed(p, done.instruction, ns(done.begin), ns(done.end));
-      }
-      run.progress[queue].advance(done.instruction);
-    };
-    try {
-      for (std::int32_t index : loaded.queues[queue]) {
-        const Instruction& in = p.instructions[static_cast<std::size_t>(index)];
-        while (!transfers.empty() && (transfers.full() || !is_met(run, in))) finish_first();
-        wait_until_met(run, in);
-        if (poisoned_.load(std::memory_order_acquire)) return;
-        at = index;
-        const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
-        for (Observer* observer : parts_.observers) observer->begin(p, index);
-        if (bound.predicate == nullptr || *bound.predicate != 0)
-          transfers.start(index, bound.disk, in.label);
-        else
-          transfers.skip(index);
-      }
-      while (!transfers.empty()) finish_first();
-    } catch (const std::exception& error) {
-      poison(p.instructions[static_cast<std::size_t>(at)], error);
+  /// One disk queue in one run.
+  class DiskQueue final : public TransferQueue {
+   public:
+    DiskQueue(CpuExecutor& executor, Run& run, int queue)
+        : executor_(executor), run_(run), queue_(queue) {}
+    [[nodiscard]] bool is_met(std::int32_t i) override {
+      return CpuExecutor::is_met(run_, instruction(i));
     }
-  }
+    void wait_until_met(std::int32_t i) override {
+      CpuExecutor::wait_until_met(run_, instruction(i));
+    }
+    [[nodiscard]] bool is_stopped() const override { return executor_.is_poisoned(); }
+    [[nodiscard]] bool is_wanted(std::int32_t i) const override {
+      return bound(i).predicate == nullptr || *bound(i).predicate != 0;
+    }
+    [[nodiscard]] const DiskTransfer& transfer(std::int32_t i) const override {
+      return bound(i).disk;
+    }
+    [[nodiscard]] std::string_view label(std::int32_t i) const override {
+      return instruction(i).label;
+    }
+    void started(std::int32_t i) override {
+      for (Observer* observer : executor_.parts_.observers) observer->begin(program(), i);
+    }
+    void finished(std::int32_t i, const TransferTimes& times) override {
+      for (Observer* observer : executor_.parts_.observers) {
+        observer->end(program(), i);
+        observer->executed(program(), i, nanoseconds(times.begin), nanoseconds(times.end));
+      }
+      run_.progress[queue_].advance(i);
+    }
+    void failed(std::int32_t i, const std::exception& error) override {
+      executor_.poison(instruction(i), error);
+    }
+
+   private:
+    static std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+      return std::chrono::nanoseconds(time.time_since_epoch()).count();
+    }
+    [[nodiscard]] const Program& program() const { return run_.loaded->program; }
+    [[nodiscard]] const Instruction& instruction(std::int32_t i) const {
+      return program().instructions[static_cast<std::size_t>(i)];
+    }
+    [[nodiscard]] const BoundInstruction& bound(std::int32_t i) const {
+      return run_.loaded->bound[static_cast<std::size_t>(i)];
+    }
+
+    CpuExecutor& executor_;
+    Run& run_;
+    int queue_;
+  };
+
+  [[nodiscard]] bool is_poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
   void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream* stream) {
     const Instruction& in = loaded.program.instructions[index];

@@ -1,42 +1,89 @@
 #include "runtime/disk_transfers.h"
 
 #include <algorithm>
-#include <exception>
-
-#include "core/check.h"
 
 namespace strata::runtime {
+namespace {
 
-void DiskTransfers::start(std::int32_t instruction, const DiskTransfer& transfer,
-                          std::string_view what) {
-  STRATA_CHECK(disk_ != nullptr && !full(), what);
-  const auto begin = std::chrono::steady_clock::now();
-  const Disk::Ticket ticket =
-      transfer.write ? disk_->start_write(transfer.offset, transfer.memory, what)
-                     : disk_->start_read(transfer.offset, transfer.memory, what);
-  under_way_.push_back({instruction, ticket, begin});
-}
+using Clock = std::chrono::steady_clock;
 
-void DiskTransfers::skip(std::int32_t instruction) {
-  under_way_.push_back({instruction, kNone, std::chrono::steady_clock::now()});
-}
+class TransferRun {
+ public:
+  TransferRun(Disk& disk, TransferQueue& queue) : disk_(disk), queue_(queue) {}
+  ~TransferRun() { reap(); }
+  TransferRun(const TransferRun&) = delete;
+  TransferRun& operator=(const TransferRun&) = delete;
 
-DiskTransfers::Finished DiskTransfers::finish_first() {
-  const UnderWay first = under_way_.front();
-  under_way_.pop_front();
-  if (first.ticket != kNone) disk_->wait(first.ticket);
-  // Shown as if they ran one after another, which is how the disk is shared out.
-  const auto begin = std::max(first.begin, last_end_);
-  last_end_ = std::max(begin, std::chrono::steady_clock::now());
-  return {first.instruction, begin, last_end_};
-}
-
-void DiskTransfers::reap() noexcept {
-  while (!under_way_.empty()) try {
-      finish_first();
-    } catch (const std::exception&) {
-      // Whoever reaps has an earlier error to report.
+  void run(const std::vector<std::int32_t>& instructions) {
+    std::int32_t at = -1;  // whose error it is
+    try {
+      for (const std::int32_t instruction : instructions) {
+        while (count_ > 0 && (count_ == kMost || !queue_.is_met(instruction))) finish_first(at);
+        queue_.wait_until_met(instruction);
+        if (queue_.is_stopped()) return;
+        at = instruction;
+        start(instruction);
+      }
+      while (count_ > 0) finish_first(at);
+    } catch (const std::exception& error) {
+      queue_.failed(at, error);
     }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;
+  static constexpr Disk::Ticket kNone = -1;
+  struct UnderWay {
+    std::int32_t instruction = -1;
+    Disk::Ticket ticket = kNone;
+    Clock::time_point begin;
+  };
+
+  /// One that has nothing to do keeps its place in the order.
+  void start(std::int32_t instruction) {
+    queue_.started(instruction);
+    UnderWay transfer{instruction, kNone, Clock::now()};
+    if (queue_.is_wanted(instruction)) {
+      const DiskTransfer& t = queue_.transfer(instruction);
+      const std::string_view what = queue_.label(instruction);
+      transfer.ticket = t.write ? disk_.start_write(t.offset, t.memory, what)
+                                : disk_.start_read(t.offset, t.memory, what);
+    }
+    under_way_[(first_ + count_++) % kMost] = transfer;
+  }
+
+  void finish_first(std::int32_t& at) {
+    const UnderWay transfer = under_way_[first_];
+    at = transfer.instruction;
+    first_ = (first_ + 1) % kMost;
+    --count_;
+    if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
+    const Clock::time_point begin = std::max(transfer.begin, last_end_);
+    last_end_ = std::max(begin, Clock::now());
+    queue_.finished(transfer.instruction, {begin, last_end_});
+  }
+
+  /// Memory of transfers may go afterwards, whatever became of them.
+  void reap() noexcept {
+    for (; count_ > 0; --count_, first_ = (first_ + 1) % kMost) try {
+        if (under_way_[first_].ticket != kNone) disk_.wait(under_way_[first_].ticket);
+      } catch (const std::exception&) {
+        // There is an earlier error to report.
+      }
+  }
+
+  Disk& disk_;
+  TransferQueue& queue_;
+  std::array<UnderWay, kMost> under_way_;
+  std::size_t first_ = 0, count_ = 0;
+  Clock::time_point last_end_;
+};
+
+}  // namespace
+
+void run_transfers(Disk& disk, const std::vector<std::int32_t>& instructions,
+                   TransferQueue& queue) {
+  TransferRun(disk, queue).run(instructions);
 }
 
 }  // namespace strata::runtime

@@ -1,11 +1,14 @@
-// The transfers of one disk queue that are under way: started and finished in the queue's order,
-// several at once, so that the disk does not idle between two instructions.
+// The transfers of one disk queue: started and finished in the queue's order, several under way at
+// once, so that the disk does not idle between two instructions.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <exception>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "runtime/disk.h"
 
@@ -18,43 +21,32 @@ struct DiskTransfer {
   bool write = false;
 };
 
-/// One thread's.
-class DiskTransfers {
- public:
-  struct Finished {
-    std::int32_t instruction;
-    std::chrono::steady_clock::time_point begin, end;
-  };
-
-  explicit DiskTransfers(Disk* disk) : disk_(disk) {}
-  ~DiskTransfers() { reap(); }
-  DiskTransfers(const DiskTransfers&) = delete;
-  DiskTransfers& operator=(const DiskTransfers&) = delete;
-
-  /// `what` must stay until the transfer is finished. Needs room: not full().
-  void start(std::int32_t instruction, const DiskTransfer& transfer, std::string_view what);
-  /// One that has nothing to do (its predicate is 0) keeps its place in the order.
-  void skip(std::int32_t instruction);
-  [[nodiscard]] bool empty() const { return under_way_.empty(); }
-  [[nodiscard]] bool full() const { return under_way_.size() >= kMost; }
-  /// The instruction that was started first. Needs one.
-  [[nodiscard]] std::int32_t first() const { return under_way_.front().instruction; }
-  /// Waits for the one that was started first. Throws its error.
-  Finished finish_first();
-  /// Waits for all, whatever becomes of them: their memory may go afterwards.
-  void reap() noexcept;
-
- private:
-  static constexpr std::size_t kMost = 4;
-  static constexpr Disk::Ticket kNone = -1;
-  struct UnderWay {
-    std::int32_t instruction;
-    Disk::Ticket ticket;
-    std::chrono::steady_clock::time_point begin;
-  };
-  Disk* disk_;  ///< null where no Program uses one
-  std::deque<UnderWay> under_way_;
-  std::chrono::steady_clock::time_point last_end_;
+/// When a transfer ran: one after another, which is how the disk is shared out.
+struct TransferTimes {
+  std::chrono::steady_clock::time_point begin, end;
 };
+
+/// What the thread of a disk queue asks its executor, about instructions of the run at hand.
+class TransferQueue {
+ public:
+  virtual ~TransferQueue() = default;
+  /// Whether all that the instruction waits for has completed, and until then.
+  [[nodiscard]] virtual bool is_met(std::int32_t instruction) = 0;
+  virtual void wait_until_met(std::int32_t instruction) = 0;
+  /// Nothing new is to start.
+  [[nodiscard]] virtual bool is_stopped() const = 0;
+  /// Its predicate is not 0.
+  [[nodiscard]] virtual bool is_wanted(std::int32_t instruction) const = 0;
+  [[nodiscard]] virtual const DiskTransfer& transfer(std::int32_t instruction) const = 0;
+  /// Stays for as long as the run.
+  [[nodiscard]] virtual std::string_view label(std::int32_t instruction) const = 0;
+  virtual void started(std::int32_t instruction) = 0;
+  virtual void finished(std::int32_t instruction, const TransferTimes& times) = 0;
+  virtual void failed(std::int32_t instruction, const std::exception& error) = 0;
+};
+
+/// Runs `instructions` of one queue in one run. Returns when the last has finished, or after the
+/// first that failed; nothing is under way then.
+void run_transfers(Disk& disk, const std::vector<std::int32_t>& instructions, TransferQueue& queue);
 
 }  // namespace strata::runtime

@@ -20,6 +20,15 @@ class Observer {
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
 
+  /// The compute queue of a CPU stood still before an instruction until queue `on` had come far
+  /// enough.
+  virtual void waited(const Program& program, int instruction, Queue on, std::int64_t ns) {
+    (void)program;
+    (void)instruction;
+    (void)on;
+    (void)ns;
+  }
+
   /// True: `executed` shall be called for each instruction of a device, at the cost of a
   /// measurement around each and of recordings. Asked once, when the executor is made.
   [[nodiscard]] virtual bool wants_device_times() const { return false; }

@@ -12,6 +12,7 @@ namespace {
 constexpr std::array kRecomputeWhats{RecomputeWhat::everything,
                                      RecomputeWhat::norms_and_activations};
 constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
+constexpr std::array kOrders{MicroStepOrder::one_by_one, MicroStepOrder::by_layer};
 constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
@@ -216,6 +217,10 @@ std::string_view name_of(Updates updates) {
   return kNames[static_cast<int>(updates)];
 }
 
+std::string_view name_of(MicroStepOrder order) {
+  return order == MicroStepOrder::one_by_one ? "one_by_one" : "by_layer";
+}
+
 std::string Plan::to_json() const {
   std::string text = "{\n  \"world\": " + std::to_string(world) +
                      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
@@ -230,7 +235,8 @@ std::string Plan::to_json() const {
             ", " + std::to_string(recompute[i].last_block) + "]";
   text += "],\n  \"recompute_what\": " + quoted_name(recompute_what) +
           ",\n  \"activations\": " + activations_json(activations) +
-          ",\n  \"updates\": " + quoted_name(updates) + ",\n  \"units\": [\n";
+          ",\n  \"updates\": " + quoted_name(updates) + ",\n  \"order\": " + quoted_name(order) +
+          ",\n  \"units\": [\n";
   for (std::size_t i = 0; i < units.size(); ++i)
     text += unit_json(units[i]) + (i + 1 < units.size() ? ",\n" : "\n");
   return text + "  ]\n}\n";
@@ -241,7 +247,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   options.fault = JsonFault::configuration;
   const JsonValue top = parse_json(text, file, options);
   expect_keys(top, {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute",
-                    "recompute_what", "activations", "updates", "units"});
+                    "recompute_what", "activations", "updates", "order", "units"});
   Plan plan;
   plan.world = number(top.at("world"), 1, kMostRanks);
   plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
@@ -252,6 +258,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.recompute_what = one_of(top.at("recompute_what"), kRecomputeWhats);
   plan.activations = read_activations(top.at("activations"));
   plan.updates = one_of(top.at("updates"), kUpdates);
+  plan.order = one_of(top.at("order"), kOrders);
   plan.units = read_units(top.at("units"));
   return plan;
 }

@@ -56,6 +56,14 @@ struct RecomputeSegment {
   bool operator==(const RecomputeSegment&) const = default;
 };
 
+/// In which order the micro-steps of a step run.
+enum class MicroStepOrder : std::uint8_t {
+  one_by_one,  ///< a Program each
+  by_layer,    ///< one Program: each layer for all micro-batches, then the next (layer_major.h);
+               ///< gradients are reduced once per step
+};
+std::string_view name_of(MicroStepOrder order);
+
 /// Which values that the forward pass saves for the backward pass leave the device in between.
 struct ActivationOffload {
   Tier tier = Tier::device;  ///< device: none; else pinned or disk
@@ -101,6 +109,7 @@ struct Plan {
   RecomputeWhat recompute_what = RecomputeWhat::everything;
   ActivationOffload activations;
   Updates updates = Updates::step_end;
+  MicroStepOrder order = MicroStepOrder::one_by_one;
   GradientTypes gradient;
   TransferLimits limits;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank

@@ -38,6 +38,7 @@ class RandomPlans {
     plan.activations.last_block = plan.activations.first_block + static_cast<int>(below(9));
     plan.activations.least_bytes = amount();
     plan.updates = static_cast<Updates>(below(3));
+    plan.order = static_cast<MicroStepOrder>(below(2));
     return plan;
   }
 
@@ -118,6 +119,7 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.activations.last_block = 1; });
   differs([](Plan& p) { p.activations.least_bytes = 1; });
   differs([](Plan& p) { p.updates = Updates::next_step; });
+  differs([](Plan& p) { p.order = MicroStepOrder::by_layer; });
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     differs([&](Plan& p) { p.budget_bytes[tier] = 1; });
 }

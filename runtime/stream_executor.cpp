@@ -1,7 +1,9 @@
 // The executor of devices that work beside the host.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "core/error.h"
 #include "runtime/bound_instruction.h"
 #include "runtime/executor.h"
+#include "runtime/host_queues.h"
 
 namespace strata::runtime {
 namespace {
@@ -31,7 +34,10 @@ struct Stretch {
 struct Loaded {
   Program program;
   std::vector<BoundInstruction> bound;
-  std::vector<EventPointer> reached;  ///< by instruction; null where no other queue waits for it
+  std::vector<EventPointer> reached;  ///< by instruction; null where no other stream waits for it
+  /// The same for waits of the host, by the run's slot.
+  std::array<std::vector<EventPointer>, HostQueues::kSlots> completed;
+  HostProgram on_host;
   std::vector<Stretch> stretches;
   std::int32_t inputs_end = 0;  ///< behind the last instruction that reads a staged input
   std::int64_t runs = 0;
@@ -57,26 +63,31 @@ class Range {
 /// A place for one run under way.
 struct Slot {
   const Loaded* loaded = nullptr;
-  std::array<EventPointer, kQueues> inputs_read;
+  std::array<EventPointer, kQueues> inputs_read;  ///< null of what the host serves
+  std::array<EventPointer, kQueues> ended;        ///< of this run, for waits of the host
   EventPointer finished;
+  QueueProgress enqueued;  ///< the list up to here; host queues may ask for its events
   std::vector<Span> spans;  ///< by instruction, only where times are wanted
 };
 
-class StreamExecutor final : public Executor {
+class StreamExecutor final : public Executor, private DeviceSide {
  public:
   StreamExecutor(ExecutorParts parts, kernels::Device& device, Recordings recordings)
-      : parts_(std::move(parts)), device_(device) {
+      : parts_(std::move(parts)), device_(device), host_(parts_, *this) {
     timed_ = std::ranges::any_of(parts_.observers,
                                  [](const Observer* o) { return o->wants_device_times(); });
     records_ = recordings == Recordings::on && !timed_;
     has_peers_ = parts_.communicators.have_peers();
-    for (int q = 0; q < kQueues; ++q) {
+    for (const int q : kDeviceQueues) {
       streams_[q] = device_.make_stream();
       queue_end_[q] = device_.make_event(EventUse::order);
     }
     joint_ = device_.make_event(EventUse::order);
     for (Slot& slot : slots_) {
-      for (EventPointer& event : slot.inputs_read) event = device_.make_event(EventUse::host);
+      for (const int q : kDeviceQueues) {
+        slot.inputs_read[q] = device_.make_event(EventUse::host);
+        slot.ended[q] = device_.make_event(EventUse::host);
+      }
       slot.finished = device_.make_event(EventUse::host);
     }
     if (!timed_) return;
@@ -96,8 +107,9 @@ class StreamExecutor final : public Executor {
     } catch (const std::exception&) {
       // Peers that cannot be told see that this rank leaves.
     }
-    for (const auto& stream : streams_) try {
-        device_.synchronize(*stream);
+    stop_host_queues();
+    for (const int q : kDeviceQueues) try {
+        device_.synchronize(*streams_[q]);
       } catch (const std::exception&) {
         // The device is of no more use; whoever waited for its work has been told.
       }
@@ -108,17 +120,18 @@ class StreamExecutor final : public Executor {
     loaded->program = std::move(program);
     const Program& p = loaded->program;
     loaded->reached.resize(p.instructions.size());
+    for (auto& completed : loaded->completed) completed.resize(p.instructions.size());
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
       const Instruction& in = p.instructions[i];
       loaded->bound.push_back(bind_instruction(in, parts_, device_.kernels(), device_.backend()));
       if (in.predicate && !in.operation->predicated)
         throw InternalError("instruction '" + in.label + "' is predicated, which operation '" +
                             std::string(in.operation->name) + "' does not know");
-      for (std::int32_t other : in.waits)
-        if (EventPointer& event = loaded->reached[static_cast<std::size_t>(other)]; !event)
-          event = device_.make_event(EventUse::order);
-      if (reads_staged_input(p, in)) loaded->inputs_end = static_cast<std::int32_t>(i) + 1;
+      for (std::int32_t other : in.waits) make_events(*loaded, in, other);
+      if (reads_staged_input(p, in) && !is_host_queue(in.queue)) loaded->inputs_end = static_cast<std::int32_t>(i) + 1;
     }
+    loaded->on_host = host_program(p, loaded->bound);
+    if (!loaded->on_host.empty()) host_.start_threads();
     cut(*loaded);
     loaded_.push_back(std::move(loaded));
     return static_cast<int>(loaded_.size()) - 1;
@@ -132,17 +145,21 @@ class StreamExecutor final : public Executor {
     rethrow();
     if (started_ >= kInFlight) confirm(started_ - kInFlight);
     Loaded& loaded = *loaded_[static_cast<std::size_t>(handle)];
-    Slot& slot = slots_[started_ % kInFlight];
+    Slot& slot = slot_of(started_);
     slot.loaded = &loaded;
+    slot.enqueued.reset();
     device_.bind_thread();
+    host_.begin(started_, loaded.on_host);
     for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
     const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
-      if (records_ && loaded.runs > 0)
+      // A recording runs as a whole; host queues want to know how far the device has come.
+      if (records_ && loaded.runs > 0 && loaded.on_host.empty())
         run_recorded(loaded, slot);
       else
         run_plainly(loaded, slot);
       device_.record(stream(Queue::compute), *slot.finished);
+      slot.enqueued.advance(kFinished);
     });
     ++loaded.runs;
     return started_++;
@@ -152,9 +169,9 @@ class StreamExecutor final : public Executor {
     STRATA_CHECK(number < started_, number, started_);
     rethrow();
     if (number < confirmed_) return;
-    Slot& slot = slots_[number % kInFlight];
+    Slot& slot = slot_of(number);
     guard_run(slot, [&] {
-      for (const EventPointer& event : slot.inputs_read) await(*event);
+      for (const int q : kDeviceQueues) await(*slot.inputs_read[q]);
     });
   }
 
@@ -177,6 +194,12 @@ class StreamExecutor final : public Executor {
 
  private:
   static constexpr std::int64_t kInFlight = 2;
+  /// Queues that are streams.
+  static constexpr std::array<int, 4> kDeviceQueues{
+      static_cast<int>(Queue::compute), static_cast<int>(Queue::communication),
+      static_cast<int>(Queue::upload), static_cast<int>(Queue::download)};
+
+  Slot& slot_of(RunNumber number) { return slots_[number % HostQueues::kSlots]; }
 
   static std::int64_t now_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -187,7 +210,107 @@ class StreamExecutor final : public Executor {
   kernels::Stream& stream(Queue queue) { return *streams_[static_cast<int>(queue)]; }
 
   void rethrow() const {
+    std::lock_guard lock(error_mutex_);
     if (error_) std::rethrow_exception(error_);
+  }
+
+  static constexpr bool is_link_queue(Queue queue) {
+    return queue == Queue::upload || queue == Queue::download;
+  }
+
+  /// Of instruction `i` in a run, for waits of the host.
+  static const EventPointer& completed_event(const Loaded& loaded, RunNumber run, std::int32_t i) {
+    return loaded.completed[run % HostQueues::kSlots][static_cast<std::size_t>(i)];
+  }
+
+  /// `in` waits for instruction `other`.
+  void make_events(Loaded& loaded, const Instruction& in, std::int32_t other) {
+    const auto o = static_cast<std::size_t>(other);
+    if (is_host_queue(loaded.program.instructions[o].queue)) return;
+    if (is_host_queue(in.queue)) {
+      for (auto& completed : loaded.completed)
+        if (!completed[o]) completed[o] = device_.make_event(EventUse::host);
+    } else if (!loaded.reached[o]) {
+      loaded.reached[o] = device_.make_event(EventUse::order);
+    }
+  }
+
+  /// The first instruction of a queue behind what it names of the run before.
+  void wait_at_border(const Instruction& in) {
+    for (const Queue queue : kAllQueues) {
+      if ((in.border_waits >> static_cast<int>(queue) & 1u) == 0) continue;
+      if (is_host_queue(queue)) {
+        host_.wait(started_ - 1, queue, kFinished);
+        rethrow();
+      } else {
+        device_.wait(stream(in.queue), *queue_end_[static_cast<std::size_t>(queue)]);
+      }
+    }
+  }
+
+  void wait_for_host_of_run_before() {
+    if (started_ == 0) return;
+    for (const Queue queue : kAllQueues)
+      if (is_host_queue(queue)) host_.wait(started_ - 1, queue, kFinished);
+    rethrow();
+  }
+
+  // What host queues ask, on their threads.
+  [[nodiscard]] bool has_completed(RunNumber run, std::int32_t instruction) override {
+    Slot& slot = slot_of(run);
+    return is_poisoned() ||
+           (slot.enqueued.has_reached(instruction) &&
+            device_.reached(*completed_event(*slot.loaded, run, instruction)));
+  }
+  void wait_completed(RunNumber run, std::int32_t instruction) override {
+    Slot& slot = slot_of(run);
+    slot.enqueued.wait_for(instruction);
+    if (!is_poisoned()) device_.wait_on_host(*completed_event(*slot.loaded, run, instruction));
+  }
+  void wait_ended(RunNumber run, Queue queue) override {
+    Slot& slot = slot_of(run);
+    slot.enqueued.wait_for(kFinished);
+    if (!is_poisoned()) device_.wait_on_host(*slot.ended[static_cast<std::size_t>(queue)]);
+  }
+  [[nodiscard]] bool is_poisoned() const override {
+    return poisoned_.load(std::memory_order_acquire);
+  }
+  void poison(const Instruction& in, const std::exception& error) override {
+    tell("instruction '" + in.label + "'", error);
+  }
+  void bind_thread() override { device_.bind_thread(); }
+
+  /// Keeps the first error, wakes host queues and peers.
+  void tell(const std::string& what, const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    const ExitCode code = known != nullptr ? known->exit_code() : ExitCode::internal;
+    const std::string message = what + " failed: " + error.what();
+    {
+      std::lock_guard lock(error_mutex_);
+      if (error_) return;
+      error_ = std::make_exception_ptr(Error(code, message));
+    }
+    poisoned_.store(true, std::memory_order_release);
+    const comm::Communicators& ranks = parts_.communicators;
+    const std::string who =
+        ranks.has(comm::MeshAxis::data)
+            ? "rank " + std::to_string(ranks.of(comm::MeshAxis::data).rank()) + ": "
+            : "";
+    ranks.abort(who + message, code);
+  }
+
+  /// Whoever waits for what is never enqueued goes on, sees the poison and ends.
+  void stop_host_queues() {
+    poisoned_.store(true, std::memory_order_release);
+    for (Slot& slot : slots_) slot.enqueued.advance(kFinished);
+    host_.stop();
+  }
+
+  /// Until host queues have ended their part of a run.
+  void await_host(RunNumber run) {
+    for (const Queue queue : kAllQueues)
+      if (is_host_queue(queue)) host_.wait(run, queue, kFinished);
+    rethrow();
   }
 
   /// Runs `body`; its error poisons the executor, wakes the peers and goes on.
@@ -196,18 +319,10 @@ class StreamExecutor final : public Executor {
     try {
       body();
     } catch (const std::exception& error) {
-      if (error_) throw;  // an inner guard has told everybody
-      const auto* known = dynamic_cast<const Error*>(&error);
-      const ExitCode code = known != nullptr ? known->exit_code() : ExitCode::internal;
-      const std::string message = what + " failed: " + error.what();
-      error_ = std::make_exception_ptr(Error(code, message));
-      const comm::Communicators& ranks = parts_.communicators;
-      const std::string who =
-          ranks.has(comm::MeshAxis::data)
-              ? "rank " + std::to_string(ranks.of(comm::MeshAxis::data).rank()) + ": "
-              : "";
-      ranks.abort(who + message, code);
-      std::rethrow_exception(error_);
+      tell(what, error);  // unless an inner guard or a host queue has told everybody
+      // Host queues may wait for what will not be enqueued any more.
+      for (Slot& slot : slots_) slot.enqueued.advance(kFinished);
+      rethrow();
     }
   }
 
@@ -243,17 +358,20 @@ class StreamExecutor final : public Executor {
     const auto count = static_cast<std::int32_t>(p.instructions.size());
     for (std::int32_t i = 0; i <= count; ++i) {
       if (i == loaded.inputs_end)
-        for (int q = 0; q < kQueues; ++q) device_.record(*streams_[q], *slot.inputs_read[q]);
+        for (const int q : kDeviceQueues) device_.record(*streams_[q], *slot.inputs_read[q]);
       if (i == count) break;
       const Instruction& in = p.instructions[static_cast<std::size_t>(i)];
-      if (started_ > 0)
-        for (int q = 0; q < kQueues; ++q)
-          if ((in.border_waits >> q & 1u) != 0) device_.wait(stream(in.queue), *queue_end_[q]);
+      if (is_host_queue(in.queue)) continue;
+      if (started_ > 0 && in.border_waits != 0) wait_at_border(in);
       enqueue(loaded, i, stream(in.queue), 0, timed_ ? &slot : nullptr);
+      if (const EventPointer& event = completed_event(loaded, started_, i))
+        device_.record(stream(in.queue), *event);
+      slot.enqueued.advance(i);
     }
     // The compute stream's end is the run's.
-    for (int q = 0; q < kQueues; ++q) {
+    for (const int q : kDeviceQueues) {
       device_.record(*streams_[q], *queue_end_[q]);
+      device_.record(*streams_[q], *slot.ended[q]);
       if (q != kCompute) device_.wait(stream(Queue::compute), *queue_end_[q]);
     }
     device_.record(stream(Queue::compute), *queue_end_[kCompute]);
@@ -263,8 +381,9 @@ class StreamExecutor final : public Executor {
   /// side.
   void run_recorded(Loaded& loaded, Slot& slot) {
     kernels::Stream& on = stream(Queue::compute);
-    for (int q = 0; q < kQueues; ++q)
+    for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(on, *queue_end_[q]);
+    wait_for_host_of_run_before();
     if (loaded.inputs_end == 0) record_inputs_read(slot);
     for (Stretch& stretch : loaded.stretches) {
       if (stretch.on_host) {
@@ -275,14 +394,18 @@ class StreamExecutor final : public Executor {
       }
       if (stretch.last == loaded.inputs_end) record_inputs_read(slot);
     }
-    for (int q = 0; q < kQueues; ++q) device_.record(on, *queue_end_[q]);
+    for (const int q : kDeviceQueues) {
+      device_.record(on, *queue_end_[q]);
+      device_.record(on, *slot.ended[q]);
+    }
     // A plain run that follows starts its queues behind this one.
-    for (int q = 0; q < kQueues; ++q)
+    for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(*streams_[q], *queue_end_[kCompute]);
   }
 
   void record_inputs_read(Slot& slot) {
-    for (EventPointer& event : slot.inputs_read) device_.record(stream(Queue::compute), *event);
+    for (const int q : kDeviceQueues)
+      device_.record(stream(Queue::compute), *slot.inputs_read[q]);
   }
 
   void record(Loaded& loaded, Stretch& stretch) {
@@ -293,12 +416,12 @@ class StreamExecutor final : public Executor {
     device_.begin_recording(origin);
     try {
       device_.record(origin, *joint_);
-      for (int q = 0; q < kQueues; ++q)
+      for (const int q : kDeviceQueues)
         if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
       for (std::int32_t i = stretch.first; i < stretch.last; ++i)
         enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
                 stretch.first, nullptr);
-      for (int q = 0; q < kQueues; ++q) {
+      for (const int q : kDeviceQueues) {
         if (q == kCompute || !used[q]) continue;
         device_.record(*streams_[q], *joint_);
         device_.wait(origin, *joint_);
@@ -316,8 +439,16 @@ class StreamExecutor final : public Executor {
     const auto at = static_cast<std::size_t>(index);
     const Instruction& in = loaded.program.instructions[at];
     const BoundInstruction& bound = loaded.bound[at];
-    for (std::int32_t other : in.waits)
-      if (other >= from) device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);
+    for (std::int32_t other : in.waits) {
+      const Queue queue = loaded.program.instructions[static_cast<std::size_t>(other)].queue;
+      if (is_host_queue(queue)) {
+        // The device cannot wait for the host; what stands behind this in the list waits, too.
+        host_.wait(started_, queue, other);
+        rethrow();
+      } else if (other >= from) {
+        device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);
+      }
+    }
     if (times != nullptr) device_.record(on, *times->spans[at].begin);
     const Range range(device_, in.label.c_str());
     guard("instruction '" + in.label + "'", [&] {
@@ -325,7 +456,9 @@ class StreamExecutor final : public Executor {
       if (in.collective)
         bound.communicator->run(on, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
                                 bound.workspace);
-      else
+      else if (is_link_queue(in.queue) && bound.predicate == nullptr)
+        device_.copy(on, bound.outputs[0].data, bound.inputs[0].data, in.outputs[0].bytes);
+      else  // also predicated copies over the link, which copy engines do not know
         bound.kernel(
             on, {bound.inputs, bound.outputs, bound.workspace, in.attributes, bound.predicate});
       for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
@@ -349,8 +482,11 @@ class StreamExecutor final : public Executor {
   /// Waits for run `number` and all before it.
   void confirm(RunNumber number) {
     for (; confirmed_ <= number; ++confirmed_) {
-      Slot& slot = slots_[confirmed_ % kInFlight];
-      guard_run(slot, [&] { await(*slot.finished); });
+      Slot& slot = slot_of(confirmed_);
+      guard_run(slot, [&] {
+        await(*slot.finished);
+        await_host(confirmed_);
+      });
       if (timed_) report_times(slot);
     }
   }
@@ -367,6 +503,7 @@ class StreamExecutor final : public Executor {
     };
     const Program& p = slot.loaded->program;
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      if (is_host_queue(p.instructions[i].queue)) continue;  // told when it ran
       const std::int64_t begin = ns(*slot.spans[i].begin), end = ns(*slot.spans[i].end);
       for (Observer* observer : parts_.observers)
         observer->executed(p, static_cast<int>(i), begin, end);
@@ -384,10 +521,13 @@ class StreamExecutor final : public Executor {
   EventPointer epoch_;
   std::int64_t epoch_ns_ = 0;
   std::vector<std::unique_ptr<Loaded>> loaded_;
-  std::array<Slot, kInFlight> slots_;
+  std::array<Slot, HostQueues::kSlots> slots_;  ///< one more than in flight: see HostQueues
   std::int64_t started_ = 0;
   std::int64_t confirmed_ = 0;  ///< runs known to have completed
+  mutable std::mutex error_mutex_;
   std::exception_ptr error_;
+  std::atomic<bool> poisoned_{false};
+  HostQueues host_;  ///< last: its threads use the rest
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ Graph lowered(int world, const TransferLimits& limits, bool tied = true) {
   runtime::SmallModel model = runtime::small_model({.layers = kLayers, .tied_head = tied});
   runtime::differentiate(model.graph, {});
   const StepSettings settings = settings_of(model.graph, world, limits);
-  return lower_micro_step(std::move(model.graph), model.loss, settings, Position::only);
+  return lower_micro_step(std::move(model.graph), {model.loss}, settings, Position::only);
 }
 
 /// One gathered copy: list positions, and the elements of its pieces by position.
@@ -206,7 +206,7 @@ TEST_P(GatherPass, EveryRankGathersInTheSameOrder) {
     settings.rank = rank;
     std::vector<std::string> labels;
     for (const runtime::Node& node :
-         lower_micro_step(model.graph, model.loss, settings, Position::only).nodes)
+         lower_micro_step(model.graph, {model.loss}, settings, Position::only).nodes)
       if (node.collective) labels.push_back(node.label + " " + comm::describe(*node.collective));
     if (rank == 0) expected = labels;
     EXPECT_EQ(labels, expected) << "rank " << rank;

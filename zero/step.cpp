@@ -28,7 +28,7 @@ const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
 
 /// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
 /// this one's loss in it.
-ValueId add_word(Graph& graph, ValueId loss, bool begins) {
+ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins) {
   ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
   runtime::NodeInserter inserter;
   const auto make = [&](std::string_view operation, std::vector<ValueId> inputs) {
@@ -47,8 +47,9 @@ ValueId add_word(Graph& graph, ValueId loss, bool begins) {
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const auto& outputs = graph.nodes[i].outputs;
-    if (std::find(outputs.begin(), outputs.end(), loss) == outputs.end()) continue;
-    runtime::Node node = make("add_loss", {word, loss});
+    const auto loss = std::find_first_of(outputs.begin(), outputs.end(), losses.begin(), losses.end());
+    if (loss == outputs.end()) continue;
+    runtime::Node node = make("add_loss", {word, *loss});
     node.block = graph.nodes[i].block;
     inserter.after(i, std::move(node));
   }
@@ -175,12 +176,13 @@ void place_parameters(Graph& graph, const StepSettings& settings) {
 
 }  // namespace
 
-Graph lower_micro_step(Graph graph, ValueId loss, const StepSettings& settings, Position position) {
+Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
+                       const StepSettings& settings, Position position) {
   check_plan(settings.plan, graph.units);
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   reduction_pass(graph, settings, position);
-  const ValueId word = add_word(graph, loss, begins_step(position));
+  const ValueId word = add_word(graph, losses, begins_step(position));
   if (ends_step(position)) control_pass(graph, settings, word);
   if (ends_step(position) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   gather_pass(graph, settings);
@@ -208,7 +210,7 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
   check_plan(settings.plan, graph.units);
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
-    const ValueId word = add_word(graph, loss, true);
+    const ValueId word = add_word(graph, {loss}, true);
     if (settings.plan.world > 1) {
       const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
       graph.nodes.push_back(runtime::collective_node(sum, word, graph.next_version(word),

@@ -56,8 +56,9 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
 
-/// Training micro-step. `graph` is differentiated (and recomputed); `loss` its fp64 scalar.
-runtime::Graph lower_micro_step(runtime::Graph graph, runtime::ValueId loss,
+/// Training micro-step, or several side by side (runtime/layer_major.h, Position::only). `graph` is
+/// differentiated (and recomputed); `losses` its fp64 scalars, one per micro-step.
+runtime::Graph lower_micro_step(runtime::Graph graph, const std::vector<runtime::ValueId>& losses,
                                 const StepSettings& settings, Position position);
 
 /// What Updates::next_step leaves to do after the last step: the updates alone, and a control word

@@ -48,7 +48,7 @@ Program step_program(const Kind& kind) {
   runtime::PersistentLayout layout;
   declare_state(layout, model.graph.units, settings);
   runtime::Graph graph =
-      lower_micro_step(std::move(model.graph), model.loss, settings, kind.position);
+      lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.position);
   layout.add_all(graph);
   return lower(std::move(graph), layout, {"step", {}, communicators[1].get()});
 }

@@ -66,8 +66,9 @@ class NvmeStore final : public runtime::Disk {
   /// Any range of bytes, one small piece after the other: for weights, digests, checkpoints. Any
   /// thread; a range that is written here may share blocks with other ranges, but not with
   /// transfers.
-  void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what);
-  void write_bytes(std::int64_t offset, std::span<const std::byte> from, std::string_view what);
+  void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
+  void write_bytes(std::int64_t offset, std::span<const std::byte> from,
+                   std::string_view what) override;
 
   /// Ranges (aligned to runtime::kDiskAlignment) that transfers will use, instead of those named
   /// before: the kernel then need not look up their pages each time. They stay until the store is

@@ -55,7 +55,7 @@ class Output(ProgramTest):
 
     def test_memory_is_listed_at_the_start(self):
         done = self.run_program(train(*QUICK))
-        for word in ["parameters", "gradients", "optimizer state", "transient", "device arena"]:
+        for word in ["parameters", "gradients", "optimizer state", "transient", "arena"]:
             self.assertRegex(done.stdout, rf"(?m)^  {word}.* [\d.]+ [KM]iB$")
 
     def test_a_gather_runs_during_compute(self):

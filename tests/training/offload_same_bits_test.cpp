@@ -94,6 +94,27 @@ TEST(OffloadSameBitsOf, MicroSteps) {
   }
 }
 
+/// Reduces once per step, so it agrees with stages 0 and 1.
+TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const int world : {1, 2}) {
+      TrainingCase training = small_case(world, 0);
+      training.options.dtype = training.options.communication_dtype = dtype;
+      training.options.accumulation = 3;
+      training.options.micro_batch = 2;
+      training.options.global_batch = 6 * world;
+      const TrainingResult expected = run_training(training);
+      training.options.offload.layer_major = true;
+      expect_same(expected, run_training(training), "layer by layer");
+      training.options.zero.stage = world == 1 ? 0 : 2;
+      expect_homes_do_not_matter(training, expected);
+      training.options.zero.stage = world == 1 ? 0 : 3;
+      training.options.activation_checkpointing = true;
+      training.options.offload.activations = OffloadTarget::cpu;
+      expect_homes_do_not_matter(training, expected);
+    }
+}
+
 TEST(OffloadSameBitsOf, Recomputation) {
   TrainingCase training = small_case(2, 3);
   const TrainingResult expected = run_training(training);

@@ -69,6 +69,8 @@ struct OffloadOptions {
   OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
   UpdateTime updates = UpdateTime::automatic;
+  /// All micro-batches of a layer before the next layer, so that it is brought once per step.
+  bool layer_major = false;
   /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
   /// machine.
   std::int64_t device_memory_bytes = std::numeric_limits<std::int64_t>::max();

@@ -13,6 +13,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
 #include "runtime/budget.h"
+#include "runtime/layer_major.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "runtime/verifier.h"
@@ -81,6 +82,8 @@ Engine::Engine(EngineParts parts)
   for (int t = 0; t < runtime::kTiers; ++t)
     if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
   executor_parts.disk = disk_;
+  executor_parts.host_stream = &compute_stream_;
+  executor_parts.host_kernels = &kernels::cpu_kernels();
   STRATA_CHECK(programs_.arena_bytes(runtime::Tier::disk) <= (disk_ ? disk_->bytes() : 0),
                "Programs use the disk tier, which the engine was not given");
   executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
@@ -201,15 +204,17 @@ std::span<T> Engine::input(const std::string& name) const {
   return typed<T>(runtime::host_name(name));
 }
 
-std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill) {
+std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill,
+                                  int place) {
   if (last_run_ >= 0) executor_->wait_inputs_read(last_run_);
-  const std::span<std::int64_t> rng = input<std::int64_t>("rng");
-  const std::span<std::int32_t> targets = input<std::int32_t>("targets");
+  const auto name = [&](const char* input) { return runtime::micro_input_name(input, place); };
+  const std::span<std::int64_t> rng = input<std::int64_t>(name("rng"));
+  const std::span<std::int32_t> targets = input<std::int32_t>(name("targets"));
   rng[0] = seed_;
   rng[1] = step;
-  fill(step, micro_step, {input<std::int32_t>("tokens"), targets, rng.subspan(2)});
+  fill(step, micro_step, {input<std::int32_t>(name("tokens")), targets, rng.subspan(2)});
   const std::int64_t valid = std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
-  const std::span<double> batch = input<double>("batch");
+  const std::span<double> batch = input<double>(name("batch"));
   batch[0] = static_cast<double>(std::max<std::int64_t>(valid, 1));
   batch[1] = programs_.settings.plan.micro_steps;
   return valid;
@@ -226,11 +231,13 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   const int micro_steps = programs_.settings.plan.micro_steps;
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
+  const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
   for (int a = 0; a < micro_steps; ++a) {
-    write_inputs(step, a, fill);
+    write_inputs(step, a, fill, by_layer ? a : 0);
     if (a == 0) write_word(std::exchange(pending_flags_, 0));
-    start(train_handles_.at(position_of(a, micro_steps)), step);
+    if (!by_layer) start(train_handles_.at(position_of(a, micro_steps)), step);
   }
+  if (by_layer) start(train_handles_.at(Position::only), step);
   updates_pending_ = drain_handle_ >= 0;
   const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
   if (!before) return std::nullopt;

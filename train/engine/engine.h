@@ -114,8 +114,10 @@ class Engine {
   /// The host's side of an input: its pinned twin.
   template <typename T>
   [[nodiscard]] std::span<T> input(const std::string& name) const;
-  /// Waits until the run before has read its inputs. Returns the number of valid targets.
-  std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill);
+  /// Waits until the run before has read its inputs. `place`: which of the Program's micro-steps.
+  /// Returns the number of valid targets.
+  std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill,
+                            int place = 0);
   /// Steps that the drained state has seen.
   [[nodiscard]] std::int64_t steps_in_state() const;
   [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;

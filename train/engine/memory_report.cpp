@@ -1,14 +1,19 @@
 #include "train/engine/memory_report.h"
 
 #include <cstdio>
+#include <vector>
 
 namespace strata::train {
 
-MemoryBytes count_memory(const ProgramSet& programs) {
-  MemoryBytes memory;
+namespace {
+
+using runtime::Tier;
+
+TierMemory count_tier(const ProgramSet& programs, Tier tier) {
+  TierMemory memory;
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
+    if (value.tier != tier) continue;
     const std::int64_t bytes = value.type.span_bytes();
-    if (value.tier != runtime::Tier::device) continue;
     switch (value.role) {
       case runtime::Role::parameter:
         memory.parameters += bytes;
@@ -24,9 +29,18 @@ MemoryBytes count_memory(const ProgramSet& programs) {
         break;
     }
   }
-  memory.pinned = programs.arena_bytes(runtime::Tier::pinned);
-  memory.transient =
-      programs.arena_bytes(runtime::Tier::device) - memory.persistent() - memory.inputs;
+  memory.transient = programs.arena_bytes(tier) - memory.persistent() - memory.inputs;
+  return memory;
+}
+
+}  // namespace
+
+MemoryBytes count_memory(const ProgramSet& programs) {
+  MemoryBytes memory;
+  static_cast<TierMemory&>(memory) = count_tier(programs, Tier::device);
+  memory.pinned = count_tier(programs, Tier::pinned);
+  memory.pageable = count_tier(programs, Tier::pageable);
+  memory.disk = count_tier(programs, Tier::disk);
   return memory;
 }
 
@@ -45,20 +59,38 @@ std::string format_bytes(double bytes) {
 }
 
 std::string format_memory(const MemoryBytes& memory) {
-  std::string text;
-  const auto line = [&](const char* purpose, std::int64_t bytes) {
-    char row[96];
-    std::snprintf(row, sizeof row, "  %-42s %12s\n", purpose,
-                  format_bytes(static_cast<double>(bytes)).c_str());
-    text += row;
+  struct Column {
+    const char* title;
+    const TierMemory* tier;
   };
-  line("parameters", memory.parameters);
-  line("gradients", memory.gradients);
-  line("optimizer state", memory.optimizer);
-  line("inputs and control", memory.inputs);
-  line("transient (activations, gathers, scratch)", memory.transient);
-  line("device arena", memory.arena());
-  line("pinned arena (inputs and metrics)", memory.pinned);
+  std::vector<Column> columns{{"device", &memory}, {"pinned", &memory.pinned}};
+  if (memory.pageable.arena() > 0) columns.push_back({"pageable", &memory.pageable});
+  if (memory.disk.arena() > 0) columns.push_back({"disk", &memory.disk});
+  std::string text;
+  const auto line = [&](const char* purpose, const auto& cell) {
+    char field[64];
+    std::snprintf(field, sizeof field, "  %-42s", purpose);
+    text += field;
+    for (const Column& column : columns) {
+      std::snprintf(field, sizeof field, " %12s", cell(column).c_str());
+      text += field;
+    }
+    text += "\n";
+  };
+  const auto bytes = [&](const char* purpose, const auto& part) {
+    line(purpose, [&](const Column& column) {
+      const std::int64_t count = part(*column.tier);
+      return count == 0 ? std::string("-") : format_bytes(static_cast<double>(count));
+    });
+  };
+  line("", [](const Column& column) { return std::string(column.title); });
+  bytes("parameters", [](const TierMemory& tier) { return tier.parameters; });
+  bytes("gradients", [](const TierMemory& tier) { return tier.gradients; });
+  bytes("optimizer state", [](const TierMemory& tier) { return tier.optimizer; });
+  bytes("inputs and control", [](const TierMemory& tier) { return tier.inputs; });
+  bytes("transient (activations, transfers, scratch)",
+        [](const TierMemory& tier) { return tier.transient; });
+  bytes("arena", [](const TierMemory& tier) { return tier.arena(); });
   return text;
 }
 

@@ -7,18 +7,20 @@
 
 namespace strata::train {
 
-struct MemoryBytes {
+/// Of one tier.
+struct TierMemory {
   std::int64_t parameters = 0;
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
-  std::int64_t inputs = 0;
-  std::int64_t transient = 0;  ///< activations, gathered parameters, gradients in flight, scratch
-  std::int64_t pinned = 0;     ///< the host's side of inputs and metrics; not part of arena()
-  /// Bytes of the device arena.
-  [[nodiscard]] std::int64_t arena() const {
-    return parameters + gradients + optimizer + inputs + transient;
-  }
+  std::int64_t inputs = 0;     ///< and control words
+  std::int64_t transient = 0;  ///< activations, gathered parameters, what is in flight, scratch
   [[nodiscard]] std::int64_t persistent() const { return parameters + gradients + optimizer; }
+  [[nodiscard]] std::int64_t arena() const { return persistent() + inputs + transient; }
+};
+
+/// Of the device, and of the tiers behind it.
+struct MemoryBytes : TierMemory {
+  TierMemory pinned, pageable, disk;
 };
 
 MemoryBytes count_memory(const ProgramSet& programs);

@@ -7,6 +7,7 @@
 #include "offload/offload_activations.h"
 #include "offload/place_transfers.h"
 #include "runtime/autodiff.h"
+#include "runtime/layer_major.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
 #include "runtime/staging.h"
@@ -83,9 +84,19 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
     set.persistent.add_all(graph);
   };
   std::map<Position, runtime::Graph> graphs;
-  for (Position position : positions(options.accumulation)) {
-    graphs[position] = zero::lower_micro_step(model.graph, model.loss, set.settings, position);
-    finish(graphs[position]);
+  const runtime::Plan& plan = set.settings.plan;
+  if (plan.order == runtime::MicroStepOrder::by_layer) {
+    runtime::LayerMajorStep step = runtime::layer_major(model.graph, model.loss, plan.micro_steps,
+                                                        plan.gradient.accumulated);
+    runtime::Graph& graph = graphs[Position::only];
+    graph = zero::lower_micro_step(std::move(step.graph), step.losses, set.settings,
+                                   Position::only);
+    finish(graph);
+  } else {
+    for (Position position : positions(options.accumulation)) {
+      graphs[position] = zero::lower_micro_step(model.graph, {model.loss}, set.settings, position);
+      finish(graphs[position]);
+    }
   }
   std::optional<runtime::Graph> drain;
   if (set.settings.plan.updates == runtime::Updates::next_step) {

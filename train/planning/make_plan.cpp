@@ -89,7 +89,7 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     unit.optimizer_device_elements =
         std::llround((1 - offload.optimizer_ratio) * static_cast<double>(part));
     // With several micro-steps the sum would cross the link in each of them.
-    if (options.accumulation == 1) unit.gradient_tier = Tier::pinned;
+    if (options.accumulation == 1 || offload.layer_major) unit.gradient_tier = Tier::pinned;
   }
   if (offload.optimizer != OffloadTarget::none && offload.updates != UpdateTime::step_end)
     plan.updates = runtime::Updates::next_step;
@@ -131,6 +131,8 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.units = zero::plan_units(units, policy, world);
   place_units(plan, units, options);
+  if (options.offload.layer_major && plan.micro_steps > 1)
+    plan.order = runtime::MicroStepOrder::by_layer;
   plan.activations = activations_of(options, blocks);
   if (options.activation_checkpointing) {
     plan.recompute = layer_segments(blocks, options.checkpoint_segments);

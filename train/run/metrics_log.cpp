@@ -39,7 +39,8 @@ void MetricsLog::write(const StepReport& r) {
          ", \"tokens_per_second\": " + number(r.tokens_per_second) +
          ", \"rank_flops_per_second\": " + number(r.flops_per_second) + ", \"mfu\": " +
          (r.mfu ? number(*r.mfu) : "null") + ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +
-         ", \"peak_rss_bytes\": " + std::to_string(r.peak_rss_bytes) + "}\n");
+         ", \"peak_rss_bytes\": " + std::to_string(r.peak_rss_bytes) +
+         (r.bound ? ", " + to_json_members(*r.bound) : "") + "}\n");
 }
 
 void MetricsLog::write_evaluation(std::int64_t step, double loss) {

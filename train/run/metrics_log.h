@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/step_state.h"
+#include "train/run/step_bound.h"
 
 namespace strata::train {
 
@@ -19,6 +20,7 @@ struct StepReport {
   /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
   /// known.
   std::optional<double> mfu;
+  std::optional<StepBound> bound;  ///< where something is offloaded
   std::int64_t arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "train/engine/memory_report.h"
 
@@ -26,8 +27,12 @@ Progress::Progress(bool visible, bool terminal, std::int64_t steps, std::int64_t
 }
 
 std::string Progress::line(const StepReport& r) const {
-  char text[320], utilization[32] = "";
+  char text[384], utilization[96] = "";
   if (r.mfu) std::snprintf(utilization, sizeof utilization, "  MFU %.1f %%", 100 * *r.mfu);
+  if (r.bound)
+    std::snprintf(utilization + std::strlen(utilization),
+                  sizeof utilization - std::strlen(utilization), "  %.0f %% of bound (%s)",
+                  100 * r.bound->reached, r.bound->limit);
   const double left = seconds_ * static_cast<double>(steps_ - r.step);
   std::snprintf(text, sizeof text,
                 "step %lld/%lld  loss %.4f  lr %.3g  grad norm %.3f%s  %.0f tokens/s  %.1f "

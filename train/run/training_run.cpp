@@ -27,6 +27,7 @@
 #include "train/run/model_directory.h"
 #include "train/run/progress.h"
 #include "train/run/run_device.h"
+#include "train/run/run_disk.h"
 #include "train/run/stop_request.h"
 #include "train/run/writable.h"
 
@@ -76,6 +77,7 @@ class TrainingRun {
         request_.context.local_rank, *communicator_);
     if (const kernels::Device* device = device_->device())
       device_peak_ = find_device_peak(device->name());
+    disk_ = std::make_unique<RunDisk>(options_.offload, *communicator_);
     build_engine();
     status_.set_phase(Phase::loading);
     load();
@@ -90,16 +92,23 @@ class TrainingRun {
   void build_engine() {
     const int threads = threads_per_rank(options_, request_.context);
     EngineParts parts;
-    parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr},
-                                    device_->communicator(), device_->capabilities(threads));
+    const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
+    rates_ = runtime::MachineRates::typical(capabilities);
+    disk_->add_to(rates_);
+    parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr,
+                                     request_.context.local_world, rates_},
+                                    device_->communicator(), capabilities);
     report_plan(parts.programs);
     require_memory(parts.programs);
     device_->choose(parts.programs, options_);
+    disk_->open(parts.programs.arena_bytes(runtime::Tier::disk));
     print_notes();
     device_->give_to(parts);
+    parts.disk = disk_->disk();
     parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
     if (options_.check_device) parts.lockstep = &lockstep_;
     parts.observers.push_back(&observer_);
+    parts.observers.push_back(&usage_);
     if (!options_.trace.empty()) {
       trace_.emplace(
           request_.context.rank,
@@ -111,6 +120,7 @@ class TrainingRun {
     parts.seed = options_.seed;
     parts.initial_loss_scale = initial_loss_scale(options_);
     engine_ = std::make_unique<Engine>(std::move(parts));
+    register_windows();
     token_flops_ = flops_per_token(request_.model, options_.sequence_length);
     for (const auto& [position, program] : engine_->programs().train)
       for (const runtime::Instruction& in : program.instructions)
@@ -119,9 +129,19 @@ class TrainingRun {
                                             : 1.0);
   }
 
+  /// What transfers between memory and disk use of the pinned arena.
+  void register_windows() {
+    const runtime::Arena& pinned = engine_->arena(runtime::Tier::pinned);
+    const std::int64_t kept = engine_->programs().persistent.bytes(runtime::Tier::pinned);
+    disk_->register_memory(
+        {pinned.base() + kept, static_cast<std::size_t>(pinned.bytes() - kept)});
+    print_notes();
+  }
+
   /// Those that are new since the last call.
   void print_notes() {
-    const std::vector<std::string> notes = device_->notes();
+    std::vector<std::string> notes = device_->notes();
+    for (std::string& note : disk_->notes()) notes.push_back(std::move(note));
     for (; first_ && notes_printed_ < notes.size(); ++notes_printed_)
       std::fprintf(stderr, "note: %s\n", notes[notes_printed_].c_str());
   }
@@ -130,6 +150,7 @@ class TrainingRun {
     const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
     device_->require_memory(arena_bytes);
     require_host_memory(programs.arena_bytes(runtime::Tier::pinned) +
+                            programs.arena_bytes(runtime::Tier::pageable) +
                             (device_->device() == nullptr ? arena_bytes : 0),
                         request_.context.local_world);
   }
@@ -160,6 +181,8 @@ class TrainingRun {
                 options_.optimizer.weight_decay,
                 options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
     std::printf("device: %s\n", device_->description().c_str());
+    if (const std::string disk = disk_->description(); !disk.empty())
+      std::printf("disk: %s\n", disk.c_str());
     std::printf("memory planned for rank 0:\n%s", format_memory(count_memory(programs)).c_str());
     std::fflush(stdout);
   }
@@ -229,6 +252,10 @@ class TrainingRun {
     take(engine_->drain());
     progress.finish();
     print_notes();
+    if (const StepBound bound =
+            find_bound(usage_sum_, usage_steps_, usage_seconds_ / usage_steps_, rates_);
+        first_ && usage_steps_ > 0 && bound.moves())
+      std::printf("%s\n", describe(bound).c_str());
     if (const std::string use = device_->describe_use(engine_->arena().bytes());
         first_ && !use.empty())
       std::printf("%s\n", use.c_str());
@@ -239,7 +266,7 @@ class TrainingRun {
 
   [[nodiscard]] bool due(std::int64_t every) const { return every > 0 && steps_done_ % every == 0; }
 
-  [[nodiscard]] StepReport complete(const kernels::StepMetrics& metrics, double seconds) const {
+  [[nodiscard]] StepReport complete(const kernels::StepMetrics& metrics, double seconds) {
     StepReport report;
     report.metrics = metrics;
     report.step = metrics.step + 1;
@@ -249,6 +276,14 @@ class TrainingRun {
     report.flops_per_second = step_flops_ / report.seconds;
     report.mfu = model_flops_utilization(token_flops_, options_.dtype, device_peak_,
                                          report.tokens_per_second / communicator_->size());
+    const runtime::Usage usage = usage_.take();
+    if (const StepBound bound = find_bound(usage, 1, seconds, rates_); bound.moves())
+      report.bound = bound;
+    if (report.step > 1) {  // the first one also touches all memory for the first time
+      ++usage_steps_;
+      usage_seconds_ += seconds;
+      runtime::add(usage_sum_, usage);
+    }
     report.arena_bytes = engine_->arena().bytes();
     report.peak_rss_bytes = peak_resident_bytes();
     return report;
@@ -320,11 +355,16 @@ class TrainingRun {
   bool first_;
   StatusObserver observer_;
   std::optional<runtime::TraceRecorder> trace_;
+  runtime::UsageRecorder usage_;
+  runtime::Usage usage_sum_{};
+  double usage_steps_ = 0, usage_seconds_ = 0;
+  runtime::MachineRates rates_;
   runtime::LockstepReport lockstep_;
   StatusPage& status_;
   Corpus corpus_;
   std::unique_ptr<comm::Communicator> communicator_;
   std::unique_ptr<RunDevice> device_;
+  std::unique_ptr<RunDisk> disk_;
   std::unique_ptr<Engine> engine_;  // after what it borrows
   StopRequest stop_;
   bool stopped_ = false;  ///< all ranks agreed to stop

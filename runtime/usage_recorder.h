@@ -1,0 +1,41 @@
+// What the queues did since somebody asked last: time at work, bytes moved, time in which the
+// computation waited for each of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/observer.h"
+
+namespace strata::runtime {
+
+/// Times are 0 where the executor does not measure them: on a device, but for the host's queues.
+struct QueueUsage {
+  double busy_seconds = 0;
+  double waited_seconds = 0;  ///< by the compute queue, for this one
+  std::int64_t bytes = 0;     ///< moved between tiers, or sent to other ranks
+};
+using Usage = std::array<QueueUsage, kQueues>;
+void add(Usage& sum, const Usage& more);
+
+class UsageRecorder final : public Observer {
+ public:
+  void begin_program(const Program& program, std::int64_t step) override;
+  void begin(const Program& program, int instruction) override;
+  void end(const Program& program, int instruction) override;
+  void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override;
+  void waited(const Program& program, int instruction, Queue on, std::int64_t ns) override;
+  /// Since the last call. Any thread.
+  Usage take();
+
+ private:
+  struct Counters {
+    std::atomic<std::int64_t> busy_ns{0}, waited_ns{0}, bytes{0};
+  };
+  std::array<Counters, kQueues> counters_;
+  std::array<std::int64_t, kQueues> begun_ns_{};  // each of one thread
+};
+
+}  // namespace strata::runtime

@@ -1,0 +1,87 @@
+#include "train/run/run_disk.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "comm/gather_texts.h"
+#include "core/error.h"
+#include "offload/nvme/open_store.h"
+#include "offload/nvme/probe.h"
+#include "train/engine/memory_report.h"
+
+namespace strata::train {
+namespace {
+
+/// Enough for a second on a fast drive; freed before the run's own space is reserved.
+constexpr std::int64_t kProbeBytes = 256 << 20;
+
+bool uses_disk(const OffloadOptions& options) {
+  return options.optimizer == OffloadTarget::nvme || options.parameters == OffloadTarget::nvme ||
+         options.activations == OffloadTarget::nvme;
+}
+
+}  // namespace
+
+RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
+    : options_(options), used_(uses_disk(options)) {
+  if (!used_) return;
+  if (options.nvme_paths.empty())
+    throw ConfigError("offload to nvme needs a folder on the drive: give --nvme-path DIR, or "
+                      "\"nvme_path\" beside \"device\": \"nvme\"");
+  if (ranks.rank() == 0) measure();
+  share(ranks);
+}
+
+void RunDisk::measure() {
+  const auto store = offload::open_store({options_.nvme_paths, kProbeBytes});
+  const offload::ProbeResult result = offload::probe(*store);
+  settings_ = result.settings;
+  read_rate_ = result.read_rate;
+  write_rate_ = result.write_rate;
+}
+
+/// All ranks schedule alike, so they take rank 0's numbers.
+void RunDisk::share(comm::Communicator& ranks) {
+  const auto agreed = [&](double mine) {
+    return static_cast<double>(comm::gather_numbers(ranks, std::llround(mine))[0]);
+  };
+  read_rate_ = agreed(read_rate_);
+  write_rate_ = agreed(write_rate_);
+  settings_.request_bytes = comm::gather_numbers(ranks, settings_.request_bytes)[0];
+  settings_.depth = static_cast<int>(comm::gather_numbers(ranks, settings_.depth)[0]);
+}
+
+void RunDisk::add_to(runtime::MachineRates& rates) const {
+  if (read_rate_ > 0) rates.disk_read_bytes = read_rate_;
+  if (write_rate_ > 0) rates.disk_write_bytes = write_rate_;
+}
+
+void RunDisk::open(std::int64_t bytes) {
+  if (!used_ || bytes == 0) return;
+  offload::StoreRequest request;
+  request.directories = options_.nvme_paths;
+  request.bytes = bytes;
+  request.options.settings = settings_;
+  store_ = offload::open_store(request);
+}
+
+void RunDisk::register_memory(std::span<std::byte> memory) {
+  if (store_ && !memory.empty()) store_->register_memory({&memory, 1});
+}
+
+std::string RunDisk::description() const {
+  if (!used_) return "";
+  std::string text;
+  for (const std::string& path : options_.nvme_paths) text += (text.empty() ? "" : " + ") + path;
+  char rates[128];
+  std::snprintf(rates, sizeof rates, ": %s/s read, %s/s written, %lld MiB x %d at a time",
+                format_bytes(read_rate_).c_str(), format_bytes(write_rate_).c_str(),
+                static_cast<long long>(settings_.request_bytes >> 20), settings_.depth);
+  return text + rates;
+}
+
+std::vector<std::string> RunDisk::notes() const {
+  return store_ ? store_->notes() : std::vector<std::string>{};
+}
+
+}  // namespace strata::train

@@ -1,0 +1,44 @@
+// The disk tier of a run: measured before planning, opened when its size is known.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "offload/nvme/nvme_store.h"
+#include "runtime/machine_rates.h"
+#include "train/config/options.h"
+
+namespace strata::train {
+
+class RunDisk {
+ public:
+  /// Collective. Where something is to live on the disk, rank 0 measures it for about a second and
+  /// tells the others. Throws ConfigError without a path, IoError naming a path that cannot serve.
+  RunDisk(const OffloadOptions& options, comm::Communicator& ranks);
+
+  /// Puts what was measured into the rates that schedules use.
+  void add_to(runtime::MachineRates& rates) const;
+  /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
+  void open(std::int64_t bytes);
+  /// Memory that transfers will use; it stays until this object is gone or other memory is named.
+  void register_memory(std::span<std::byte> memory);
+  /// nullptr where nothing lives on the disk.
+  [[nodiscard]] runtime::Disk* disk() const { return store_.get(); }
+  /// One line: paths and rates; empty without a disk.
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  void measure();
+  void share(comm::Communicator& ranks);
+
+  const OffloadOptions& options_;
+  bool used_ = false;
+  offload::TransferSettings settings_;
+  double read_rate_ = 0, write_rate_ = 0;  ///< bytes per second; 0: not measured
+  std::unique_ptr<offload::NvmeStore> store_;
+};
+
+}  // namespace strata::train
