@@ -132,20 +132,15 @@ class Climb {
       const std::int64_t before = best_.makespan_ns;
       bool tight = false;
       for (const SerialRun& serial : serial_) {
-        if (!serial.fits(index_, budget)) {
-          tight = true;
-          continue;
-        }
-        if (best_.order.empty() || serial.schedule.makespan_ns < best_.makespan_ns)
+        if (fits(index_, serial.schedule, budget) && is_faster(serial.schedule.makespan_ns))
           best_ = serial.schedule;
-        tight = try_budget(serial, budget) || tight;
+        tight = !can_hold(serial, budget) || try_budget(serial, budget) || tight;
       }
       without_gain = best_.makespan_ns == before ? without_gain + 1 : 0;
       if (!tight) break;
     }
     if (best_.order.empty()) best_ = fitting_whole_budget().schedule;
-    for (int t = 0; t < index_.tiers(); ++t)
-      if (!index_.problem.tiers[t].soft) best_.floor_bytes[t] = floor_of(t);
+    for (int t = 0; t < index_.tiers(); ++t) best_.floor_bytes.push_back(floor_of(t));
     return std::move(best_);
   }
 
@@ -168,10 +163,21 @@ class Climb {
 
   /// One whose floor lies between the last rung and the budget.
   const SerialRun& fitting_whole_budget() const {
-    const auto fits = [&](const SerialRun& serial) { return serial.fits(index_, whole_budget()); };
-    const auto found = std::find_if(serial_.begin(), serial_.end(), fits);
+    const auto found = std::find_if(serial_.begin(), serial_.end(), [&](const SerialRun& serial) {
+      return fits(index_, serial.schedule, whole_budget());
+    });
     STRATA_CHECK(found != serial_.end(), "no serial order fits");
     return *found;
+  }
+
+  bool is_faster(std::int64_t makespan_ns) const {
+    return best_.order.empty() || makespan_ns < best_.makespan_ns;
+  }
+
+  bool can_hold(const SerialRun& serial, const std::vector<std::int64_t>& budget) const {
+    for (int t = 0; t < index_.tiers(); ++t)
+      if (!index_.problem.tiers[t].soft && serial.most_held[t] > budget[t]) return false;
+    return true;
   }
 
   /// Keeps the run if it is faster. Where places need more than the bytes that are held at one time
@@ -184,11 +190,10 @@ class Climb {
     for (int placement = 0; placement < kPlacements; ++placement) {
       SimulatedRun run = simulate(index_, serial.sequence, granted);
       tight = tight || run.tight;
-      if (run.makespan_ns >= best_.makespan_ns) return tight;
+      if (!is_faster(run.makespan_ns)) return tight;
       Schedule schedule = without_places(index_, std::move(run));
       lay_out(index_, budget, schedule);
       if (!reduce_by_excess(schedule.arena_bytes, budget, granted)) {
-        schedule.floor_bytes = serial.schedule.floor_bytes;
         best_ = std::move(schedule);
         return tight;
       }
@@ -220,11 +225,11 @@ class Climb {
 
 }  // namespace
 
-bool SerialRun::fits(const ScheduleIndex& index,
-                     const std::vector<std::int64_t>& budget_bytes) const {
-  for (int t = 0; t < index.tiers(); ++t)
-    if (!index.problem.tiers[t].soft && schedule.floor_bytes[t] > budget_bytes[t]) return false;
-  return true;
+bool fits(const ScheduleIndex& index, const Schedule& schedule,
+          const std::vector<std::int64_t>& budget_bytes) {
+  for (std::size_t t = 0; t < schedule.arena_bytes.size(); ++t)
+    if (!index.problem.tiers[t].soft && schedule.arena_bytes[t] > budget_bytes[t]) return false;
+  return !schedule.arena_bytes.empty() || index.tiers() == 0;
 }
 
 SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence) {
@@ -239,13 +244,15 @@ SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence) {
   SerialRun serial;
   serial.sequence = std::move(sequence);
   serial.schedule = without_places(index, std::move(run));
-  lay_out(index, std::vector<std::int64_t>(index.problem.tiers.size(), 0), serial.schedule);
-  serial.schedule.floor_bytes = serial.schedule.arena_bytes;
   const std::vector<Held> held =
       find_held(index, serial.schedule, roots(index, serial.schedule.survives));
   for (int t = 0; t < index.tiers(); ++t)
     serial.most_held.push_back(largest_held(held[t].lifetimes, index.problem.tiers[t].alignment));
   return serial;
+}
+
+void lay_out_serially(const ScheduleIndex& index, SerialRun& serial) {
+  lay_out(index, std::vector<std::int64_t>(index.problem.tiers.size(), 0), serial.schedule);
 }
 
 Schedule climb(const ScheduleIndex& index, const std::vector<SerialRun>& serial) {

@@ -11,14 +11,18 @@ namespace strata::runtime {
 /// A serial order of all tasks, run one after another.
 struct SerialRun {
   std::vector<int> sequence;
-  Schedule schedule;                    ///< laid out; its arenas are the floors
+  Schedule schedule;                    ///< not laid out: no arenas
   std::vector<std::int64_t> most_held;  ///< per tier, bytes: what a simulation needs at least
-
-  /// Whether each tier's floor is within its budget; soft tiers always are.
-  bool fits(const ScheduleIndex& index, const std::vector<std::int64_t>& budget_bytes) const;
 };
 
 SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence);
+
+/// Places its buffers; the arenas are its floors.
+void lay_out_serially(const ScheduleIndex& index, SerialRun& serial);
+
+/// Whether each arena is within its budget; soft tiers always are. False for what is not laid out.
+bool fits(const ScheduleIndex& index, const Schedule& schedule,
+          const std::vector<std::int64_t>& budget_bytes);
 
 /// The fastest schedule over budgets of floor * 2^(i/4) in tiers with a ladder, up to the budgets
 /// of the problem; the floors are those of the last of `serial`. On every rung each of `serial`

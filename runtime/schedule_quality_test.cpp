@@ -30,9 +30,10 @@ TEST(ScheduleQuality, IsNearTheBestOfAllSchedulesOfSmallProblems) {
     ScheduleProblem problem = random_problem(random, size);
     const std::vector<std::int64_t> floor = make_schedule(problem).floor_bytes;
     const double factor = std::exp2(0.25 * static_cast<double>(random() % 6));
+
     for (std::size_t t = 0; t < floor.size(); ++t)
-      problem.tiers[t].budget_bytes =
-          static_cast<std::int64_t>(std::ceil(static_cast<double>(floor[t]) * factor));
+      problem.tiers[t].budget_bytes = static_cast<std::int64_t>(
+          std::ceil(static_cast<double>(floor[t]) * (t == 0 ? factor : 2 * factor)));
     const Schedule schedule = make_schedule(problem);
     for (std::size_t t = 0; t < floor.size(); ++t)
       problem.tiers[t].budget_bytes =

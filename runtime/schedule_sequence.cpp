@@ -15,9 +15,13 @@ namespace {
 class Sequencer {
  public:
   explicit Sequencer(const ScheduleIndex& index)
-      : index_(index), emitted_(index.problem.tasks.size(), false) {
-    for (const std::vector<int>& list : index.needs)
-      missing_.push_back(static_cast<int>(list.size()));
+      : index_(index),
+        emitted_(index.problem.tasks.size(), false),
+        stand_after_(index.problem.tasks.size()) {
+    for (int t = 0; t < index.tasks(); ++t) {
+      missing_.push_back(static_cast<int>(index.stands_behind[t].size()));
+      for (int other : index.stands_behind[t]) stand_after_[other].push_back(t);
+    }
     earlier_ordered_.assign(emitted_.size(), -1);
     later_ordered_.assign(emitted_.size(), -1);
     for (std::size_t i = 1; i < index.ordered.size(); ++i) {
@@ -56,7 +60,7 @@ class Sequencer {
   void push_missing(int task) {
     const int earlier = earlier_ordered_[task];
     if (earlier >= 0 && !emitted_[earlier]) stack_.push_back(earlier);
-    const std::vector<int>& needs = index_.needs[task];
+    const std::vector<int>& needs = index_.stands_behind[task];
     for (auto need = needs.rbegin(); need != needs.rend(); ++need)
       if (!emitted_[*need]) stack_.push_back(*need);
   }
@@ -68,7 +72,7 @@ class Sequencer {
     const auto provide = [&](int other) {
       if (--missing_[other] == 0) now_possible(other);
     };
-    for (int other : index_.needed_by[task]) provide(other);
+    for (int other : stand_after_[task]) provide(other);
     if (later_ordered_[task] >= 0) provide(later_ordered_[task]);
   }
 
@@ -86,7 +90,8 @@ class Sequencer {
 
   const ScheduleIndex& index_;
   std::vector<bool> emitted_;
-  std::vector<int> missing_;  // needs, and the ordered task before
+  std::vector<std::vector<int>> stand_after_;
+  std::vector<int> missing_;  // what it stands behind, and the ordered task before
   std::vector<int> earlier_ordered_, later_ordered_;
   std::vector<int> sequence_, stack_;
   std::priority_queue<int, std::vector<int>, std::greater<>> outs_;
@@ -145,13 +150,20 @@ std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
   const std::vector<int> first = sequences.front();
   add(work_by_start(index, simulate(index, first, no_limit)));
   add(work_tasks(index));
+  return sequences;
+}
+
+std::vector<std::vector<int>> shaken_sequences(const ScheduleIndex& index) {
+  std::vector<std::vector<int>> sequences;
   Shaker shaker;
-  const int shaken = std::min(kMostShaken, kTasksShaken / index.tasks());
-  for (int i = 0; i < shaken; ++i) {
+  for (int i = std::min(kMostShaken, kTasksShaken / index.tasks()); i > 0; --i) {
     std::vector<std::int64_t> tail_ns = index.tail_ns;
     for (std::int64_t& tail : tail_ns) tail = shaker.shake(tail);
-    add(work_by_start(index, simulate_unlimited(index, tail_ns)));
+    sequences.push_back(
+        serial_sequence(index, work_by_start(index, simulate_unlimited(index, tail_ns))));
   }
+  std::sort(sequences.begin(), sequences.end());
+  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
   return sequences;
 }
 

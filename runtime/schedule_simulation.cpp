@@ -18,7 +18,7 @@
 //    same place, together with the buffer asked for, and the budget is at least the most that the
 //    serial run holds. So it is granted.
 //  - A gap, whose transfers are kept back while the earlier copy may yet survive: all users of the
-//    earlier copy are needs of h, so the copy is clean and idle. It is given up, and h starts.
+//    earlier copy stand before h, so the copy is clean and idle. It is given up, and h starts.
 
 namespace strata::runtime {
 namespace {
