@@ -27,10 +27,8 @@ std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
 /// The one of the smallest floors last.
 std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   std::vector<SerialRun> runs;
-  for (std::vector<int>& sequence : serial_sequences(index)) {
-    runs.push_back(run_serially(index, std::move(sequence)));
-    lay_out_serially(index, runs.back());
-  }
+  for (std::vector<int>& sequence : serial_sequences(index))
+    runs.push_back(run_in_places(index, std::move(sequence)));
   const auto needs_least =
       std::min_element(runs.begin(), runs.end(), [&](const SerialRun& a, const SerialRun& b) {
         return total_floor(index, a) < total_floor(index, b);

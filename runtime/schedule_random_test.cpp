@@ -41,7 +41,7 @@ ScheduleProblem problem_of(std::uint64_t seed) {
   return random_problem(random, size);
 }
 
-constexpr std::uint64_t kProblems = 1500;
+constexpr std::uint64_t kProblems = 500;
 
 TEST(RandomSchedules, AreFaultlessFromTheFloorUp) {
   for (std::uint64_t seed = 1; seed <= kProblems; ++seed) {
@@ -70,12 +70,12 @@ TEST(RandomSchedules, AreTheSameForTheSameProblem) {
 }
 
 TEST(RandomSchedules, AreNeverSlowerWithMoreDeviceMemory) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
     problem.tiers[1].budget_bytes = 2 * floor[1];
     std::int64_t before = -1;
-    for (double factor = 1; factor < 5; factor *= 1.13) {
+    for (double factor = 1; factor < 5; factor *= 1.2) {
       problem.tiers[0].budget_bytes =
           static_cast<std::int64_t>(static_cast<double>(floor[0]) * factor);
       const std::int64_t now = make_schedule(problem).makespan_ns;
