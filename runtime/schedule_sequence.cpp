@@ -129,8 +129,8 @@ class Shaker {
 };
 
 /// What bounds the time for trying further orders: their number times the tasks of each.
-constexpr int kTasksShaken = 2000;
-constexpr int kMostShaken = 16;
+constexpr int kTasksShaken = 1000;
+constexpr int kMostShaken = 8;
 
 }  // namespace
 
