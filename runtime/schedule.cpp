@@ -67,8 +67,8 @@ Schedule make_schedule(const ScheduleProblem& problem) {
   refuse_below_floor(index, runs);
   SerialRun least = std::move(runs.back());
   runs.pop_back();
-  for (std::vector<int>& sequence : shaken_sequences(index))
-    runs.push_back(run_serially(index, std::move(sequence)));
+  for (ShakenOrder& order : shaken_orders(index))
+    runs.push_back(run_serially(index, std::move(order.sequence), std::move(order.tail_ns)));
   runs.push_back(std::move(least));
   return climb(index, runs);
 }

@@ -114,7 +114,7 @@ class Climb {
     std::vector<std::int64_t> granted = budget;
     bool tight = false;
     for (int placement = 0; placement < kPlacements; ++placement) {
-      SimulatedRun run = simulate(index_, serial.sequence, granted);
+      SimulatedRun run = simulate(index_, serial.tail_ns, serial.sequence, granted);
       tight = tight || run.tight;
       if (!is_faster(run.makespan_ns)) return tight;
       Schedule schedule = without_places(index_, std::move(run));

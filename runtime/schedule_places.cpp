@@ -163,17 +163,19 @@ Schedule without_places(const ScheduleIndex& index, SimulatedRun run) {
   return schedule;
 }
 
-SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence) {
+SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence,
+                       std::vector<std::int64_t> tail_ns) {
   const std::vector<Held> held = find_held(index, one_by_one(index, sequence), itself(index));
   SerialRun serial;
   for (int t = 0; t < index.tiers(); ++t)
     serial.most_held.push_back(largest_held(held[t].lifetimes, index.problem.tiers[t].alignment));
   serial.sequence = std::move(sequence);
+  serial.tail_ns = std::move(tail_ns);
   return serial;
 }
 
 SerialRun run_in_places(const ScheduleIndex& index, std::vector<int> sequence) {
-  SerialRun serial = run_serially(index, std::move(sequence));
+  SerialRun serial = run_serially(index, std::move(sequence), index.tail_ns);
   Schedule alone = one_by_one(index, serial.sequence);
   lay_out(index, std::vector<std::int64_t>(index.problem.tiers.size(), 0), alone);
   std::vector<std::int64_t> budget;
@@ -182,7 +184,8 @@ SerialRun run_in_places(const ScheduleIndex& index, std::vector<int> sequence) {
     budget.push_back(tier.soft ? std::max(tier.budget_bytes, serial.most_held[t]) : kNoLimit);
   }
   const ScheduleIndex placed = with_places(index, serial.sequence, alone.offset_bytes);
-  serial.schedule = without_places(index, simulate(placed, serial.sequence, budget));
+  serial.schedule =
+      without_places(index, simulate(placed, serial.tail_ns, serial.sequence, budget));
   const std::vector<Held> held = find_held(index, serial.schedule, itself(index));
   serial.schedule.offset_bytes = std::move(alone.offset_bytes);
   serial.schedule.arena_bytes = std::move(alone.arena_bytes);

@@ -20,14 +20,16 @@ void lay_out(const ScheduleIndex& index, const std::vector<std::int64_t>& enough
 /// A serial order of all tasks.
 struct SerialRun {
   std::vector<int> sequence;
+  std::vector<std::int64_t> tail_ns;    ///< who starts first in simulations
   std::vector<std::int64_t> most_held;  ///< per tier, bytes: what a simulation needs at least
   /// When laid out: queues side by side, as far as needs and the places of the serial run allow.
   Schedule schedule;
 };
 
-SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence);
+SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence,
+                       std::vector<std::int64_t> tail_ns);
 
-/// The same, laid out: the schedule's arenas are the floors of this order.
+/// With the index's tails, laid out: the schedule's arenas are the floors of this order.
 SerialRun run_in_places(const ScheduleIndex& index, std::vector<int> sequence);
 
 /// Whether each arena is within its budget; soft tiers always are. False for what is not laid out.

@@ -56,13 +56,14 @@ class Sequencer {
     }
   }
 
-  /// The least one on top.
+  /// On top what a surviving copy may spare: asked for first, it is not given up for the others.
   void push_missing(int task) {
     const int earlier = earlier_ordered_[task];
     if (earlier >= 0 && !emitted_[earlier]) stack_.push_back(earlier);
     const std::vector<int>& needs = index_.stands_behind[task];
-    for (auto need = needs.rbegin(); need != needs.rend(); ++need)
-      if (!emitted_[*need]) stack_.push_back(*need);
+    for (const bool spared : {false, true})
+      for (auto need = needs.rbegin(); need != needs.rend(); ++need)
+        if (!emitted_[*need] && (index_.gap_of[*need] != kNoGap) == spared) stack_.push_back(*need);
   }
 
   void emit(int task) {
@@ -148,23 +149,21 @@ std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
   add(work_by_start(index, simulate_unlimited(index, index.tail_ns)));
   const std::vector<std::int64_t> no_limit(index.problem.tiers.size(), kNoLimit);
   const std::vector<int> first = sequences.front();
-  add(work_by_start(index, simulate(index, first, no_limit)));
+  add(work_by_start(index, simulate(index, index.tail_ns, first, no_limit)));
   add(work_tasks(index));
   return sequences;
 }
 
-std::vector<std::vector<int>> shaken_sequences(const ScheduleIndex& index) {
-  std::vector<std::vector<int>> sequences;
+std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index) {
+  std::vector<ShakenOrder> orders;
   Shaker shaker;
   for (int i = std::min(kMostShaken, kTasksShaken / index.tasks()); i > 0; --i) {
     std::vector<std::int64_t> tail_ns = index.tail_ns;
     for (std::int64_t& tail : tail_ns) tail = shaker.shake(tail);
-    sequences.push_back(
-        serial_sequence(index, work_by_start(index, simulate_unlimited(index, tail_ns))));
+    const std::vector<int> work = work_by_start(index, simulate_unlimited(index, tail_ns));
+    orders.push_back({serial_sequence(index, work), std::move(tail_ns)});
   }
-  std::sort(sequences.begin(), sequences.end());
-  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
-  return sequences;
+  return orders;
 }
 
 }  // namespace strata::runtime

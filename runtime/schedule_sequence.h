@@ -1,6 +1,7 @@
 // Serial orders: what a step would be if one task ran after another.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "runtime/schedule_index.h"
@@ -16,7 +17,13 @@ std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<i
 /// and with surviving copies, and in the order of the list.
 std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index);
 
+/// A serial order, and what goes with it instead of the index's tails.
+struct ShakenOrder {
+  std::vector<int> sequence;
+  std::vector<std::int64_t> tail_ns;
+};
+
 /// For problems of few tasks: some more, from latest starts shaken at random, always the same.
-std::vector<std::vector<int>> shaken_sequences(const ScheduleIndex& index);
+std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index);
 
 }  // namespace strata::runtime

@@ -351,9 +351,10 @@ SimulatedRun simulate_unlimited(const ScheduleIndex& index,
   return Simulation(index, tail_ns, nullptr, nullptr).run();
 }
 
-SimulatedRun simulate(const ScheduleIndex& index, const std::vector<int>& sequence,
+SimulatedRun simulate(const ScheduleIndex& index, const std::vector<std::int64_t>& tail_ns,
+                      const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes) {
-  return Simulation(index, index.tail_ns, &sequence, &budget_bytes).run();
+  return Simulation(index, tail_ns, &sequence, &budget_bytes).run();
 }
 
 }  // namespace strata::runtime
