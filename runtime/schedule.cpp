@@ -18,17 +18,17 @@ std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
   for (int t = 0; t < index.tiers(); ++t) {
     const ScheduleTier& tier = index.problem.tiers[t];
     if (tier.soft) continue;
-    all += serial.schedule.floor_bytes[t];
-    if (tier.ladder) ladders += serial.schedule.floor_bytes[t];
+    all += serial.schedule.arena_bytes[t];
+    if (tier.ladder) ladders += serial.schedule.arena_bytes[t];
   }
   return ladders > 0 ? ladders : all;
 }
 
-/// That of the smallest floors last.
+/// The one of the smallest floors last.
 std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   std::vector<SerialRun> runs;
   for (std::vector<int>& sequence : serial_sequences(index))
-    runs.push_back(run_serially(index, std::move(sequence)));
+    runs.push_back(run_in_places(index, std::move(sequence)));
   const auto needs_least =
       std::min_element(runs.begin(), runs.end(), [&](const SerialRun& a, const SerialRun& b) {
         return total_floor(index, a) < total_floor(index, b);
@@ -42,8 +42,8 @@ void refuse_below_floor(const ScheduleIndex& index, const std::vector<SerialRun>
   std::vector<std::int64_t> budget;
   for (const ScheduleTier& tier : problem.tiers) budget.push_back(tier.budget_bytes);
   for (const SerialRun& run : runs)
-    if (run.fits(index, budget)) return;
-  const std::vector<std::int64_t>& floor = runs.back().schedule.floor_bytes;
+    if (fits(index, run.schedule, budget)) return;
+  const std::vector<std::int64_t>& floor = runs.back().schedule.arena_bytes;
   for (std::size_t t = 0; t < floor.size(); ++t) {
     if (problem.tiers[t].soft || floor[t] <= budget[t]) continue;
     throw OutOfMemory("out of memory in tier " + problem.tiers[t].name + ": its budget is " +
@@ -63,8 +63,13 @@ Schedule make_schedule(const ScheduleProblem& problem) {
     nothing.arena_bytes = nothing.floor_bytes = std::vector<std::int64_t>(problem.tiers.size(), 0);
     return nothing;
   }
-  const std::vector<SerialRun> runs = serial_runs(index);
+  std::vector<SerialRun> runs = serial_runs(index);
   refuse_below_floor(index, runs);
+  SerialRun least = std::move(runs.back());
+  runs.pop_back();
+  for (ShakenOrder& order : shaken_orders(index))
+    runs.push_back(run_serially(index, std::move(order.sequence), std::move(order.tail_ns)));
+  runs.push_back(std::move(least));
   return climb(index, runs);
 }
 

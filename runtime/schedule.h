@@ -31,7 +31,8 @@ struct ScheduleTask {
   std::vector<ResourceShare> shares;
   std::vector<int> after;  ///< earlier tasks (of the list) that must have ended
   /// Starts in the order of the list among all tasks with this flag, whatever the memory: ranks
-  /// must agree on the order of their collectives.
+  /// must agree on the order of their collectives. So the list says how far ahead a gather may
+  /// stand before a reduction.
   bool ordered = false;
 };
 
@@ -43,8 +44,10 @@ struct ScheduleBuffer {
 };
 
 /// A clean copy of a value may stay for its next use instead of being brought again. All users of
-/// `before` stand before all `ins` in the list and end before the first of them starts. What `ins`
-/// wait for, and what waits for them, holds as well when they are not run.
+/// `before` stand before all `ins` in the list; the copy is idle, and may be given up, from the end
+/// of its last user (an `out` that takes it home is one). Users of a survivor wait for what fills
+/// `before` (its first user and every `in`) and for all that the cancelled `ins` would have waited
+/// for.
 struct ScheduleGap {
   int before = 0;  ///< buffer of the earlier copy
   int after = 0;   ///< buffer of the later copy: the same tier and bytes
@@ -58,10 +61,10 @@ struct ScheduleTier {
   std::int64_t budget_bytes = 0;
   std::int64_t alignment = 64;  ///< of places
   /// A limit on what is brought early, not on memory: raised to the floor instead of refused, and
-  /// not laid out.
+  /// not laid out. Its buffers count from the start of their first user to the end of their last.
   bool soft = false;
-  /// Less than the whole budget is tried too (floor * 2^(i/4)), and the fastest kept: more memory
-  /// in this tier never makes the schedule slower. For the device.
+  /// Less than the whole budget is tried too, in steps from the floor, and the fastest schedule
+  /// kept: more memory in this tier alone never makes it slower. For the device.
   bool ladder = false;
 };
 
@@ -75,13 +78,16 @@ struct ScheduleProblem {
 };
 
 struct Schedule {
-  /// All tasks that run, by start (ties: by what they wait for, then by number).
+  /// All tasks that run, by start, then by number: behind all that they wait for, be it data, queue
+  /// or memory.
   std::vector<int> order;
   std::vector<std::int64_t> start_ns, end_ns;  ///< of every task as simulated; -1: not run
   std::vector<bool> survives;                  ///< per gap: the earlier copy stays
-  std::vector<std::int64_t> offset_bytes;      ///< per buffer (of a surviving gap both the same)
-  std::vector<std::int64_t> arena_bytes;       ///< per tier
-  std::vector<std::int64_t> floor_bytes;       ///< per tier: the smallest budget of this problem
+  /// Per buffer (of a surviving gap both the same). Buffers with common bytes are used one after
+  /// the other, in time and in the list. 0 where no user runs, in soft tiers and for no bytes.
+  std::vector<std::int64_t> offset_bytes;
+  std::vector<std::int64_t> arena_bytes;  ///< per tier; of soft ones what is held at most
+  std::vector<std::int64_t> floor_bytes;  ///< per tier: the smallest budget of this problem
   std::int64_t makespan_ns = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/schedule_index.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/check.h"
 #include "runtime/schedule_layout.h"
@@ -26,6 +27,7 @@ ScheduleIndex::ScheduleIndex(const ScheduleProblem& wanted)
     : problem(wanted),
       needs(wanted.tasks.size()),
       needed_by(wanted.tasks.size()),
+      stands_behind(wanted.tasks.size()),
       buffers_of(wanted.tasks.size()),
       gap_behind(wanted.buffers.size(), kNoGap),
       gap_before(wanted.buffers.size(), kNoGap),
@@ -94,15 +96,22 @@ void ScheduleIndex::index_gaps() {
 }
 
 void ScheduleIndex::link() {
-  for (int t = 0; t < tasks(); ++t) {
-    std::vector<int>& list = needs[t] = problem.tasks[t].after;
-    if (gap_of[t] != kNoGap) {
-      const std::vector<int>& users = problem.buffers[problem.gaps[gap_of[t]].before].users;
-      list.insert(list.end(), users.begin(), users.end());
-    }
+  const auto sort_once = [](std::vector<int>& list) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
-    for (int other : list) needed_by[other].push_back(t);
+  };
+  for (int t = 0; t < tasks(); ++t) {
+    needs[t] = stands_behind[t] = problem.tasks[t].after;
+    if (gap_of[t] != kNoGap) {
+      const std::vector<int>& users = problem.buffers[problem.gaps[gap_of[t]].before].users;
+      stands_behind[t].insert(stands_behind[t].end(), users.begin(), users.end());
+      needs[t].push_back(users.front());
+      std::copy_if(users.begin(), users.end(), std::back_inserter(needs[t]),
+                   [&](int user) { return problem.tasks[user].kind == TaskKind::in; });
+    }
+    sort_once(needs[t]);
+    sort_once(stands_behind[t]);
+    for (int other : needs[t]) needed_by[other].push_back(t);
     if (problem.tasks[t].ordered) ordered.push_back(t);
   }
 }
@@ -111,10 +120,9 @@ void ScheduleIndex::find_tails() {
   tail_ns.assign(problem.tasks.size(), 0);
   std::int64_t later_ordered = 0;  // its start may not be kept back by this one
   for (int t = tasks() - 1; t >= 0; --t) {
-    for (int other : needed_by[t]) tail_ns[t] = std::max(tail_ns[t], tail_ns[other]);
     tail_ns[t] += problem.tasks[t].cost_ns;
-    if (!problem.tasks[t].ordered) continue;
-    later_ordered = tail_ns[t] = std::max(tail_ns[t], later_ordered);
+    if (problem.tasks[t].ordered) later_ordered = tail_ns[t] = std::max(tail_ns[t], later_ordered);
+    for (int other : problem.tasks[t].after) tail_ns[other] = std::max(tail_ns[other], tail_ns[t]);
   }
 }
 

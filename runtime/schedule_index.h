@@ -24,10 +24,13 @@ struct ScheduleIndex {
   int tiers() const { return static_cast<int>(problem.tiers.size()); }
 
   const ScheduleProblem& problem;
-  /// Per task, ascending: `after`, and of a gap's `ins` the users of the earlier copy. While that
-  /// is in use a survivor costs nothing, so nothing is lost by bringing the later copy only then.
+  /// Per task, ascending: `after`, and of a gap's `ins` what fills the earlier copy, so that who
+  /// uses the survivor of a cancelled transfer waits for it.
   std::vector<std::vector<int>> needs;
   std::vector<std::vector<int>> needed_by;
+  /// What stands before a task in every serial order: its needs, and of a gap's `ins` all users of
+  /// the earlier copy.
+  std::vector<std::vector<int>> stands_behind;
   std::vector<std::vector<int>> buffers_of;  ///< per task, ascending
   std::vector<int> gap_behind, gap_before;   ///< per buffer: the gap it begins, the one it ends
   std::vector<int> gap_of;                   ///< per task: the gap whose `ins` it is one of

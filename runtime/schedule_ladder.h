@@ -1,24 +1,12 @@
-// From simulations to the schedule that is kept: floors, places, and which budgets are tried.
+// Which budgets are tried, and which schedule is kept.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "runtime/schedule_index.h"
+#include "runtime/schedule_places.h"
 
 namespace strata::runtime {
-
-/// A serial order of all tasks, run one after another.
-struct SerialRun {
-  std::vector<int> sequence;
-  Schedule schedule;                    ///< laid out; its arenas are the floors
-  std::vector<std::int64_t> most_held;  ///< per tier, bytes: what a simulation needs at least
-
-  /// Whether each tier's floor is within its budget; soft tiers always are.
-  bool fits(const ScheduleIndex& index, const std::vector<std::int64_t>& budget_bytes) const;
-};
-
-SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence);
 
 /// The fastest schedule over budgets of floor * 2^(i/4) in tiers with a ladder, up to the budgets
 /// of the problem; the floors are those of the last of `serial`. On every rung each of `serial`

@@ -76,7 +76,7 @@ constexpr Rank kRanks[] = {
 
 /// Neighbours looked at before no further order is tried: what bounds the time of large problems.
 constexpr std::int64_t kEffort = 4'000'000;
-constexpr int kAttemptsPerOrder = 6;
+constexpr int kAttemptsPerOrder = 4;
 
 class Placer {
  public:

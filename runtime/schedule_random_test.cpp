@@ -33,7 +33,7 @@ std::vector<std::int64_t> floors_of(const ScheduleProblem& problem) {
 ScheduleProblem problem_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   RandomProblemSize size;
-  size.work = 2 + static_cast<int>(random() % 30);
+  size.work = 2 + static_cast<int>(random() % (seed % 10 == 0 ? 40 : 8));
   size.gaps = random() % 4 != 0;
   size.ordered = random() % 2 == 0;
   size.soft = random() % 2 == 0;
@@ -41,13 +41,13 @@ ScheduleProblem problem_of(std::uint64_t seed) {
   return random_problem(random, size);
 }
 
-constexpr std::uint64_t kProblems = 1500;
+constexpr std::uint64_t kProblems = 600;
 
 TEST(RandomSchedules, AreFaultlessFromTheFloorUp) {
   for (std::uint64_t seed = 1; seed <= kProblems; ++seed) {
     const ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
-    for (double factor : {1.0, 1.1, 1.5, 3.0}) {
+    for (double factor : {1.0, 1.2, 2.0}) {
       const ScheduleProblem limited = within(problem, floor, factor);
       ASSERT_EQ(listed(faults(limited, make_schedule(limited))), "") << seed << " " << factor;
     }
@@ -62,7 +62,7 @@ bool equal(const Schedule& a, const Schedule& b) {
 }
 
 TEST(RandomSchedules, AreTheSameForTheSameProblem) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const ScheduleProblem problem = problem_of(seed);
     const ScheduleProblem limited = within(problem, floors_of(problem), 1.5);
     ASSERT_TRUE(equal(make_schedule(limited), make_schedule(ScheduleProblem(limited)))) << seed;
@@ -70,12 +70,12 @@ TEST(RandomSchedules, AreTheSameForTheSameProblem) {
 }
 
 TEST(RandomSchedules, AreNeverSlowerWithMoreDeviceMemory) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
     problem.tiers[1].budget_bytes = 2 * floor[1];
     std::int64_t before = -1;
-    for (double factor = 1; factor < 5; factor *= 1.13) {
+    for (double factor = 1; factor < 5; factor *= 1.2) {
       problem.tiers[0].budget_bytes =
           static_cast<std::int64_t>(static_cast<double>(floor[0]) * factor);
       const std::int64_t now = make_schedule(problem).makespan_ns;
@@ -86,7 +86,7 @@ TEST(RandomSchedules, AreNeverSlowerWithMoreDeviceMemory) {
 }
 
 TEST(RandomSchedules, AreRefusedBelowTheFloor) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
     if (floor[0] == 0) continue;
@@ -97,7 +97,7 @@ TEST(RandomSchedules, AreRefusedBelowTheFloor) {
 
 /// Tasks that take other times than foreseen, started by an executor that knows waits alone.
 TEST(RandomSchedules, RunToTheirEndsWhateverTasksTake) {
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 250; ++seed) {
     const ScheduleProblem problem = problem_of(seed);
     const std::vector<std::int64_t> floor = floors_of(problem);
     std::mt19937_64 random(seed);

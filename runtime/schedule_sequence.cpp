@@ -15,9 +15,13 @@ namespace {
 class Sequencer {
  public:
   explicit Sequencer(const ScheduleIndex& index)
-      : index_(index), emitted_(index.problem.tasks.size(), false) {
-    for (const std::vector<int>& list : index.needs)
-      missing_.push_back(static_cast<int>(list.size()));
+      : index_(index),
+        emitted_(index.problem.tasks.size(), false),
+        stand_after_(index.problem.tasks.size()) {
+    for (int t = 0; t < index.tasks(); ++t) {
+      missing_.push_back(static_cast<int>(index.stands_behind[t].size()));
+      for (int other : index.stands_behind[t]) stand_after_[other].push_back(t);
+    }
     earlier_ordered_.assign(emitted_.size(), -1);
     later_ordered_.assign(emitted_.size(), -1);
     for (std::size_t i = 1; i < index.ordered.size(); ++i) {
@@ -52,13 +56,14 @@ class Sequencer {
     }
   }
 
-  /// The least one on top.
+  /// On top what a surviving copy may spare: asked for first, it is not given up for the others.
   void push_missing(int task) {
     const int earlier = earlier_ordered_[task];
     if (earlier >= 0 && !emitted_[earlier]) stack_.push_back(earlier);
-    const std::vector<int>& needs = index_.needs[task];
-    for (auto need = needs.rbegin(); need != needs.rend(); ++need)
-      if (!emitted_[*need]) stack_.push_back(*need);
+    const std::vector<int>& needs = index_.stands_behind[task];
+    for (const bool spared : {false, true})
+      for (auto need = needs.rbegin(); need != needs.rend(); ++need)
+        if (!emitted_[*need] && (index_.gap_of[*need] != kNoGap) == spared) stack_.push_back(*need);
   }
 
   void emit(int task) {
@@ -68,7 +73,7 @@ class Sequencer {
     const auto provide = [&](int other) {
       if (--missing_[other] == 0) now_possible(other);
     };
-    for (int other : index_.needed_by[task]) provide(other);
+    for (int other : stand_after_[task]) provide(other);
     if (later_ordered_[task] >= 0) provide(later_ordered_[task]);
   }
 
@@ -86,7 +91,8 @@ class Sequencer {
 
   const ScheduleIndex& index_;
   std::vector<bool> emitted_;
-  std::vector<int> missing_;  // needs, and the ordered task before
+  std::vector<std::vector<int>> stand_after_;
+  std::vector<int> missing_;  // what it stands behind, and the ordered task before
   std::vector<int> earlier_ordered_, later_ordered_;
   std::vector<int> sequence_, stack_;
   std::priority_queue<int, std::vector<int>, std::greater<>> outs_;
@@ -124,8 +130,8 @@ class Shaker {
 };
 
 /// What bounds the time for trying further orders: their number times the tasks of each.
-constexpr int kTasksShaken = 2000;
-constexpr int kMostShaken = 16;
+constexpr int kTasksShaken = 1000;
+constexpr int kMostShaken = 8;
 
 }  // namespace
 
@@ -143,16 +149,21 @@ std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
   add(work_by_start(index, simulate_unlimited(index, index.tail_ns)));
   const std::vector<std::int64_t> no_limit(index.problem.tiers.size(), kNoLimit);
   const std::vector<int> first = sequences.front();
-  add(work_by_start(index, simulate(index, first, no_limit)));
+  add(work_by_start(index, simulate(index, index.tail_ns, first, no_limit)));
   add(work_tasks(index));
+  return sequences;
+}
+
+std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index) {
+  std::vector<ShakenOrder> orders;
   Shaker shaker;
-  const int shaken = std::min(kMostShaken, kTasksShaken / index.tasks());
-  for (int i = 0; i < shaken; ++i) {
+  for (int i = std::min(kMostShaken, kTasksShaken / index.tasks()); i > 0; --i) {
     std::vector<std::int64_t> tail_ns = index.tail_ns;
     for (std::int64_t& tail : tail_ns) tail = shaker.shake(tail);
-    add(work_by_start(index, simulate_unlimited(index, tail_ns)));
+    const std::vector<int> work = work_by_start(index, simulate_unlimited(index, tail_ns));
+    orders.push_back({serial_sequence(index, work), std::move(tail_ns)});
   }
-  return sequences;
+  return orders;
 }
 
 }  // namespace strata::runtime

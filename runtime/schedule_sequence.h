@@ -1,6 +1,7 @@
 // Serial orders: what a step would be if one task ran after another.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "runtime/schedule_index.h"
@@ -12,9 +13,17 @@ namespace strata::runtime {
 /// list. An `in` that no work needs stands at the end.
 std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<int>& work);
 
-/// Different serial orders to try, good ones first: work in the order in which it would start if
-/// memory were no limit, without and with surviving copies, and in the order of the list; for
-/// problems of few tasks also some with latest starts shaken at random, always the same.
+/// Serial orders to try: work in the order in which it would start if memory were no limit, without
+/// and with surviving copies, and in the order of the list.
 std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index);
+
+/// A serial order, and what goes with it instead of the index's tails.
+struct ShakenOrder {
+  std::vector<int> sequence;
+  std::vector<std::int64_t> tail_ns;
+};
+
+/// For problems of few tasks: some more, from latest starts shaken at random, always the same.
+std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index);
 
 }  // namespace strata::runtime

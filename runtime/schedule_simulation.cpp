@@ -18,7 +18,7 @@
 //    same place, together with the buffer asked for, and the budget is at least the most that the
 //    serial run holds. So it is granted.
 //  - A gap, whose transfers are kept back while the earlier copy may yet survive: all users of the
-//    earlier copy are needs of h, so the copy is clean and idle. It is given up, and h starts.
+//    earlier copy stand before h, so the copy is clean and idle. It is given up, and h starts.
 
 namespace strata::runtime {
 namespace {
@@ -351,9 +351,10 @@ SimulatedRun simulate_unlimited(const ScheduleIndex& index,
   return Simulation(index, tail_ns, nullptr, nullptr).run();
 }
 
-SimulatedRun simulate(const ScheduleIndex& index, const std::vector<int>& sequence,
+SimulatedRun simulate(const ScheduleIndex& index, const std::vector<std::int64_t>& tail_ns,
+                      const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes) {
-  return Simulation(index, index.tail_ns, &sequence, &budget_bytes).run();
+  return Simulation(index, tail_ns, &sequence, &budget_bytes).run();
 }
 
 }  // namespace strata::runtime

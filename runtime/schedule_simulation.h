@@ -21,9 +21,10 @@ struct SimulatedRun {
 SimulatedRun simulate_unlimited(const ScheduleIndex& index,
                                 const std::vector<std::int64_t>& tail_ns);
 
-/// The same with the index's tails under `budget_bytes` per tier, each at least what `sequence`, a
-/// serial order, holds at most. Memory is granted in the sequence's order.
-SimulatedRun simulate(const ScheduleIndex& index, const std::vector<int>& sequence,
+/// The same under `budget_bytes` per tier, each at least what `sequence`, a serial order, holds at
+/// most. Memory is granted in the sequence's order.
+SimulatedRun simulate(const ScheduleIndex& index, const std::vector<std::int64_t>& tail_ns,
+                      const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes);
 
 }  // namespace strata::runtime
