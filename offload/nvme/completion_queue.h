@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <span>
 
 #include "offload/nvme/block_io.h"
+#include "offload/nvme/ring_queue.h"
 
 namespace strata::offload {
 
@@ -17,7 +17,7 @@ class CompletionQueue {
   void push(const BlockCompletion& completion) {
     {
       const std::lock_guard lock(mutex_);
-      ready_.push_back(completion);
+      ready_.push(completion);
     }
     changed_.notify_one();
   }
@@ -36,15 +36,14 @@ class CompletionQueue {
     changed_.wait(lock, [this] { return woken_ || !ready_.empty(); });
     woken_ = false;
     const std::size_t count = std::min(out.size(), ready_.size());
-    std::copy_n(ready_.begin(), count, out.begin());
-    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t i = 0; i < count; ++i) out[i] = ready_.pop();
     return count;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<BlockCompletion> ready_;
+  RingQueue<BlockCompletion> ready_;
   bool woken_ = false;
 };
 

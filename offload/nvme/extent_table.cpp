@@ -56,8 +56,8 @@ void ExtentTable::split(std::int64_t border, std::uint64_t left, std::uint64_t r
   block.insert(part + 1, second);
 }
 
-std::vector<Extent> ExtentTable::write(std::int64_t offset, std::int64_t bytes, bool hashed) {
-  std::vector<Extent> extents;
+void ExtentTable::write(std::int64_t offset, std::int64_t bytes, bool hashed,
+                        std::vector<Extent>& out) {
   const std::lock_guard lock(mutex_);
   for_each_block(offset, bytes, [&](std::size_t index, std::uint32_t begin, std::uint32_t end) {
     Block& block = blocks_[index];
@@ -72,10 +72,13 @@ std::vector<Extent> ExtentTable::write(std::int64_t offset, std::int64_t bytes, 
         throw InternalError("bytes of the disk at " + std::to_string(offset) +
                             " are written twice at a time");
     }
-    block.insert(block.erase(first, last), Part{begin, end, 0, hashed});
-    extents.push_back({static_cast<std::int64_t>(index) * kBlockBytes + begin, end - begin, 0});
+    const Part part{begin, end, 0, hashed};
+    if (last - first == 1)
+      *first = part;  // the usual case: the same borders as before
+    else
+      block.insert(block.erase(first, last), part);
+    out.push_back({static_cast<std::int64_t>(index) * kBlockBytes + begin, end - begin, 0});
   });
-  return extents;
 }
 
 void ExtentTable::set_hash(const Extent& extent) {
@@ -88,9 +91,8 @@ void ExtentTable::set_hash(const Extent& extent) {
     }
 }
 
-std::vector<Extent> ExtentTable::written(std::int64_t offset, std::int64_t bytes,
-                                         std::string_view what) const {
-  std::vector<Extent> extents;
+void ExtentTable::written(std::int64_t offset, std::int64_t bytes, std::string_view what,
+                          std::vector<Extent>& out) const {
   const std::lock_guard lock(mutex_);
   for_each_block(offset, bytes, [&](std::size_t index, std::uint32_t begin, std::uint32_t end) {
     for (const Part& part : blocks_[index]) {
@@ -99,11 +101,10 @@ std::vector<Extent> ExtentTable::written(std::int64_t offset, std::int64_t bytes
       if (part.pending)
         throw InternalError(std::string(what) + ": bytes of the disk at " + std::to_string(offset) +
                             " are read while they are being written");
-      extents.push_back({static_cast<std::int64_t>(index) * kBlockBytes + part.begin,
-                         part.end - part.begin, part.hash});
+      out.push_back({static_cast<std::int64_t>(index) * kBlockBytes + part.begin,
+                     part.end - part.begin, part.hash});
     }
   });
-  return extents;
 }
 
 void ExtentTable::clear() {

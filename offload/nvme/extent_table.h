@@ -33,14 +33,14 @@ class ExtentTable {
   /// Cuts that extent; `left` and `right` are the hashes of its parts.
   void split(std::int64_t border, std::uint64_t left, std::uint64_t right);
 
-  /// [offset, offset + bytes) is about to be written: its extents, to be hashed (`hashed` says
-  /// that set_hash will follow). No extent crosses its ends.
-  std::vector<Extent> write(std::int64_t offset, std::int64_t bytes, bool hashed);
+  /// [offset, offset + bytes) is about to be written: appends its extents to `out`. `hashed` says
+  /// that set_hash will follow for each. No extent crosses its ends.
+  void write(std::int64_t offset, std::int64_t bytes, bool hashed, std::vector<Extent>& out);
   void set_hash(const Extent& extent);
-  /// Extents within [offset, offset + bytes), by offset. No extent crosses its ends. InternalError
-  /// when one is being written: `what` is who asks.
-  [[nodiscard]] std::vector<Extent> written(std::int64_t offset, std::int64_t bytes,
-                                            std::string_view what) const;
+  /// Appends the extents within [offset, offset + bytes) to `out`, by offset. No extent crosses its
+  /// ends. InternalError when one is being written: `what` is who asks.
+  void written(std::int64_t offset, std::int64_t bytes, std::string_view what,
+               std::vector<Extent>& out) const;
   void clear();
 
  private:

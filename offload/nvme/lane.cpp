@@ -25,11 +25,11 @@ Lane::Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished)
 
 Lane::~Lane() { stop(); }
 
-void Lane::push(std::shared_ptr<Piece> piece) {
+void Lane::push(Piece& piece) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
-    (piece->direction == Direction::read ? reads_ : writes_).push_back(std::move(piece));
+    (piece.direction == Direction::read ? reads_ : writes_).push(&piece);
     if (under_way_ >= depth_) return;  // the next completion takes it
   }
   io_->wake();
@@ -92,22 +92,20 @@ void Lane::take_pieces(std::vector<std::size_t>& begun) {
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < slots_.size() && under_way_ < depth_; ++i) {
     if (slots_[i].piece) continue;
-    std::shared_ptr<Piece> piece = next_piece();
-    if (!piece) return;
-    slots_[i] = Slot{.piece = std::move(piece), .since = now};
+    Piece* const piece = next_piece();
+    if (piece == nullptr) return;
+    slots_[i] = Slot{.piece = piece, .since = now};
     ++under_way_;
     begun.push_back(i);
   }
 }
 
-std::shared_ptr<Piece> Lane::next_piece() {
+Piece* Lane::next_piece() {
   const bool write = writes_.empty() ? false : reads_.empty() || write_is_next_;
   Queue& queue = write ? writes_ : reads_;
   if (queue.empty()) return nullptr;
   write_is_next_ = !write;
-  std::shared_ptr<Piece> piece = std::move(queue.front());
-  queue.pop_front();
-  return piece;
+  return queue.pop();
 }
 
 void Lane::submit(std::size_t slot) {
@@ -139,13 +137,13 @@ void Lane::complete(std::size_t slot, std::int64_t result) {
 }
 
 void Lane::finish(std::size_t slot, int error_number) {
-  std::shared_ptr<Piece> piece;
+  Piece* piece = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    piece = std::move(slots_[slot].piece);
+    piece = std::exchange(slots_[slot].piece, nullptr);
     --under_way_;
   }
-  finished_(std::move(piece), error_number);
+  finished_(*piece, error_number);
 }
 
 }  // namespace strata::offload

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,7 +13,8 @@
 #include <vector>
 
 #include "offload/nvme/block_io.h"
-#include "offload/nvme/piece.h"
+#include "offload/nvme/ring_queue.h"
+#include "offload/nvme/transfer.h"
 
 namespace strata::offload {
 
@@ -35,7 +35,7 @@ class Lane {
  public:
   /// Called on the lane's thread; does not throw. `error_number` 0: all bytes went over; a negative
   /// one: the device keeps transferring fewer bytes than asked for.
-  using Finished = std::function<void(std::shared_ptr<Piece> piece, int error_number)>;
+  using Finished = std::function<void(Piece& piece, int error_number)>;
   static constexpr int kShort = -1;
 
   Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
@@ -44,7 +44,8 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  void push(std::shared_ptr<Piece> piece);
+  /// The piece stays until `finished` was called for it, or the lane has stopped.
+  void push(Piece& piece);
   /// Requests under way at a time, at most the device's capacity.
   void set_depth(int depth);
   /// As BlockIo::register_memory. InternalError while requests wait or are under way.
@@ -58,18 +59,18 @@ class Lane {
 
  private:
   struct Slot {
-    std::shared_ptr<Piece> piece;  // null: free
+    Piece* piece = nullptr;  // null: free
     std::int64_t done_bytes = 0;
     int attempts = 0;  // without progress
     bool failed_before = false;
     std::chrono::steady_clock::time_point since;
   };
-  using Queue = std::deque<std::shared_ptr<Piece>>;
+  using Queue = RingQueue<Piece*>;
 
   void run() noexcept;
   /// Moves what may begin into slots and says which.
   void take_pieces(std::vector<std::size_t>& begun);
-  std::shared_ptr<Piece> next_piece();
+  Piece* next_piece();
   void submit(std::size_t slot);
   void complete(std::size_t slot, std::int64_t result);
   void finish(std::size_t slot, int error_number);

@@ -1,7 +1,6 @@
 #include "offload/nvme/nvme_store.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +11,9 @@
 
 namespace strata::offload {
 namespace {
+
+/// Transfers not waited for at a time, at most.
+constexpr runtime::Disk::Ticket kTickets = runtime::Disk::Ticket{1} << 32;
 
 /// "read 4096 bytes of tensor x".
 std::string action(Direction direction, std::int64_t bytes, std::string_view what) {
@@ -71,9 +73,9 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
                options.stripe_bytes);
   for (StoreDevice& device : devices) {
     paths_.push_back(std::move(device.path));
-    lanes_.push_back(std::make_unique<Lane>(
-        std::move(device.io), options.settings.depth,
-        [this](std::shared_ptr<Piece> piece, int error) { piece_ended(std::move(piece), error); }));
+    lanes_.push_back(
+        std::make_unique<Lane>(std::move(device.io), options.settings.depth,
+                               [this](Piece& piece, int error) { transferred(piece, error); }));
   }
   use(options.settings);
 }
@@ -130,122 +132,154 @@ void NvmeStore::isolate(std::int64_t border, std::string_view what) {
 
 runtime::Disk::Ticket NvmeStore::start(Direction direction, std::int64_t offset, std::byte* memory,
                                        std::int64_t bytes, std::string_view what) {
-  std::vector<Piece> pieces = cut(direction, offset, memory, bytes, what);
-  if (direction == Direction::read)
-    std::erase_if(pieces, [](const Piece& piece) {
-      if (!piece.extents.empty()) return false;
-      zero_gaps(piece);
-      return true;
-    });
-  const bool hashed = direction == Direction::write && options_.checksums;
-  auto owned = std::make_unique<Transfer>();
-  Transfer* transfer = owned.get();
-  transfer->direction = direction;
-  transfer->bytes = bytes;
-  transfer->remaining = static_cast<std::int64_t>(pieces.size()) * (hashed ? 2 : 1);
-  const Ticket ticket = admit(std::move(owned));
-  for (Piece& piece : pieces) {
-    piece.transfer = transfer;
-    auto shared = std::make_shared<Piece>(std::move(piece));
-    lanes_[static_cast<std::size_t>(stripes_.device(shared->offset))]->push(shared);
-    // The bytes are stable until the ticket was waited for: hash and transfer may overlap.
-    if (hashed) workers_.post([this, shared] { hash(*shared); });
+  Transfer& transfer = admit(direction, bytes);
+  const Ticket ticket = transfer.ticket;
+  try {
+    if (direction == Direction::write)
+      extents_.write(offset, bytes, options_.checksums, transfer.extents);
+    else
+      extents_.written(offset, bytes, what, transfer.extents);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --unfinished_;
+    recycle(transfer);
+    throw;
   }
+  push_pieces(transfer, offset, memory, bytes, what);
+  const std::lock_guard lock(mutex_);
+  piece_ended(transfer);  // the one that stood for starting it
   return ticket;
 }
 
-std::vector<Piece> NvmeStore::cut(Direction direction, std::int64_t offset, std::byte* memory,
-                                  std::int64_t bytes, std::string_view what) {
+void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* memory,
+                            std::int64_t bytes, std::string_view what) {
   const std::int64_t request_bytes = settings().request_bytes;
-  std::vector<Extent> extents = direction == Direction::write
-                                    ? extents_.write(offset, bytes, options_.checksums)
-                                    : extents_.written(offset, bytes, what);
-  std::vector<Piece> pieces;
-  auto extent = extents.begin();
+  std::span<const Extent> extents = transfer.extents;
   for (std::int64_t at = offset; at < offset + bytes;) {
     const auto border = [at](std::int64_t step) { return (at / step + 1) * step; };
     const std::int64_t end =
         std::min({offset + bytes, border(request_bytes), border(stripes_.stripe_bytes)});
-    Piece piece{.what = what,
-                .direction = direction,
-                .offset = at,
-                .device_offset = stripes_.device_offset(at),
-                .memory = memory + (at - offset),
-                .bytes = end - at};
-    for (; extent != extents.end() && extent->offset < end; ++extent)
-      piece.extents.push_back(*extent);
-    pieces.push_back(std::move(piece));
+    std::size_t inside = 0;
+    while (inside < extents.size() && extents[inside].offset < end) ++inside;
+    const Piece made{.transfer = &transfer,
+                     .what = what,
+                     .direction = transfer.direction,
+                     .offset = at,
+                     .device_offset = stripes_.device_offset(at),
+                     .memory = memory + (at - offset),
+                     .bytes = end - at,
+                     .extents = extents.first(inside)};
+    extents = extents.subspan(inside);
     at = end;
+    if (made.extents.empty()) {  // read, and never written
+      zero_gaps(made);
+      continue;
+    }
+    const bool hashed = made.direction == Direction::write && options_.checksums;
+    Piece& piece = take_piece(transfer);
+    piece = made;
+    piece.remaining = hashed ? 2 : 1;
+    lane_of(piece).push(piece);
+    // The bytes are stable until the ticket was waited for: hash and transfer may overlap.
+    if (hashed) workers_.post([this, &piece] { hash(piece); });
   }
-  return pieces;
 }
 
-runtime::Disk::Ticket NvmeStore::admit(std::unique_ptr<Transfer> transfer) {
+Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
   std::unique_lock lock(mutex_);
   room_.wait(lock, [this] { return unfinished_ < options_.most_transfers; });
-  if (transfer->remaining > 0)
-    ++unfinished_;
-  else
-    counters_.read_bytes += transfer->bytes;  // zeros alone
-  transfer->progress = std::chrono::steady_clock::now();
-  const Ticket ticket = next_ticket_++;
-  transfers_.emplace(ticket, std::move(transfer));
-  return ticket;
+  ++unfinished_;
+  Transfer& transfer = transfers_.take();
+  // A ticket tells the transfer, below kTickets, and how often that was in use.
+  transfer.ticket =
+      transfer.ticket < 0 ? static_cast<Ticket>(transfers_.size()) - 1 : transfer.ticket + kTickets;
+  transfer.in_use = true;
+  transfer.direction = direction;
+  transfer.bytes = bytes;
+  transfer.remaining = 1;
+  transfer.progress = std::chrono::steady_clock::now();
+  return transfer;
+}
+
+Piece& NvmeStore::take_piece(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  ++transfer.remaining;
+  return pieces_.take();
+}
+
+Lane& NvmeStore::lane_of(const Piece& piece) {
+  return *lanes_[static_cast<std::size_t>(stripes_.device(piece.offset))];
 }
 
 void NvmeStore::hash(Piece& piece) {
   for (const Extent& extent : piece.extents)
     extents_.set_hash({extent.offset, extent.bytes, hash_64(memory_of(piece, extent))});
-  progress(*piece.transfer);
+  done(piece);
 }
 
-void NvmeStore::verify(const std::shared_ptr<Piece>& piece) {
-  for (const Extent& extent : piece->extents) {
-    if (hash_64(memory_of(*piece, extent)) == extent.hash) continue;
-    if (!std::exchange(piece->reread, true))
-      return lanes_[static_cast<std::size_t>(stripes_.device(piece->offset))]->push(piece);
-    const std::int64_t at = piece->device_offset + (extent.offset - piece->offset);
-    return progress(*piece->transfer, differs(path_of(*piece), at, extent.bytes, piece->what));
+void NvmeStore::verify(Piece& piece) {
+  for (const Extent& extent : piece.extents) {
+    if (hash_64(memory_of(piece, extent)) == extent.hash) continue;
+    if (!std::exchange(piece.reread, true)) return lane_of(piece).push(piece);
+    const std::int64_t at = piece.device_offset + (extent.offset - piece.offset);
+    return done(piece, differs(path_of(piece), at, extent.bytes, piece.what));
   }
-  zero_gaps(*piece);
-  progress(*piece->transfer);
+  zero_gaps(piece);
+  done(piece);
 }
 
-void NvmeStore::piece_ended(std::shared_ptr<Piece> piece, int error_number) {
-  if (error_number != 0)
-    return progress(*piece->transfer, failed(path_of(*piece), *piece, error_number));
-  if (piece->direction == Direction::write) return progress(*piece->transfer);
-  if (options_.checksums) return workers_.post([this, moved = std::move(piece)] { verify(moved); });
-  zero_gaps(*piece);
-  progress(*piece->transfer);
+void NvmeStore::transferred(Piece& piece, int error_number) {
+  if (error_number != 0) return done(piece, failed(path_of(piece), piece, error_number));
+  if (piece.direction == Direction::write) return done(piece);
+  if (options_.checksums) return workers_.post([this, &piece] { verify(piece); });
+  zero_gaps(piece);
+  done(piece);
 }
 
-void NvmeStore::progress(Transfer& transfer, std::exception_ptr error) {
+void NvmeStore::done(Piece& piece, std::exception_ptr error) {
   const std::lock_guard lock(mutex_);
+  Transfer& transfer = *piece.transfer;
   transfer.progress = std::chrono::steady_clock::now();
   if (error && !transfer.error) transfer.error = std::move(error);
+  if (--piece.remaining > 0) return;
+  pieces_.give(piece);
+  piece_ended(transfer);
+}
+
+void NvmeStore::piece_ended(Transfer& transfer) {
   if (--transfer.remaining > 0) return;
   if (!transfer.error)
     (transfer.direction == Direction::read ? counters_.read_bytes : counters_.written_bytes) +=
         transfer.bytes;
   --unfinished_;
   room_.notify_one();
-  transfer.finished.notify_all();  // under the lock: afterwards the transfer may be gone
+  transfer.finished.notify_all();
 }
 
 void NvmeStore::wait(Ticket ticket) {
   std::unique_lock lock(mutex_);
-  const auto found = transfers_.find(ticket);
-  if (found == transfers_.end())
-    throw InternalError("disk transfer " + std::to_string(ticket) + " was waited for before");
-  Transfer& transfer = *found->second;
+  Transfer& transfer = find(ticket);
   while (!transfer.finished.wait_for(lock, options_.stuck_after / 4,
                                      [&transfer] { return transfer.remaining == 0; }))
     throw_if_stuck(transfer);
-  const std::exception_ptr error = transfer.error;
-  transfers_.erase(ticket);
+  const std::exception_ptr error = std::exchange(transfer.error, nullptr);
+  recycle(transfer);
   lock.unlock();
   if (error) std::rethrow_exception(error);
+}
+
+Transfer& NvmeStore::find(Ticket ticket) {
+  const auto index = static_cast<std::size_t>(ticket % kTickets);
+  if (ticket < 0 || index >= transfers_.size() || transfers_[index].ticket != ticket ||
+      !transfers_[index].in_use)
+    throw InternalError("disk transfer " + std::to_string(ticket) + " was waited for before");
+  return transfers_[index];
+}
+
+void NvmeStore::recycle(Transfer& transfer) {
+  transfer.in_use = false;
+  transfer.extents.clear();
+  transfers_.give(transfer);
 }
 
 void NvmeStore::throw_if_stuck(const Transfer& transfer) const {
@@ -260,7 +294,7 @@ void NvmeStore::throw_if_stuck(const Transfer& transfer) const {
       throw IoError(paths_[device], static_cast<std::uint64_t>(oldest->device_offset),
                     "the request to " + action(oldest->direction, oldest->bytes, oldest->what) +
                         " has been under way for " + std::to_string(seconds.count()) + " s",
-                    ETIMEDOUT);
+                    0);
     }
 }
 

@@ -1,7 +1,6 @@
 // The disk tier on one or more devices: striped, checked, many transfers at a time.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +11,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "offload/nvme/block_io.h"
 #include "offload/nvme/extent_table.h"
 #include "offload/nvme/lane.h"
+#include "offload/nvme/pool.h"
 #include "offload/nvme/store_options.h"
 #include "offload/nvme/stripes.h"
+#include "offload/nvme/transfer.h"
 #include "offload/nvme/workers.h"
 #include "runtime/disk.h"
 
@@ -31,21 +31,11 @@ struct StoreDevice {
   std::unique_ptr<BlockIo> io;
 };
 
-/// What one ticket stands for.
-struct Transfer {
-  Direction direction = Direction::read;
-  std::int64_t bytes = 0;
-  std::int64_t remaining = 0;  ///< pieces to transfer and to hash
-  std::exception_ptr error = {};
-  std::chrono::steady_clock::time_point progress = {};  ///< when it last moved on
-  std::condition_variable finished = {};
-};
-
 /// Bytes never written read as zero without touching a device. What is written is hashed by worker
 /// threads (XXH3-64) while it is under way and compared when it is read, before wait returns; bytes
 /// that differ are read once more, then wait throws DataError. Hashes are kept per written extent
 /// (ExtentTable): reading or overwriting a part of what was written at once costs one extra read
-/// of at most 1 MiB at each end, the first time.
+/// of at most 1 MiB at each end, the first time. Transfers that were made before allocate nothing.
 class NvmeStore final : public runtime::Disk {
  public:
   /// `devices` hold their share of `bytes` (Stripes::device_bytes).
@@ -98,15 +88,22 @@ class NvmeStore final : public runtime::Disk {
   /// No extent crosses the range's ends.
   Ticket start(Direction direction, std::int64_t offset, std::byte* memory, std::int64_t bytes,
                std::string_view what);
-  std::vector<Piece> cut(Direction direction, std::int64_t offset, std::byte* memory,
-                         std::int64_t bytes, std::string_view what);
-  Ticket admit(std::unique_ptr<Transfer> transfer);
+  /// Waits for room. In use, with one piece remaining.
+  Transfer& admit(Direction direction, std::int64_t bytes);
+  Piece& take_piece(Transfer& transfer);
+  void push_pieces(Transfer& transfer, std::int64_t offset, std::byte* memory, std::int64_t bytes,
+                   std::string_view what);
+  Lane& lane_of(const Piece& piece);
   void hash(Piece& piece);
-  void verify(const std::shared_ptr<Piece>& piece);
+  void verify(Piece& piece);
   /// On a lane's thread.
-  void piece_ended(std::shared_ptr<Piece> piece, int error_number);
-  /// One of the transfer's `remaining` is done.
-  void progress(Transfer& transfer, std::exception_ptr error = nullptr);
+  void transferred(Piece& piece, int error_number);
+  /// One of the piece's `remaining` is done.
+  void done(Piece& piece, std::exception_ptr error = nullptr);
+  // With mutex_ held:
+  void piece_ended(Transfer& transfer);
+  Transfer& find(Ticket ticket);
+  void recycle(Transfer& transfer);
   void throw_if_stuck(const Transfer& transfer) const;
   [[nodiscard]] const std::string& path_of(const Piece& piece) const;
 
@@ -122,8 +119,8 @@ class NvmeStore final : public runtime::Disk {
   mutable std::mutex mutex_;  // of what follows
   TransferSettings settings_;
   std::condition_variable room_;
-  std::unordered_map<Ticket, std::unique_ptr<Transfer>> transfers_;
-  Ticket next_ticket_ = 0;
+  Pool<Transfer> transfers_;
+  Pool<Piece> pieces_;
   int unfinished_ = 0;
   runtime::DiskCounters counters_;
 

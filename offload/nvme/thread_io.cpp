@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include "offload/nvme/completion_queue.h"
+#include "offload/nvme/ring_queue.h"
 #include "offload/nvme/workers.h"
 
 namespace strata::offload {
@@ -26,7 +28,11 @@ class ThreadIo final : public BlockIo {
 
   [[nodiscard]] int capacity() const override { return capacity_; }
   void submit(const BlockRequest& request) override {
-    workers_.post([this, request] { done_.push({request.id, transfer(file_.get(), request)}); });
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push(request);
+    }
+    workers_.post([this] { run_one(); });
   }
   std::size_t reap(std::span<BlockCompletion> out) override { return done_.reap(out); }
   void wake() noexcept override { done_.wake(); }
@@ -34,9 +40,20 @@ class ThreadIo final : public BlockIo {
   [[nodiscard]] int file() const override { return file_.get(); }
 
  private:
+  void run_one() {
+    BlockRequest request;
+    {
+      const std::lock_guard lock(mutex_);
+      request = requests_.pop();
+    }
+    done_.push({request.id, transfer(file_.get(), request)});
+  }
+
   UniqueFd file_;
   int capacity_;
   CompletionQueue done_;
+  std::mutex mutex_;
+  RingQueue<BlockRequest> requests_;
   Workers workers_;
 };
 

@@ -18,7 +18,7 @@ Workers::~Workers() { finish(); }
 void Workers::post(std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(job));
+    jobs_.push(std::move(job));
   }
   changed_.notify_one();
 }
@@ -38,8 +38,7 @@ void Workers::run() {
   for (;;) {
     changed_.wait(lock, [this] { return finishing_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    const std::function<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
+    const std::function<void()> job = jobs_.pop();
     lock.unlock();
     job();
     lock.lock();

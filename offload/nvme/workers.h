@@ -2,11 +2,12 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "offload/nvme/ring_queue.h"
 
 namespace strata::offload {
 
@@ -18,7 +19,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Any thread. Jobs do not throw.
+  /// Any thread. Jobs do not throw; those that hold two pointers need no memory of their own.
   void post(std::function<void()> job);
   /// Until all jobs have run and the threads have ended; jobs that are posted later do not run.
   void finish() noexcept;
@@ -28,7 +29,7 @@ class Workers {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
+  RingQueue<std::function<void()>> jobs_;
   bool finishing_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,0 +1,36 @@
+// Objects that are used again and again, so that a step allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+namespace strata::offload {
+
+/// Owns all it ever gave out; their addresses stay. Not thread-safe.
+template <typename Object>
+class Pool {
+ public:
+  /// One that is not in use; as its last user left it, or new.
+  Object& take() {
+    if (free_.empty()) {
+      Object& made = objects_.emplace_back();
+      free_.reserve(objects_.size());  // give does not allocate
+      return made;
+    }
+    Object& object = *free_.back();
+    free_.pop_back();
+    return object;
+  }
+  void give(Object& object) { free_.push_back(&object); }
+
+  /// In the order in which they were made.
+  [[nodiscard]] std::size_t size() const { return objects_.size(); }
+  Object& operator[](std::size_t index) { return objects_[index]; }
+
+ private:
+  std::deque<Object> objects_;
+  std::vector<Object*> free_;
+};
+
+}  // namespace strata::offload

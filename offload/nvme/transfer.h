@@ -1,0 +1,45 @@
+// What one ticket stands for, and the requests that it is cut into.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "offload/nvme/block_io.h"
+#include "offload/nvme/extent_table.h"
+#include "runtime/disk.h"
+
+namespace strata::offload {
+
+struct Transfer {
+  runtime::Disk::Ticket ticket = -1;
+  bool in_use = false;
+  Direction direction = Direction::read;
+  std::int64_t bytes = 0;
+  std::vector<Extent> extents = {};  ///< what of it was, or is, written; no hashes when writing
+  std::int64_t remaining = 0;        ///< pieces, and one while it is being started
+  std::exception_ptr error = {};
+  std::chrono::steady_clock::time_point progress = {};  ///< when it last moved on
+  std::condition_variable finished = {};
+};
+
+/// One request on one device.
+struct Piece {
+  Transfer* transfer = nullptr;
+  std::string_view what;  ///< of the transfer: names it in errors
+  Direction direction = Direction::read;
+  std::int64_t offset = 0;         ///< in the store's space
+  std::int64_t device_offset = 0;  ///< in the device's file
+  std::byte* memory = nullptr;
+  std::int64_t bytes = 0;
+  std::span<const Extent> extents = {};  ///< of the transfer's, those in this piece
+  int remaining = 0;                     ///< to be transferred, to be hashed
+  bool reread = false;                   ///< it was read again because its bytes were wrong
+};
+
+}  // namespace strata::offload
