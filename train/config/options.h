@@ -11,6 +11,7 @@
 
 #include "comm/reduction.h"
 #include "core/dtype.h"
+#include "train/config/byte_size.h"
 
 namespace strata::train {
 
@@ -68,8 +69,19 @@ struct OffloadOptions {
   OffloadTarget parameters = OffloadTarget::none;   ///< what compute reads
   OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
+  /// Elements per rank that stay in host memory where `parameters` is nvme: its first ones.
+  std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
   std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
+  /// Hard limits: device memory per rank; host memory per machine, that is pinned, pageable and
+  /// shared memory of all its ranks.
+  std::int64_t device_memory_bytes = kUnlimitedMemory;
+  std::int64_t host_memory_bytes = kUnlimitedMemory;
+  /// Of one request to a drive, a multiple of 1 MiB, and how many are under way on each drive; 0:
+  /// what a measurement at start finds best.
+  std::int64_t request_bytes = 0;
+  std::int64_t queue_depth = 0;
+  bool checksums = true;  ///< find swapped bytes that come back other than they were written
 };
 
 struct OptimizerOptions {
