@@ -73,8 +73,8 @@ struct OffloadOptions {
   std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
   std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
-  /// Hard limits: device memory per rank; host memory per machine, that is pinned, pageable and
-  /// shared memory of all its ranks.
+  /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
+  /// machine: pinned, pageable and shared, of all its ranks.
   std::int64_t device_memory_bytes = kUnlimitedMemory;
   std::int64_t host_memory_bytes = kUnlimitedMemory;
   /// Of one request to a drive, a multiple of 1 MiB, and how many are under way on each drive; 0:

@@ -92,7 +92,7 @@ void Resolver::check_stages() {
   if (stage == 0 && world_ > 1) {
     note("offload.optimizer", "every rank keeps the whole optimizer state; --zero 1 shards it");
   } else if (stage == 0 && from_file("offload.optimizer")) {
-    note("offload.optimizer", "obeyed " + at + ", where DeepSpeed refuses it");
+    note("offload.optimizer", "obeyed " + at + "; DeepSpeed offloads from stage 1 on");
   } else if (o.optimizer == OffloadTarget::nvme && stage < 3 && from_file("offload.optimizer")) {
     note("offload.optimizer", "obeyed " + at + ", where DeepSpeed uses host memory instead");
   }
