@@ -59,8 +59,12 @@ class BadConfiguration(BadInput):
     def test_offload(self):
         self.refuse_config('{"train_batch_size": 8, "zero_optimization": {"stage": 3,'
                            ' "offload_param": {"device": "nvme"}}}',
-                           ["zero_optimization.offload_param: not supported"])
-        self.refuse(USAGE, ["--offload-optimizer is not supported"], "--offload-optimizer", "cpu")
+                           ["zero_optimization.offload_param.device: found nvme without a folder", "--nvme-path DIR"])
+        self.refuse_config('{"train_batch_size": 8, "zero_optimization": {"stage": 2,'
+                           ' "offload_param": {"device": "nvme", "nvme_path": "/nowhere"}}}',
+                           ["found nvme at zero stage 2 with 2 ranks", "set stage 3"])
+        self.refuse(USAGE, ["--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"],
+                    "--offload-optimizer", "gpu")
 
     def test_missing_config_file(self):
         self.refuse(CONFIGURATION, ["nosuch.json"], "--config", "nosuch.json")

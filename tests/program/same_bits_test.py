@@ -73,6 +73,15 @@ class SameBits(ProgramTest):
         self.compare("gpt2-tiny", 8, [(mlaunch, ["--zero", "0"]), (mlaunch, ["--zero", "3"]),
                                       (mpirun, ["--zero", "3"])])
 
+    def test_state_in_host_memory(self):
+        """Asked for by a DeepSpeed file or by flags; the same file with flags that take it back is the measure."""
+        file = ["--config", pathlib.Path(__file__).parents[2] / "configs/deepspeed/zero3_bf16_offload_cpu.json"]
+        kinds = ["--offload-optimizer", "--offload-param", "--offload-activations"]
+        homes = {home: [word for kind in kinds for word in (kind, home)] for home in ("none", "cpu")}
+        self.compare("gpt2-tiny", 2, [(mlaunch, [*file, *homes["none"]]), (mlaunch, file),
+                                      (mlaunch, [*file, *homes["cpu"], "--update-time", "step_end", "--offload-ratio", "0.5"]),
+                                      (mlaunch, [*file, "--zero", "1"])])
+
     def test_one_rank_however_started(self):
         starts = [lambda _, *a: train(*a), mlaunch] + ([mpirun, via_mlaunch_mpi] if HAS_MPI else [])
         for model in ["gpt2-tiny", "llama-tiny"]:

@@ -57,9 +57,22 @@ struct Splitter {
                         " (train --help lists the flags)");
 }
 
+/// "a,b" "c" as a b c.
+std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
+  std::vector<std::string> parts;
+  for (const std::string& word : words) {
+    std::istringstream in(word);
+    for (std::string part; std::getline(in, part, ',');) {
+      if (!part.empty()) parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
 void add_option(const FlagRow& row, std::vector<std::string> words, ParsedCommandLine& parsed) {
   const std::string flag(first_spelling(row));
-  if (words.empty()) words = {"true"};
+  if (row.comma_separated) words = split_at_commas(words);
+  if (words.empty() && row.least_words == 0) words = {"true"};
   std::string_view target = row.target;
   while (!target.empty()) {
     const std::size_t plus = target.find('+');

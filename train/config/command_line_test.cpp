@@ -42,6 +42,14 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"seed", "4", "--seed"},
       {"zero.prefetch_bucket_elements", "4", "--prefetch"},
       {"eval_every_steps", "4", "--eval-every"},
+      {"offload.optimizer", "cpu", "--offload-optimizer", "--offload_optimizer_device"},
+      {"offload.parameters", "nvme", "--offload-param", "--offload-parameters"},
+      {"offload.activations", "cpu", "--offload-activations"},
+      {"offload.optimizer_ratio", "0.5", "--offload-ratio"},
+      {"offload.nvme_paths", "/a", "--nvme-path", "--nvme_path"},
+      {"offload.device_memory_bytes", "24GB", "--device-memory"},
+      {"offload.host_memory_bytes", "1.5GiB", "--host-memory"},
+      {"offload.updates", "step_end", "--update-time"},
       {"sequence_length", "4", "--sequence-length"},
       {"threads", "4", "--threads"},
       {"trace", "4", "--trace"},
@@ -75,6 +83,10 @@ TEST(CommandLine, ListsAndPairs) {
   EXPECT_EQ(word(line, "optimizer.beta1"), "0.9");
   EXPECT_EQ(word(line, "optimizer.beta2"), "0.95");
   EXPECT_EQ(word(line, "zero.stage"), "3");  // the last one
+  EXPECT_THAT(flags({"--nvme-path", "/a,/b", "/c", "--nvme-path", "/d"})
+                  .settings.at("offload.nvme_paths")
+                  .words,
+              ElementsAre("/a", "/b", "/c", "/d"));
 }
 
 TEST(CommandLine, ConfigurationFileHasManyNames) {
@@ -103,7 +115,13 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--steps"}), HasSubstr("--steps"));
   EXPECT_THAT(complaint({"--betas", "0.9"}), HasSubstr("--betas"));
   EXPECT_THAT(complaint({"--resume", "x"}), HasSubstr("--resume is not supported: runs cannot be"));
-  EXPECT_THAT(complaint({"--offload-optimizer", "cpu"}), HasSubstr("offload is not available"));
+  EXPECT_THAT(complaint({"--offload-optimizer", "gpu"}),
+              HasSubstr("--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"));
+  EXPECT_THAT(complaint({"--device-memory", "24G"}),
+              HasSubstr("--device-memory: found '24G', expected bytes, or a number with KB"));
+  EXPECT_THAT(complaint({"--host-memory", "0"}), HasSubstr("--host-memory: found '0'"));
+  EXPECT_THAT(complaint({"--offload-ratio", "1.5"}), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(complaint({"--nvme-path", ","}), HasSubstr("--nvme-path: found 0 values"));
   EXPECT_THAT(complaint({"--zero", "4"}), HasSubstr("--zero: found '4', expected a whole number"));
   EXPECT_THAT(complaint({"--dtype", "int8"}), HasSubstr("--dtype: found 'int8', expected one of"));
   EXPECT_THAT(complaint({"--bf16", "--fp16"}), HasSubstr("contradicts"));

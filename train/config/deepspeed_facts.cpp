@@ -1,4 +1,5 @@
-// Facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer, scheduler.
+// Facts of a DeepSpeed JSON that are no option by themselves: precision, optimizer, scheduler,
+// old forms and paths of offload.
 #include <algorithm>
 #include <optional>
 
@@ -126,7 +127,69 @@ class Interpreter {
     }
   }
 
+  void offload() {
+    old_form("zero_optimization.cpu_offload", "offload.optimizer", "offload_optimizer");
+    old_form("zero_optimization.cpu_offload_param", "offload.parameters", "offload_param");
+    nvme_paths();
+  }
+
  private:
+  /// `path`, true or false, says of `option` what "device" of `section` does.
+  void old_form(std::string_view path, const std::string& option, const std::string& section) {
+    const Given* given = fact(path);
+    if (given == nullptr || given->automatic) return;
+    const std::string device = is_true(given) ? "cpu" : "none";
+    const Given* named = setting(option);
+    if (named != nullptr && !same_word(named->words[0], device)) {
+      problem(given->where, "found " + given->words[0] + ", which contradicts " + named->where +
+                                ": " + named->words[0] + "; remove this old form of it");
+      return;
+    }
+    if (named == nullptr) read_.settings[option] = {{device}, false, given->where};
+    if (device == "cpu") {
+      note(given->where, "an old form of \"" + section + "\": {\"device\": \"cpu\"}");
+    }
+  }
+
+  /// The folders of both sections and of "strata" are one list. A section whose device is not nvme
+  /// often names one all the same: it counts when no other does.
+  void nvme_paths() {
+    const Given* optimizer = path_of("offload_optimizer");
+    const Given* parameters = path_of("offload_param");
+    const bool optimizer_on = optimizer != nullptr && is_nvme("offload.optimizer");
+    const bool parameters_on = parameters != nullptr && is_nvme("offload.parameters");
+    const bool any_on = optimizer_on || parameters_on;
+    if (any_on && !optimizer_on) optimizer = nullptr;
+    if (any_on && !parameters_on) parameters = nullptr;
+    const Given* first = optimizer != nullptr ? optimizer : parameters;
+    if (first == nullptr) return;
+    const Given* listed = setting("offload.nvme_paths");
+    Given all = listed != nullptr ? *listed : Given{{}, false, first->where};
+    for (const Given* given : {optimizer, parameters}) {
+      if (given != nullptr) all.words.push_back(given->words[0]);
+    }
+    if (optimizer_on && parameters_on && optimizer->words != parameters->words) {
+      note(parameters->where, "found " + parameters->words[0] + " beside " + optimizer->where +
+                                  ": " + optimizer->words[0] +
+                                  ", the state of both is striped over all folders");
+    }
+    read_.settings["offload.nvme_paths"] = all;
+  }
+
+  [[nodiscard]] const Given* path_of(const std::string& section) const {
+    const Given* given = fact("zero_optimization." + section + ".nvme_path");
+    return given == nullptr || given->automatic ? nullptr : given;
+  }
+  /// nullptr: absent or "auto".
+  [[nodiscard]] const Given* setting(const std::string& option) const {
+    const auto it = read_.settings.find(option);
+    return it == read_.settings.end() || it->second.automatic ? nullptr : &it->second;
+  }
+  [[nodiscard]] bool is_nvme(const std::string& option) const {
+    const Given* given = setting(option);
+    return given != nullptr && same_word(given->words[0], "nvme");
+  }
+
   [[nodiscard]] const Given* fact(std::string_view path) const {
     const auto it = read_.facts.find(path);
     return it == read_.facts.end() ? nullptr : &it->second;
@@ -185,6 +248,7 @@ void interpret_facts(DeepSpeedSettings& read) {
   interpreter.precision();
   interpreter.optimizer();
   interpreter.scheduler();
+  interpreter.offload();
 }
 
 }  // namespace strata::train

@@ -25,7 +25,7 @@ DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string&
 /// over.
 DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict);
 
-/// Precision, optimizer and scheduler from the facts; called by the two above.
+/// Precision, optimizer, scheduler and offload from the facts; called by the two above.
 void interpret_facts(DeepSpeedSettings& read);
 
 }  // namespace strata::train

@@ -28,10 +28,6 @@ constexpr FlagRow refused(std::string_view spellings, std::string_view instead) 
   return {spellings, FlagUse::refused, "", 0, kAnyNumber, "", instead};
 }
 
-constexpr std::string_view kNoOffload =
-    "offload is not available yet; a higher --zero stage, --activation-checkpointing or more ranks "
-    "save memory";
-
 constexpr std::array kFlags = {
     FlagRow{"--config,--deepspeed_config,--deepspeed-config,--deepspeed", FlagUse::control, "", 0,
             1, "FILE", "", "DeepSpeed JSON, or its base64"},
@@ -62,6 +58,19 @@ constexpr std::array kFlags = {
     value("--param-persistence-threshold", "zero.param_persistence_threshold_elements", "N"),
     value("--reduce-bucket", "zero.reduce_bucket_elements", "N"),
     on_off("--overlap-comm,--overlap_comm", "zero.overlap_comm"),
+    value("--offload-optimizer,--offload_optimizer,--offload-optimizer-device,"
+          "--offload_optimizer_device",
+          "offload.optimizer", "none|cpu|nvme"),
+    value("--offload-param,--offload_param,--offload-parameters,--offload_param_device",
+          "offload.parameters", "none|cpu|nvme"),
+    value("--offload-activations,--offload_activations", "offload.activations", "none|cpu|nvme"),
+    value("--offload-ratio,--offload_ratio", "offload.optimizer_ratio", "X"),
+    FlagRow{"--nvme-path,--nvme_path,--offload_optimizer_nvme_path,--offload_param_nvme_path",
+            FlagUse::option, "offload.nvme_paths", 1, kAnyNumber, "DIR,...", "", "", true},
+    value("--device-memory,--device_memory", "offload.device_memory_bytes", "SIZE"),
+    value("--host-memory,--host_memory", "offload.host_memory_bytes", "SIZE"),
+    value("--update-time,--update_time", "offload.updates", "automatic|step_end|next_step"),
+    on_off("--checksum-swap,--checksum_swap", "offload.checksums"),
     value("--optimizer,--optim", "optimizer.type", "TYPE"),
     value("--learning-rate,--learning_rate,--lr", "optimizer.learning_rate", "X"),
     FlagRow{"--betas", FlagUse::option, "optimizer.beta1+optimizer.beta2", 2, 2, "X X", "",
@@ -107,11 +116,9 @@ constexpr std::array kFlags = {
     ignored("--ddp_timeout", 1, "there is nothing to set"),
     ignored("--dataloader_num_workers", 1, "there are no loader processes"),
     refused("--resume,--resume_from_checkpoint", "runs cannot be resumed yet"),
-    refused("--offload-optimizer,--offload_optimizer,--offload-optimizer-device", kNoOffload),
-    refused("--offload-param,--offload_param,--offload-parameters", kNoOffload),
-    refused("--offload-activations", kNoOffload),
-    refused("--nvme-path,--nvme_path", kNoOffload),
-    refused("--target-memory", "the planner is not available yet"),
+    refused("--target-memory",
+            "the planner is not available yet; --device-memory sets a limit, --offload-optimizer, "
+            "--offload-param and --offload-activations move state"),
     refused("--num_train_epochs,--num-train-epochs", "give --steps N"),
     refused("--warmup_ratio,--warmup-ratio", "give --warmup-steps N"),
     refused("--load_best_model_at_end", "the last model is written"),

@@ -23,6 +23,7 @@ struct FlagRow {
   std::string_view value_name = "";
   std::string_view word = "";
   std::string_view help = "";  ///< "": the meaning of the option
+  bool comma_separated = false;
 };
 
 inline constexpr int kAnyNumber = 1 << 20;

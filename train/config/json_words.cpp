@@ -54,6 +54,20 @@ JsonWords list_words(const JsonValue& value) {
   return result;
 }
 
+JsonWords text_words(const JsonValue& value) {
+  if (value.is(JsonKind::string)) return {{value.as_string()}, "", {}};
+  JsonWords result;
+  if (!value.is(JsonKind::array)) return {{}, "", {wrong_shape(value, "an array of strings")}};
+  for (const JsonValue& element : value.elements()) {
+    if (element.is(JsonKind::string)) {
+      result.words.push_back(element.as_string());
+    } else {
+      result.problems.push_back(wrong_shape(element, "a string"));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string place_of(const JsonValue& value) {
@@ -96,6 +110,11 @@ JsonWords words_of(const JsonValue& value, Shape shape) {
       return number_words(value);
     case Shape::list:
       return list_words(value);
+    case Shape::texts:
+      return text_words(value);
+    case Shape::size:
+      if (value.is_number() || value.is(JsonKind::string)) break;
+      return {{}, "", {wrong_shape(value, "bytes, or a string such as \"24GB\"")}};
     case Shape::text:
       if (!value.is(JsonKind::string)) return {{}, "", {wrong_shape(value, "a string")}};
       break;

@@ -43,9 +43,13 @@ constexpr std::string_view kOneBackend = "one set of transfers serves every sett
 constexpr std::string_view kNoGeneration = "it serves generation only";
 constexpr std::string_view kUseMetrics = "not written; use --metrics FILE (JSONL, a line per step)";
 constexpr std::string_view kFirstLine = "the same is printed at start or with --trace FILE";
-constexpr std::string_view kOffload =
-    "offload is not available yet; set \"device\": \"none\" (a higher zero stage, "
-    "--activation-checkpointing or more ranks save memory)";
+constexpr std::string_view kPinned =
+    "what crosses the link to the device is always page-locked, the rest need not be";
+constexpr std::string_view kWindows =
+    "windows are as many and as large as the step needs them; --host-memory limits them";
+constexpr std::string_view kOverlap = "transfers run beside the step as far as memory allows";
+constexpr std::string_view kInitial = "initial values are made where they live";
+constexpr std::string_view kRing = "each rank has one io_uring per drive";
 constexpr std::string_view kParallel = "only data parallelism is available; set 1";
 constexpr std::string_view kLossy = "lossy transfers are not available; set false";
 
@@ -235,12 +239,39 @@ constexpr KeyRow kZero[] = {
     noted("zero_optimization.grad_hooks", flag, "true|false", ""),
     switched("zero_optimization.zenflow", Support::refused, "",
              "another algorithm; remove the section"),
-    switched("zero_optimization.offload_optimizer", Support::refused, "device", kOffload),
-    switched("zero_optimization.offload_param", Support::refused, "device", kOffload),
-    refused("zero_optimization.cpu_offload", flag, "false", kOffload),
-    refused("zero_optimization.cpu_offload_param", flag, "false", kOffload),
+    switched("zero_optimization.offload_optimizer", Support::obeyed, "device",
+             "at every stage, nvme too"),
+    obeyed("zero_optimization.offload_optimizer.device", text, "offload.optimizer", "none"),
+    fact("zero_optimization.offload_optimizer.nvme_path", text,
+         "a folder on the drive; where offload_param names another one, both are striped"),
+    obeyed("zero_optimization.offload_optimizer.ratio", number, "offload.optimizer_ratio", "1.0"),
+    noted("zero_optimization.offload_optimizer.pin_memory", flag, "true", kPinned),
+    noted("zero_optimization.offload_optimizer.buffer_count", number, "4", kWindows),
+    noted("zero_optimization.offload_optimizer.pipeline", flag, "false", kOverlap),
+    noted("zero_optimization.offload_optimizer.pipeline_read", flag, "false", kOverlap),
+    noted("zero_optimization.offload_optimizer.pipeline_write", flag, "false", kOverlap),
+    noted("zero_optimization.offload_optimizer.fast_init", flag, "false", kInitial),
+    refused("zero_optimization.offload_optimizer.super_offload", flag, "false",
+            "it updates before the norm is known and takes back what was wrong; set false: updates "
+            "hide behind the next forward pass anyway"),
+    noted("zero_optimization.offload_optimizer.cpuadam_cores_perc", number, "0.8",
+          "host updates share the ranks' threads; use --threads N"),
+    switched("zero_optimization.offload_param", Support::obeyed, "device",
+             "cpu at every stage; nvme at stages 0 and 3, or with one rank"),
+    obeyed("zero_optimization.offload_param.device", text, "offload.parameters", "none"),
+    fact("zero_optimization.offload_param.nvme_path", text,
+         "a folder on the drive; where offload_optimizer names another one, both are striped"),
+    noted("zero_optimization.offload_param.pin_memory", flag, "true", kPinned),
+    noted("zero_optimization.offload_param.buffer_count", number, "5", kWindows),
+    noted("zero_optimization.offload_param.buffer_size", number, "1e8", kWindows),
+    obeyed("zero_optimization.offload_param.max_in_cpu", number, "offload.parameter_host_elements",
+           "1e9"),
+    fact("zero_optimization.cpu_offload", flag,
+         "an old form of \"offload_optimizer\": {\"device\": \"cpu\"}", "false"),
+    fact("zero_optimization.cpu_offload_param", flag,
+         "an old form of \"offload_param\": {\"device\": \"cpu\"}", "false"),
     renamed("zero_optimization.cpu_offload_params", "zero_optimization.cpu_offload_param"),
-    noted("zero_optimization.cpu_offload_use_pin_memory", flag, "false", "nothing is offloaded"),
+    noted("zero_optimization.cpu_offload_use_pin_memory", flag, "true|false", kPinned),
     alias("zero_optimization.prefetch_bucket_size",
           "zero_optimization.stage3_prefetch_bucket_size"),
     alias("zero_optimization.param_persistence_threshold",
@@ -266,7 +297,9 @@ constexpr KeyRow kRecompute[] = {
     fact("activation_checkpointing.number_checkpoints", number,
          "recompute in this many segments, once recomputation is on"),
     fact("activation_checkpointing.cpu_checkpointing", flag,
-         "refused once recomputation is on: offload is not available yet", "false"),
+         "once recomputation is on, the inputs of recomputed blocks wait in host memory: "
+         "offload.activations cpu",
+         "false"),
     noted("activation_checkpointing.partition_activations", flag, "false",
           "there is one model-parallel rank"),
     noted("activation_checkpointing.contiguous_memory_optimization", flag, "false", kOurLayout),
@@ -276,7 +309,14 @@ constexpr KeyRow kRecompute[] = {
 };
 
 constexpr KeyRow kOthers[] = {
-    noted("aio", any, "", "a tuning hint for NVMe, which is not used"),
+    inside("aio", "what is not given here is measured at start"),
+    obeyed("aio.block_size", number, "offload.request_bytes", "1048576"),
+    obeyed("aio.queue_depth", number, "offload.queue_depth", "8"),
+    noted("aio.intra_op_parallelism", number, "1", kRing),
+    noted("aio.thread_count", number, "1", kRing),
+    noted("aio.single_submit", flag, "false", kRing),
+    noted("aio.overlap_events", flag, "true", kRing),
+    noted("aio.use_gds", flag, "false", "data passes through host memory"),
     switched("amp", Support::refused, "enabled", "use bf16 or fp16"),
     switched("torch_autocast", Support::refused, "enabled", "use bf16 or fp16"),
     switched("quantize_training", Support::refused, "enabled", "remove the section"),
@@ -335,6 +375,12 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.autotune", flag, "autotune"),
     obeyed("strata.threads", number, "threads"),
     obeyed("strata.tile_elements", number, "tile_elements"),
+    obeyed("strata.offload_activations", text, "offload.activations"),
+    obeyed("strata.nvme_paths", texts, "offload.nvme_paths"),
+    obeyed("strata.device_memory", size, "offload.device_memory_bytes"),
+    obeyed("strata.host_memory", size, "offload.host_memory_bytes"),
+    obeyed("strata.update_time", text, "offload.updates"),
+    obeyed("strata.checksum_swap", flag, "offload.checksums"),
     obeyed("strata.eval_every", number, "eval_every_steps"),
     obeyed("strata.save_every", number, "save_every_steps"),
 };

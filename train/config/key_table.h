@@ -15,6 +15,8 @@ enum class Shape {
   number,
   text,
   list,     ///< of numbers
+  texts,    ///< an array of strings, or one
+  size,     ///< a number of bytes, or a string with a unit such as "24GB"
   section,  ///< an object that is walked into
   any,      ///< not looked into
 };

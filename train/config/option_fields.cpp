@@ -5,6 +5,7 @@ namespace {
 
 constexpr double kMostSteps = 1e15;
 constexpr double kMostElements = 9.3e18;
+constexpr double kMostBytes = 1e19;
 constexpr double kMostSequences = 1 << 24;
 constexpr double kMostRate = 1e6;
 
@@ -42,7 +43,7 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
 void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
   const auto count = [&](std::string_view name, std::string_view meaning, std::int64_t& field,
                          double lowest = 0) {
-    fields.push_back({name, meaning, &field, lowest, kMostElements, true});
+    fields.push_back({name, meaning, &field, lowest, kMostElements, NumberKind::count});
   };
   fields.push_back({"zero.stage",
                     "0: nothing is sharded, 1: optimizer state, 2: and gradients, "
@@ -66,6 +67,41 @@ void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
         "keep a parameter that is needed again within this many elements",
         o.max_reuse_distance_elements);
   fields.push_back({"zero.overlap_comm", "reductions run during backward", &o.overlap_comm});
+}
+
+void add_offload_fields(OffloadOptions& o, std::vector<OptionField>& fields) {
+  fields.insert(
+      fields.end(),
+      {{"offload.optimizer",
+        "where master copies and moments live: none (on the device), cpu (in host memory), nvme",
+        &o.optimizer},
+       {"offload.parameters", "where parameters live that compute reads: none, cpu, nvme",
+        &o.parameters},
+       {"offload.activations",
+        "where activations wait for the backward pass; with recomputation the inputs of blocks: "
+        "none, cpu, nvme",
+        &o.activations},
+       {"offload.optimizer_ratio", "share of the optimizer's elements that leaves the device",
+        &o.optimizer_ratio, 0, 1},
+       {"offload.parameter_host_elements",
+        "with parameters on nvme: elements per rank that stay in host memory",
+        &o.parameter_host_elements, 0, kMostElements, NumberKind::count},
+       {"offload.updates",
+        "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
+        "pass) or automatic, which is next_step; the numbers are the same",
+        &o.updates},
+       {"offload.nvme_paths", "folders, one per drive: data is striped over them", &o.nvme_paths},
+       {"offload.device_memory_bytes", "hard limit per rank: 24GB, 16GiB, plain bytes",
+        &o.device_memory_bytes, 1, kMostBytes, NumberKind::bytes},
+       {"offload.host_memory_bytes",
+        "hard limit per machine: pinned, pageable and shared memory of all ranks on it",
+        &o.host_memory_bytes, 1, kMostBytes, NumberKind::bytes},
+       {"offload.request_bytes", "of one request to a drive, 0: measured at start",
+        &o.request_bytes, 0, 1 << 30, NumberKind::bytes},
+       {"offload.queue_depth", "requests under way on each drive, 0: measured at start",
+        &o.queue_depth, 0, 4096},
+       {"offload.checksums", "find swapped bytes that come back other than they were written",
+        &o.checksums}});
 }
 
 void add_optimizer_fields(TrainOptions& o, std::vector<OptionField>& fields) {
@@ -164,7 +200,7 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"device_graphs", "record steps as CUDA graphs; the bits are the same", &o.device_graphs},
        {"threads", "per rank, 0: the host's cores divided by its ranks", &o.threads, 0, 4096},
        {"tile_elements", "unit of placement and of host optimizer work, a multiple of 1024",
-        &o.tile_elements, 1024, 1LL << 40, true},
+        &o.tile_elements, 1024, 1LL << 40, NumberKind::count},
        {"output", "directory for the trained model", &o.output},
        {"save_every_steps", "steps between saved directories, 0: at the end only",
         &o.save_every_steps, 0, kMostSteps},
@@ -185,6 +221,7 @@ std::vector<OptionField> option_fields(TrainOptions& options) {
   std::vector<OptionField> fields;
   add_job_fields(options, fields);
   add_zero_fields(options.zero, fields);
+  add_offload_fields(options.offload, fields);
   add_optimizer_fields(options, fields);
   add_scheduler_fields(options.scheduler, fields);
   add_precision_fields(options, fields);

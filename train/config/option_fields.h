@@ -13,7 +13,14 @@ namespace strata::train {
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
                  OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
-                 comm::Reduction*>;
+                 comm::Reduction*, OffloadTarget*, UpdateTime*>;
+
+/// How the words of a whole number are read.
+enum class NumberKind {
+  whole,
+  count,  ///< a fraction is rounded down with a note (0.9 * hidden^2 of some writers)
+  bytes,  ///< with a unit or without (byte_size.h)
+};
 
 struct OptionField {
   std::string_view name;  ///< "zero.stage"
@@ -21,7 +28,7 @@ struct OptionField {
   OptionTarget target;
   double lowest = 0;  ///< of numbers
   double highest = 1e300;
-  bool count = false;  ///< a fraction is rounded down with a note (0.9 * hidden^2 of some writers)
+  NumberKind kind = NumberKind::whole;
 };
 
 /// All fields of `options`, in the order of --print-config.

@@ -54,6 +54,13 @@ constexpr Choice<StateRecipe> kRecipes[] = {{StateRecipe::fp32_master, "fp32-mas
 constexpr Choice<comm::Reduction> kReductions[] = {{comm::Reduction::ordered, "ordered"},
                                                    {comm::Reduction::native, "native"}};
 
+constexpr Choice<OffloadTarget> kOffloadTargets[] = {
+    {OffloadTarget::none, "none"}, {OffloadTarget::cpu, "cpu"}, {OffloadTarget::nvme, "nvme"}};
+
+constexpr Choice<UpdateTime> kUpdateTimes[] = {{UpdateTime::automatic, "automatic"},
+                                               {UpdateTime::step_end, "step_end"},
+                                               {UpdateTime::next_step, "next_step"}};
+
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
 constexpr auto& choices(const SchedulerType*) { return kSchedulers; }
@@ -62,6 +69,8 @@ constexpr auto& choices(const NoDecay*) { return kNoDecays; }
 constexpr auto& choices(const DeviceChoice*) { return kDevices; }
 constexpr auto& choices(const StateRecipe*) { return kRecipes; }
 constexpr auto& choices(const comm::Reduction*) { return kReductions; }
+constexpr auto& choices(const OffloadTarget*) { return kOffloadTargets; }
+constexpr auto& choices(const UpdateTime*) { return kUpdateTimes; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);
@@ -99,6 +108,21 @@ struct Assign {
   }
 
   std::string operator()(std::int64_t* target) const {
+    return field.kind == NumberKind::bytes ? bytes(target) : whole_number(target);
+  }
+
+  [[nodiscard]] std::string bytes(std::int64_t* target) const {
+    const std::optional<std::int64_t> size = parse_byte_size(words[0]);
+    const bool low = size && static_cast<double>(*size) < field.lowest;
+    if (!size || low || static_cast<double>(*size) > field.highest) {
+      return found(
+          range_text(field, "bytes, or a number with KB, MB, GB, TB, KiB, MiB, GiB or TiB,"));
+    }
+    *target = *size;
+    return "";
+  }
+
+  std::string whole_number(std::int64_t* target) const {
     const std::string& word = words[0];
     const std::string expected = range_text(field, "a whole number");
     std::int64_t whole = 0;
@@ -107,7 +131,7 @@ struct Assign {
     if (error != std::errc() || rest != word.data() + word.size()) {
       if (!parse_number(word, number)) return found(expected);
       if (number != std::floor(number)) {
-        if (!field.count) return found(expected);
+        if (field.kind != NumberKind::count) return found(expected);
         number = std::floor(number);
         note = "found " + word + ", rounded down to a whole number of elements";
       }
@@ -143,8 +167,12 @@ struct Assign {
 };
 
 struct ToText {
+  const OptionField& field;
+
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
-  std::string operator()(const std::int64_t* value) const { return std::to_string(*value); }
+  std::string operator()(const std::int64_t* value) const {
+    return field.kind == NumberKind::bytes ? byte_size_text(*value) : std::to_string(*value);
+  }
   std::string operator()(const double* value) const { return json_number(*value); }
   std::string operator()(const std::string* value) const { return *value; }
   std::string operator()(const std::vector<std::string>* value) const {
@@ -172,6 +200,6 @@ std::string assign(const OptionField& field, const std::vector<std::string>& wor
   return std::visit(Assign{field, words, note}, field.target);
 }
 
-std::string text_of(const OptionField& field) { return std::visit(ToText{}, field.target); }
+std::string text_of(const OptionField& field) { return std::visit(ToText{field}, field.target); }
 
 }  // namespace strata::train

@@ -11,6 +11,7 @@
 
 #include "comm/reduction.h"
 #include "core/dtype.h"
+#include "train/config/byte_size.h"
 
 namespace strata::train {
 
@@ -68,6 +69,8 @@ struct OffloadOptions {
   OffloadTarget parameters = OffloadTarget::none;   ///< what compute reads
   OffloadTarget activations = OffloadTarget::none;  ///< saved between forward and backward pass
   double optimizer_ratio = 1;  ///< how much of the optimizer's state leaves the device, 0 to 1
+  /// Elements per rank that stay in host memory where `parameters` is nvme: its first ones.
+  std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
   /// All micro-batches of a layer before the next layer, so that it is brought once per step.
   bool layer_major = false;
@@ -76,6 +79,15 @@ struct OffloadOptions {
   std::int64_t device_memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::int64_t host_memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
+  /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
+  /// machine: pinned, pageable and shared, of all its ranks.
+  std::int64_t device_memory_bytes = kUnlimitedMemory;
+  std::int64_t host_memory_bytes = kUnlimitedMemory;
+  /// Of one request to a drive, a multiple of 1 MiB, and how many are under way on each drive; 0:
+  /// what a measurement at start finds best.
+  std::int64_t request_bytes = 0;
+  std::int64_t queue_depth = 0;
+  bool checksums = true;  ///< find swapped bytes that come back other than they were written
 };
 
 struct OptimizerOptions {

@@ -24,6 +24,7 @@ ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSet
   resolver.take_zero();
   resolver.take_scheduler();
   resolver.take_recomputation();
+  resolver.take_offload();
   resolver.check();
   return resolver.finish();
 }

@@ -169,15 +169,9 @@ TEST(Resolve, TheTenFacts) {
   EXPECT_FALSE(resolved.options.activation_checkpointing);
   // 10: a communication logger that is off is off.
   EXPECT_THAT(lines(resolved.notes), Not(HasSubstr("comms_logger")));
-  // 6: the scale's rules. 8: reduce_scatter changes nothing. 3, 9: offload is refused, never bent.
+  // 6: the scale's rules. 8: reduce_scatter changes nothing. 3, 9: offload_config_test.cpp.
   EXPECT_EQ(resolved.options.loss_scale.hysteresis, 2);
   EXPECT_EQ(refusal(with_batch(R"("zero_optimization": {"reduce_scatter": false})")), "");
-  EXPECT_THAT(refusal(with_batch(
-                  R"("zero_optimization": {"stage": 1, "offload_optimizer": {"device": "nvme"}})")),
-              HasSubstr("offload_optimizer: not supported"));
-  EXPECT_THAT(refusal(with_batch(
-                  R"("zero_optimization": {"stage": 1, "offload_param": {"device": "cpu"}})")),
-              HasSubstr("offload_param: not supported"));
 }
 
 TEST(Resolve, EveryReadyFileResolves) {

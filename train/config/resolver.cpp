@@ -55,6 +55,11 @@ const Given* Resolver::in_file(std::string_view option) const {
   return given == nullptr || given->automatic ? nullptr : given;
 }
 
+const Given* Resolver::given(std::string_view option) const {
+  const Given* from_flag = flag(option);
+  return from_flag != nullptr ? from_flag : in_file(option);
+}
+
 const Given* Resolver::fact(std::string_view path) const { return find(file_.facts, path); }
 
 Origin Resolver::origin(std::string_view option) const {
@@ -216,9 +221,12 @@ void Resolver::take_recomputation() {
     sources_["checkpoint_segments"] = {Origin::file, segments->where};
   }
   const Given* host = fact("activation_checkpointing.cpu_checkpointing");
-  if (host != nullptr && host->words[0] == "true") {
-    problem(host->where,
-            "found true, which is not supported; offload is not available yet: set false");
+  if (host == nullptr || host->automatic || host->words[0] != "true") return;
+  if (is_open("offload.activations")) {
+    options_.offload.activations = OffloadTarget::cpu;
+    sources_["offload.activations"] = {Origin::file, host->where};
+  } else if (options_.offload.activations != OffloadTarget::cpu) {
+    note_contradiction(*given("offload.activations"), *host);
   }
 }
 

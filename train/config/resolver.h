@@ -28,6 +28,8 @@ class Resolver {
   void take_zero();
   void take_scheduler();
   void take_recomputation();
+  /// After zero and recomputation.
+  void take_offload();
   /// What no single option can be blamed for.
   void check();
   /// Throws ConfigError when there are problems.
@@ -43,6 +45,8 @@ class Resolver {
   void note_contradiction(const Given& flag, const Given& file);
   [[nodiscard]] const Given* flag(std::string_view option) const;
   [[nodiscard]] const Given* in_file(std::string_view option) const;
+  /// What said the value: flag, else file; nullptr: neither.
+  [[nodiscard]] const Given* given(std::string_view option) const;
   [[nodiscard]] const Given* fact(std::string_view path) const;
   [[nodiscard]] Origin origin(std::string_view option) const;
   /// Did neither flag nor file give a value ("auto" is none)?
@@ -52,6 +56,10 @@ class Resolver {
   void report_open_autos();
   void problem(const std::string& where, const std::string& text);
   void check_model_limits();
+  void take_nvme_paths();
+  void check_nvme();
+  void check_stages();
+  void check_unused_offload();
 
   const ParsedCommandLine& command_line_;
   const DeepSpeedSettings& file_;

@@ -67,16 +67,14 @@ void Resolver::check() {
   }
   if (options_.state_recipe == StateRecipe::bf16_sr &&
       (options_.dtype != DType::bf16 || optimizer.type == OptimizerType::sgd)) {
-    const Given* given = flag("state_recipe");
-    if (given == nullptr) given = in_file("state_recipe");
-    problem(given == nullptr ? "" : given->where,
+    const Given* said = given("state_recipe");
+    problem(said == nullptr ? "" : said->where,
             "found bf16-sr, which keeps bf16 parameters and the moments of AdamW or Adam; use "
             "--dtype bf16 with one of these, or fp32-master");
   }
   if (options_.tile_elements % 1024 != 0) {
-    const Given* given = flag("tile_elements");
-    if (given == nullptr) given = in_file("tile_elements");
-    problem(given == nullptr ? "" : given->where,
+    const Given* said = given("tile_elements");
+    problem(said == nullptr ? "" : said->where,
             "found " + std::to_string(options_.tile_elements) + ", expected a multiple of 1024");
   }
   const std::string world = std::to_string(world_);
@@ -106,9 +104,8 @@ void Resolver::check_model_limits() {
     derived("sequence_length");
   }
   const std::int64_t length = options_.sequence_length;
-  const Given* given = flag("sequence_length");
-  if (given == nullptr) given = in_file("sequence_length");
-  const std::string where = given == nullptr ? "sequence_length" : given->where;
+  const Given* said = given("sequence_length");
+  const std::string where = said == nullptr ? "sequence_length" : said->where;
   const std::string found = "found " + std::to_string(length) + " tokens, ";
   if (model_.sliding_window > 0 && length > model_.sliding_window) {
     problem(where, found + "expected at most the model's sliding window of " +

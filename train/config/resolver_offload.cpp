@@ -1,0 +1,124 @@
+// Offload: which combinations of tiers, stages and paths make sense, and what of them says nothing.
+#include <algorithm>
+#include <filesystem>
+
+#include "train/config/resolver.h"
+
+namespace strata::train {
+namespace {
+
+/// Checksums cover blocks of this size, requests consist of whole ones.
+constexpr std::int64_t kRequestUnitBytes = std::int64_t{1} << 20;
+
+/// "/a/b/" and "/a/./b" are the same folder.
+std::string plain_folder(const std::string& path) {
+  std::string plain = std::filesystem::path(path).lexically_normal().string();
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  return plain;
+}
+
+}  // namespace
+
+void Resolver::take_offload() {
+  if (open_autos_.contains("offload.updates")) derived("offload.updates");
+  std::int64_t& request = options_.offload.request_bytes;
+  if (request % kRequestUnitBytes != 0) {
+    const std::string found = std::to_string(request);
+    request += kRequestUnitBytes - request % kRequestUnitBytes;
+    findings_.notes.push_back(given("offload.request_bytes")->where + ": found " + found +
+                              ", rounded up to " + std::to_string(request) +
+                              ": requests are whole MiB");
+  }
+  take_nvme_paths();
+  check_nvme();
+  check_stages();
+  check_unused_offload();
+}
+
+void Resolver::take_nvme_paths() {
+  const Given* said = given("offload.nvme_paths");
+  if (said == nullptr) return;
+  std::vector<std::string> paths, seen;
+  for (const std::string& path : options_.offload.nvme_paths) {
+    if (path.empty()) return problem(said->where, "found an empty path, expected a folder");
+    const std::string plain = plain_folder(path);
+    if (std::find(seen.begin(), seen.end(), plain) != seen.end()) continue;
+    seen.push_back(plain);
+    paths.push_back(path);
+  }
+  options_.offload.nvme_paths = paths;
+}
+
+void Resolver::check_nvme() {
+  const OffloadOptions& o = options_.offload;
+  if (given("offload.nvme_paths") != nullptr) return;
+  const struct {
+    OffloadTarget target;
+    const char* option;
+    const char* key;
+  } kinds[] = {
+      {o.optimizer, "offload.optimizer", "\"nvme_path\": \"/folder/on/the/drive\" beside it"},
+      {o.parameters, "offload.parameters", "\"nvme_path\": \"/folder/on/the/drive\" beside it"},
+      {o.activations, "offload.activations",
+       "\"strata\": {\"nvme_paths\": [\"/folder/on/the/drive\"]}"},
+  };
+  for (const auto& kind : kinds) {
+    if (kind.target != OffloadTarget::nvme) continue;
+    const Given* said = given(kind.option);
+    problem(said->where, "found nvme without a folder to use: give --nvme-path DIR or " +
+                             std::string(kind.key) + ", or choose cpu");
+  }
+}
+
+void Resolver::check_stages() {
+  const OffloadOptions& o = options_.offload;
+  const std::int64_t stage = options_.zero.stage;
+  const std::string at = "at zero stage " + std::to_string(stage);
+  const auto from_file = [&](const char* option) { return origin(option) == Origin::file; };
+  const auto note = [&](const char* option, const std::string& text) {
+    findings_.notes.push_back(given(option)->where + ": " + text);
+  };
+  if (o.parameters == OffloadTarget::nvme && world_ > 1 && (stage == 1 || stage == 2)) {
+    // zero::check_plan: no rank may update a part of what every rank keeps on its own drive.
+    problem(given("offload.parameters")->where,
+            "found nvme " + at + " with " + std::to_string(world_) +
+                " ranks, where each rank updates a part of what all keep whole on their drives; "
+                "set stage 3, which shards parameters, or choose cpu");
+  } else if (o.parameters != OffloadTarget::none && stage < 3 && from_file("offload.parameters")) {
+    note("offload.parameters",
+         "obeyed " + at + ", where DeepSpeed leaves parameters on the device");
+  }
+  if (o.optimizer == OffloadTarget::none) return;
+  if (stage == 0 && world_ > 1) {
+    note("offload.optimizer", "every rank keeps the whole optimizer state; --zero 1 shards it");
+  } else if (stage == 0 && from_file("offload.optimizer")) {
+    note("offload.optimizer", "obeyed " + at + "; DeepSpeed offloads from stage 1 on");
+  } else if (o.optimizer == OffloadTarget::nvme && stage < 3 && from_file("offload.optimizer")) {
+    note("offload.optimizer", "obeyed " + at + ", where DeepSpeed uses host memory instead");
+  }
+}
+
+void Resolver::check_unused_offload() {
+  const OffloadOptions& o = options_.offload;
+  const auto unused = [&](const Given* said, const std::string& why) {
+    if (said != nullptr) findings_.notes.push_back(said->where + ": accepted, unused: " + why);
+  };
+  if (o.optimizer == OffloadTarget::none) {
+    const Given* ratio = flag("offload.optimizer_ratio");
+    if (ratio != nullptr) {
+      problem(ratio->where, "found " + ratio->words[0] +
+                                " and no optimizer state that leaves the device: give "
+                                "--offload-optimizer cpu or nvme");
+    }
+    unused(given("offload.updates"), "no optimizer state leaves the device");
+  }
+  const auto on_nvme = {o.optimizer, o.parameters, o.activations};
+  if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
+  // Files often name a folder for the day that they need it.
+  unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
+  for (const char* hint : {"offload.request_bytes", "offload.queue_depth"}) {
+    unused(given(hint), "nothing is offloaded to nvme");
+  }
+}
+
+}  // namespace strata::train
