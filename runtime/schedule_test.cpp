@@ -145,15 +145,14 @@ TEST(Schedule, ASurvivingCopyCancelsItsTransfer) {
 TEST(Schedule, TheCopyWithTheFarthestNextUseIsGivenUp) {
   Builder b;
   b.problem.tiers[0].budget_bytes = 2 * 64;
-  const int a_in = b.in(100), a = b.work(100, {a_in});
-  const int b_in = b.in(100), c = b.work(100, {a, b_in});
-  const int other_in = b.in(10), other = b.work(500, {c, other_in});
-  const int b_again = b.in(300), near = b.work(100, {other, b_again});
-  const int a_again = b.in(300), far = b.work(100, {near, a_again});
-  const int a1 = b.buffer({a_in, a}), b1 = b.buffer({b_in, c});
+  const int far_in = b.in(100), near_in = b.in(100), both = b.work(100, {far_in, near_in});
+  const int other_in = b.in(10), other = b.work(500, {both, other_in});
+  const int near_again = b.in(300), near = b.work(100, {other, near_again});
+  const int far_again = b.in(300), far = b.work(100, {near, far_again});
+  const int far1 = b.buffer({far_in, both}), near1 = b.buffer({near_in, both});
   b.buffer({other_in, other});
-  const int b2 = b.buffer({b_again, near}), a2 = b.buffer({a_again, far});
-  b.problem.gaps = {{b1, b2, {b_again}}, {a1, a2, {a_again}}};
+  const int near2 = b.buffer({near_again, near}), far2 = b.buffer({far_again, far});
+  b.problem.gaps = {{near1, near2, {near_again}}, {far1, far2, {far_again}}};
   const Schedule schedule = b.schedule();
   EXPECT_TRUE(schedule.survives[0]);
   EXPECT_FALSE(schedule.survives[1]);
