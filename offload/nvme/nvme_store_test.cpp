@@ -154,6 +154,7 @@ TEST_P(NvmeStoreOn, RangesOfBytesOfSeveralThreadsMayShareSectors) {
   const auto expected = pattern(kRange, 5);
   const std::int64_t offset = 1234;
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
       // Pieces of odd sizes, dealt out by turns.
