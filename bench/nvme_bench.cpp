@@ -4,7 +4,7 @@
 // The file has been written before. Rates are medians over the rounds; the ratio is the store's to
 // the faster of the two others, and, as disks wander, also the median of the rounds' own ratios.
 // "mixed" reads one half of the file while it writes the other. A run in which the page cache had a
-// part, or the kernel counted other bytes than were asked for, ends with exit code 1.
+// part, or the kernel counted other bytes than were asked for, ends with exit code 69.
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/mman.h>
@@ -161,6 +161,7 @@ double run_fio(const Setup& setup, int file, Mode mode) {
   std::array<char, 4096> some{};
   while (pipe && std::fgets(some.data(), some.size(), pipe.get()) != nullptr) output += some.data();
   if (output.empty()) return 0;
+  if (output.front() != '{') throw strata::HostError("fio: " + output);
   double bytes = 0;
   double longest_ms = 0;
   for (const strata::JsonValue& job : strata::parse_json(output, "fio", {}).at("jobs").elements()) {
@@ -331,7 +332,7 @@ int main(int count, char** arguments) {
     if (setup.bytes <= 0 || setup.bytes % (32 * kMiB) != 0 || setup.block % kMiB != 0 ||
         setup.block <= 0 || setup.depth <= 0)
       throw strata::InvalidArgument("SIZE_MIB is a multiple of 32, BLOCK_KIB of 1024");
-    return Bench(setup).run() ? 0 : 1;
+    return Bench(setup).run() ? 0 : static_cast<int>(strata::ExitCode::host);
   } catch (const strata::Error& error) {
     std::fprintf(stderr, "nvme_bench: %s\n", error.what());
     return static_cast<int>(error.exit_code());

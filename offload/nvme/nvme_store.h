@@ -42,6 +42,8 @@ class NvmeStore final : public runtime::Disk {
   NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes, const StoreOptions& options);
   /// Requests under way are waited for, those that had not begun are dropped.
   ~NvmeStore() override;
+  NvmeStore(const NvmeStore&) = delete;
+  NvmeStore& operator=(const NvmeStore&) = delete;
 
   [[nodiscard]] std::int64_t bytes() const override { return bytes_; }
   Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;

@@ -48,6 +48,7 @@ std::unique_ptr<NvmeStore> open_memory_store(std::int64_t bytes, int devices,
   bytes = round_up(bytes);
   const Stripes stripes{options.stripe_bytes, devices};
   std::vector<StoreDevice> made;
+  made.reserve(static_cast<std::size_t>(devices));
   for (int device = 0; device < devices; ++device)
     made.push_back({"memory:" + std::to_string(device),
                     make_memory_io(stripes.device_bytes(device, bytes), kCapacity)});

@@ -12,7 +12,12 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-class StoreAllocationsOn : public testing::TestWithParam<DeviceKind> {};
+class StoreAllocationsOn : public testing::TestWithParam<DeviceKind> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_not(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(EveryDevice, StoreAllocationsOn, testing::ValuesIn(all_device_kinds()),
                          [](const auto& instance) { return instance.param.name; });

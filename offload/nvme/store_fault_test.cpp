@@ -24,6 +24,9 @@ constexpr std::int64_t kBytes = 6 * kMiB;
 
 class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
  protected:
+  void SetUp() override {
+    if (const std::string reason = why_not(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+  }
   /// One device, which has `fault`; requests of 1 MiB.
   void open(const Fault& fault, StoreOptions options = {}) {
     store_.reset();

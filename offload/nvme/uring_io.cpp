@@ -33,6 +33,8 @@ class UringIo final : public BlockIo {
     wait_for_wake();
   }
   ~UringIo() override { io_uring_queue_exit(&ring_); }
+  UringIo(const UringIo&) = delete;
+  UringIo& operator=(const UringIo&) = delete;
 
   [[nodiscard]] int capacity() const override { return capacity_; }
 

@@ -1,9 +1,12 @@
 #include "offload/testing/test_devices.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
+#include "core/system_call.h"
 #include "offload/nvme/memory_io.h"
 #include "offload/nvme/space_file.h"
 #include "offload/nvme/thread_io.h"
@@ -34,6 +37,14 @@ std::vector<DeviceKind> all_device_kinds() {
   return {{"memory", Io::memory, 1},   {"three_memories", Io::memory, 3},
           {"threads", Io::threads, 1}, {"three_files_threads", Io::threads, 3},
           {"io_uring", Io::uring, 1},  {"three_files_io_uring", Io::uring, 3}};
+}
+
+std::string why_not(const DeviceKind& kind) {
+  std::string reason;
+  if (kind.io != DeviceKind::Io::uring) return reason;
+  UniqueFd file(checked(::memfd_create("strata", MFD_CLOEXEC), "memfd_create"));
+  static_cast<void>(make_uring_io(file, kCapacity, reason));
+  return reason;
 }
 
 std::unique_ptr<NvmeStore> make_store(const DeviceKind& kind, const std::string& directory,

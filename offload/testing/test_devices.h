@@ -25,9 +25,12 @@ inline std::ostream& operator<<(std::ostream& out, const DeviceKind& kind) {
 /// memory, threads, io_uring; one and three devices.
 std::vector<DeviceKind> all_device_kinds();
 
+/// Why this machine has no such device; empty when it has.
+std::string why_not(const DeviceKind& kind);
+
 using Wrap = std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)>;
 /// A store whose files, if any, lie in `directory`. `wrap` may put something around each device.
-/// HostError when io_uring is not to be had.
+/// HostError where why_not has something to say.
 std::unique_ptr<NvmeStore> make_store(const DeviceKind& kind, const std::string& directory,
                                       std::int64_t bytes, const StoreOptions& options = {},
                                       const Wrap& wrap = nullptr);
