@@ -11,6 +11,7 @@
 #include "kernels/cuda/flat.cuh"
 #include "kernels/cuda/predicate.cuh"
 #include "kernels/philox.h"
+#include "kernels/stochastic_rounding.h"
 
 namespace strata::cuda {
 namespace {
