@@ -10,9 +10,9 @@
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/philox.h"
-#include "kernels/stochastic_rounding.h"
 #include "kernels/reference/adamw_reference.h"
 #include "kernels/step_state.h"
+#include "kernels/stochastic_rounding.h"
 
 namespace strata::kernels {
 namespace {

@@ -38,6 +38,7 @@ constexpr Declaration kOperations[] = {
     accumulate_operation,
     adamw_operation,
     adamw_bf16_operation,
+    adamw_packed_operation,
     add_operation,
     add_loss_operation,
     attention_operation,

@@ -19,7 +19,8 @@ parser.add_argument("--threads", type=int, default=os.cpu_count())
 parser.add_argument("--repeat", type=int, default=15)
 parser.add_argument("--only", default="strata,torch,deepspeed")
 parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-parser.add_argument("--cases", default="adamw,adamw 16-bit,adamw_bf16", help="of adam_bench")
+parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 moments;adamw_packed 16-bit;adamw_packed 16-bit, bf16 moments;adamw_bf16",
+                    help="of adam_bench")
 parser.add_argument("--out")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
@@ -93,7 +94,7 @@ def strata():
         server.stdin.write(case + "\n")
         return float(server.stdout.readline())
 
-    return {"strata " + case: lambda case=case: run(case) for case in args.cases.split(",")}
+    return {"strata " + case: lambda case=case: run(case) for case in args.cases.split(";")}
 
 
 def main():

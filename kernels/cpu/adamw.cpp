@@ -56,7 +56,7 @@ HWY_EXPORT(adamw_range);
 void run(Stream& stream, const KernelCall& call, MasterFormat format) {
   const AdamwSettings settings = AdamwSettings::from(call.attributes);
   const OptimizerRange range = OptimizerRange::of(call, format, 2);
-  const AdamwStep now = AdamwStep::at(settings, control_of(call, 2));
+  const AdamwStep now = AdamwStep::at(settings, control_of(call, format, 2));
   for_each_part(stream, range, [&](const OptimizerRange& part) {
     HWY_DYNAMIC_DISPATCH(adamw_range)(settings, now, part);
   });
@@ -65,6 +65,10 @@ void run(Stream& stream, const KernelCall& call, MasterFormat format) {
 }  // namespace
 
 void adamw_kernel(Stream& stream, const KernelCall& call) { run(stream, call, MasterFormat::f32); }
+
+void adamw_packed_kernel(Stream& stream, const KernelCall& call) {
+  run(stream, call, MasterFormat::packed);
+}
 
 void adamw_bf16_kernel(Stream& stream, const KernelCall& call) {
   run(stream, call, MasterFormat::stochastic_bf16);

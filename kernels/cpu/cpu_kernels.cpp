@@ -18,6 +18,7 @@ constexpr Entry kKernels[] = {
     {"accumulate", accumulate_kernel},
     {"adamw", adamw_kernel},
     {"adamw_bf16", adamw_bf16_kernel},
+    {"adamw_packed", adamw_packed_kernel},
     {"add", add_kernel},
     {"add_loss", add_loss_kernel},
     {"attention", attention_kernel},

@@ -61,6 +61,30 @@ struct MasterF32 {
   }
 };
 
+/// The bf16 parameter and by how much it was rounded: see master_remainder in kernels/float16.h.
+struct MasterPacked {
+  static constexpr bool kStochastic = false;
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const OptimizerRange& r, std::int64_t i) {
+    const hn::Rebind<std::int16_t, D> d16;
+    const hn::RebindToSigned<D> di;
+    const U32<D> du;
+    const auto parameter = load_halves(d, reinterpret_cast<const std::uint16_t*>(r.master_in) + i);
+    const auto remainder = hn::PromoteTo(
+        di, hn::LoadU(d16, reinterpret_cast<const std::int16_t*>(r.remainder_in) + i));
+    return hn::BitCast(d, hn::Add(hn::ShiftLeft<16>(parameter), hn::BitCast(du, remainder)));
+  }
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> value, hn::Vec<U32<D>>, const OptimizerRange& r,
+                               std::int64_t i) {
+    const U32<D> du;
+    ElementBf16Master::store(d, value, reinterpret_cast<std::uint16_t*>(r.master) + i);
+    const auto low = hn::And(hn::BitCast(du, value), hn::Set(du, 0xFFFF));
+    store_low_halves(d, hn::IfThenZeroElse(hn::RebindMask(du, hn::IsNaN(value)), low),
+                     reinterpret_cast<std::uint16_t*>(r.remainder) + i);
+  }
+};
+
 struct MasterStochastic {
   static constexpr bool kStochastic = true;
   template <class D>
@@ -213,6 +237,8 @@ template <class Moment, class Gradient, class Update>
 HWY_INLINE void choose_master(const OptimizerRange& r, const Update& update) {
   if (r.format == MasterFormat::f32)
     choose_parameter<MasterF32, Moment, Gradient>(r, update);
+  else if (r.format == MasterFormat::packed)
+    update_formats<Formats<MasterPacked, Moment, Gradient, NoParameter>>(r, update);
   else if constexpr (Moment::kStochastic)
     update_formats<Formats<MasterStochastic, Moment, Gradient, NoParameter>>(r, update);
 }

@@ -5,24 +5,29 @@ namespace strata::kernels {
 OptimizerRange OptimizerRange::of(const KernelCall& call, MasterFormat format,
                                   std::size_t moments) {
   const auto &in = call.inputs, &out = call.outputs;
+  const std::size_t first_moment = format == MasterFormat::packed ? 2 : 1;
+  const std::size_t states = first_moment + moments;
   OptimizerRange range;
   range.format = format;
   range.master_in = in[0].data;
   range.master = out[0].data;
+  if (format == MasterFormat::packed) {
+    range.remainder_in = in[1].data;
+    range.remainder = out[1].data;
+  }
   for (std::size_t i = 0; i < moments; ++i) {
-    range.moment_dtype = in[1 + i].dtype();
-    range.moment_in[i] = in[1 + i].data;
-    range.moment[i] = out[1 + i].data;
+    range.moment_dtype = in[first_moment + i].dtype();
+    range.moment_in[i] = in[first_moment + i].data;
+    range.moment[i] = out[first_moment + i].data;
   }
-  const Tensor& gradient = in[1 + moments];
-  range.gradient = gradient.data;
-  range.gradient_dtype = gradient.dtype();
-  if (const std::size_t index = 1 + moments; index < out.size()) {
-    range.parameter = out[index].data;
-    range.parameter_dtype = out[index].dtype();
+  range.gradient = in[states].data;
+  range.gradient_dtype = in[states].dtype();
+  if (states < out.size()) {
+    range.parameter = out[states].data;
+    range.parameter_dtype = out[states].dtype();
   }
-  if (const std::size_t index = 3 + moments; index < in.size()) {
-    const auto* rng = in[index].row<const std::int64_t>();
+  if (states + 2 < in.size()) {
+    const auto* rng = in[states + 2].row<const std::int64_t>();
     range.source = {rng[0], rng[1], kStochasticSample, call.attributes.integer("key")};
     range.position = static_cast<std::uint64_t>(call.attributes.integer("first", 0));
   }
@@ -35,6 +40,10 @@ OptimizerRange OptimizerRange::part(std::int64_t begin, std::int64_t end) const 
   OptimizerRange part = *this;
   part.master_in += begin * master_bytes;
   part.master += begin * master_bytes;
+  if (format == MasterFormat::packed) {
+    part.remainder_in += begin * 2;
+    part.remainder += begin * 2;
+  }
   for (std::size_t i = 0; i < moment.size() && moment[i] != nullptr; ++i) {
     part.moment_in[i] += begin * size_of(moment_dtype);
     part.moment[i] += begin * size_of(moment_dtype);

@@ -8,6 +8,7 @@ namespace strata::kernels {
 void accumulate_kernel(Stream& stream, const KernelCall& call);
 void adamw_kernel(Stream& stream, const KernelCall& call);
 void adamw_bf16_kernel(Stream& stream, const KernelCall& call);
+void adamw_packed_kernel(Stream& stream, const KernelCall& call);
 void add_loss_kernel(Stream& stream, const KernelCall& call);
 void convert_kernel(Stream& stream, const KernelCall& call);
 void copy_kernel(Stream& stream, const KernelCall& call);

@@ -42,6 +42,7 @@ constexpr Entry kKernels[] = {
     {"swiglu_backward", swiglu_backward},
     {"adamw", adamw},
     {"adamw_bf16", adamw_bf16},
+    {"adamw_packed", adamw_packed},
     {"add_loss", add_loss},
     {"gradient_scale", gradient_scale},
     {"norm_squares", norm_squares},

@@ -37,6 +37,7 @@ void swiglu(kernels::Stream& stream, const kernels::KernelCall& call);
 void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw_bf16(kernels::Stream& stream, const kernels::KernelCall& call);
+void adamw_packed(kernels::Stream& stream, const kernels::KernelCall& call);
 void add_loss(kernels::Stream& stream, const kernels::KernelCall& call);
 void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call);
