@@ -19,6 +19,7 @@
 #include "kernels/gradient_scale.h"
 #include "kernels/head_loss.h"
 #include "kernels/linear.h"
+#include "kernels/lion.h"
 #include "kernels/norm.h"
 #include "kernels/norm_squares.h"
 #include "kernels/operation.h"
@@ -58,6 +59,8 @@ constexpr Declaration kOperations[] = {
     linear_backward_bias_operation,
     linear_backward_input_operation,
     linear_backward_weight_operation,
+    lion_operation,
+    lion_packed_operation,
     norm_operation,
     norm_backward_operation,
     norm_squares_operation,

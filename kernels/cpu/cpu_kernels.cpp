@@ -38,6 +38,8 @@ constexpr Entry kKernels[] = {
     {"linear_backward_bias", linear_backward_bias_kernel},
     {"linear_backward_input", linear_backward_input_kernel},
     {"linear_backward_weight", linear_backward_weight_kernel},
+    {"lion", lion_kernel},
+    {"lion_packed", lion_packed_kernel},
     {"norm", norm_kernel},
     {"norm_backward", norm_backward_kernel},
     {"norm_squares", norm_squares_kernel},

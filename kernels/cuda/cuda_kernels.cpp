@@ -43,6 +43,8 @@ constexpr Entry kKernels[] = {
     {"adamw", adamw},
     {"adamw_bf16", adamw_bf16},
     {"adamw_packed", adamw_packed},
+    {"lion", lion},
+    {"lion_packed", lion_packed},
     {"add_loss", add_loss},
     {"gradient_scale", gradient_scale},
     {"norm_squares", norm_squares},

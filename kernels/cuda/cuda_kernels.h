@@ -38,6 +38,8 @@ void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw_bf16(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw_packed(kernels::Stream& stream, const kernels::KernelCall& call);
+void lion(kernels::Stream& stream, const kernels::KernelCall& call);
+void lion_packed(kernels::Stream& stream, const kernels::KernelCall& call);
 void add_loss(kernels::Stream& stream, const kernels::KernelCall& call);
 void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call);

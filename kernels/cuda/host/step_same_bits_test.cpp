@@ -19,6 +19,7 @@
 #include "kernels/float16.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
+#include "kernels/lion.h"
 #include "kernels/norm_squares.h"
 #include "kernels/packed_test_support.h"
 #include "kernels/sgd.h"
@@ -364,6 +365,12 @@ void expect_format_bits(const MakeCall& make_call) {
 
 TEST(AdamwFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(adamw_formats_call); }
 
+Call lion_formats_call(const OptimizerCase& test) {
+  return formats_call(lion_operation(), lion_packed_operation(), 1, test);
+}
+
+TEST(LionFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(lion_formats_call); }
+
 void expect_predicate(Call call, const std::string& label) {
   const std::vector<Placed> before = call.operands, expected = on_cpu(call);
   cuda::SimulatedStream stream(cuda::ThreadOrder::forward);
@@ -393,6 +400,7 @@ TEST(PredicateOnCuda, OfZeroChangesNothing) {
       with_formats([&](const Attributes& recipe) {
         expect_predicate(adamw_formats_call({1027, 3, in_place, leads, recipe}),
                          recipe.to_string());
+        expect_predicate(lion_formats_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
       });
     }
 }
