@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "kernels/accumulate.h"
 #include "kernels/adamw.h"
+#include "kernels/adamw_8bit.h"
 #include "kernels/adamw_bf16.h"
 #include "kernels/add.h"
 #include "kernels/add_loss.h"
@@ -38,6 +39,7 @@ using Declaration = const Operation& (*)();
 constexpr Declaration kOperations[] = {
     accumulate_operation,
     adamw_operation,
+    adamw_8bit_operation,
     adamw_bf16_operation,
     adamw_packed_operation,
     add_operation,

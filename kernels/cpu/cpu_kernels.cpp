@@ -17,6 +17,7 @@ struct Entry {
 constexpr Entry kKernels[] = {
     {"accumulate", accumulate_kernel},
     {"adamw", adamw_kernel},
+    {"adamw_8bit", adamw_8bit_kernel},
     {"adamw_bf16", adamw_bf16_kernel},
     {"adamw_packed", adamw_packed_kernel},
     {"add", add_kernel},

@@ -164,6 +164,13 @@ struct ParameterOf {
   }
 };
 
+/// Whether vectors of parameters may go past the caches.
+template <class Parameter>
+HWY_INLINE bool parameter_vectors_fit(const OptimizerRange& r) {
+  const std::size_t bytes = hn::Lanes(hn::ScalableTag<float>()) * Parameter::kBytes;
+  return reinterpret_cast<std::uintptr_t>(r.parameter) % bytes == 0;
+}
+
 template <class Master, class Moment, class Gradient, class Parameter>
 struct Formats {
   using MasterFormat = Master;
@@ -194,10 +201,7 @@ HWY_INLINE void update_vector(D d, const OptimizerRange& r, std::int64_t i, hn::
 
 template <class F, class Update>
 HWY_NOINLINE void update_formats(OptimizerRange r, const Update update) {
-  const hn::ScalableTag<float> full;
-  const bool stream = reinterpret_cast<std::uintptr_t>(r.parameter) %
-                          (hn::Lanes(full) * F::ParameterFormat::kBytes) ==
-                      0;
+  const bool stream = parameter_vectors_fit<typename F::ParameterFormat>(r);
   if constexpr (F::kStochastic) {
     // A piece, the rest of its first block, a whole last vector of blocks.
     HWY_ALIGN std::uint32_t words[kRandomPiece + 4 + 4 * kBlock];

@@ -7,6 +7,7 @@ namespace strata::kernels {
 
 void accumulate_kernel(Stream& stream, const KernelCall& call);
 void adamw_kernel(Stream& stream, const KernelCall& call);
+void adamw_8bit_kernel(Stream& stream, const KernelCall& call);
 void adamw_bf16_kernel(Stream& stream, const KernelCall& call);
 void adamw_packed_kernel(Stream& stream, const KernelCall& call);
 void add_loss_kernel(Stream& stream, const KernelCall& call);

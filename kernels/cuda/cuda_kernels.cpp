@@ -41,6 +41,7 @@ constexpr Entry kKernels[] = {
     {"swiglu", swiglu},
     {"swiglu_backward", swiglu_backward},
     {"adamw", adamw},
+    {"adamw_8bit", adamw_8bit},
     {"adamw_bf16", adamw_bf16},
     {"adamw_packed", adamw_packed},
     {"lion", lion},

@@ -36,6 +36,7 @@ void select_rows(kernels::Stream& stream, const kernels::KernelCall& call);
 void swiglu(kernels::Stream& stream, const kernels::KernelCall& call);
 void swiglu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw(kernels::Stream& stream, const kernels::KernelCall& call);
+void adamw_8bit(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw_bf16(kernels::Stream& stream, const kernels::KernelCall& call);
 void adamw_packed(kernels::Stream& stream, const kernels::KernelCall& call);
 void lion(kernels::Stream& stream, const kernels::KernelCall& call);

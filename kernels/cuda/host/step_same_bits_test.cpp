@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/adamw.h"
+#include "kernels/adamw_8bit.h"
 #include "kernels/adamw_bf16.h"
 #include "kernels/add_loss.h"
 #include "kernels/cpu/cpu_stream.h"
@@ -371,6 +372,59 @@ Call lion_formats_call(const OptimizerCase& test) {
 
 TEST(LionFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(lion_formats_call); }
 
+/// Attributes: gradient (a DType). Whole blocks of 128.
+Call adamw_8bit_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const auto codes = [&](std::uint32_t seed) {
+    std::mt19937 engine(seed);
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(n));
+    for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(engine() >> 24);
+    return values;
+  };
+  Call call{adamw_8bit_operation(), {}, 7, {}, test.attributes};
+  call.operands.emplace_back(DType::f32, masters(n, test.seed), lead);
+  call.operands.emplace_back(DType::u8, codes(test.seed + 1), lead);
+  call.operands.emplace_back(DType::u8, codes(test.seed + 2), lead);
+  for (std::uint32_t k = 0; k < 2; ++k)
+    call.operands.emplace_back(DType::f32, squared(random_floats(n / 128, test.seed + k, 0.1F)),
+                               test.leads.gradient);
+  call.operands.push_back(rounded_operand(static_cast<DType>(test.attributes.integer("gradient")),
+                                          random_floats(n, test.seed + 3, 1e-2F),
+                                          test.leads.gradient));
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  for (int i = 0; i < 5; ++i)
+    if (test.in_place)
+      call.in_place.push_back(i);
+    else
+      call.operands.emplace_back(call.operands[static_cast<std::size_t>(i)].view().type, lead);
+  add_parameter(call, test);
+  return call;
+}
+
+/// visit(attributes) for every type of gradients and parameters.
+template <typename Visit>
+void with_8bit_recipes(const Visit& visit) {
+  for (const DType gradient : {DType::f32, DType::bf16, DType::f16})
+    with_parameters({{"beta1", 0.9},
+                     {"beta2", 0.95},
+                     {"eps", 1e-8},
+                     {"weight_decay", 0.1},
+                     {"decoupled", 1.0},
+                     {"gradient", static_cast<double>(gradient)}},
+                    visit);
+}
+
+TEST(Adamw8bitOnCuda, GivesTheBitsOfTheCpu) {
+  std::uint32_t seed = 0;
+  with_8bit_recipes([&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 128, 1408})
+      for (const Leads& leads : kLeads)
+        expect_bits_of_cpu(adamw_8bit_call({count, ++seed, seed % 2 == 0, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient));
+  });
+}
+
 void expect_predicate(Call call, const std::string& label) {
   const std::vector<Placed> before = call.operands, expected = on_cpu(call);
   cuda::SimulatedStream stream(cuda::ThreadOrder::forward);
@@ -396,6 +450,9 @@ TEST(PredicateOnCuda, OfZeroChangesNothing) {
       });
       with_bf16_recipes([&](const Attributes& recipe) {
         expect_predicate(adamw_bf16_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_8bit_recipes([&](const Attributes& recipe) {
+        expect_predicate(adamw_8bit_call({1024, 3, in_place, leads, recipe}), recipe.to_string());
       });
       with_formats([&](const Attributes& recipe) {
         expect_predicate(adamw_formats_call({1027, 3, in_place, leads, recipe}),
