@@ -17,13 +17,14 @@ namespace strata::kernels {
 
 struct DynamicMap {
   static constexpr int kStages = 9;  ///< zero, seven decades, one
+  static constexpr int kRoom = 16;   ///< of a vector
 
   /// A magnitude is in the last stage whose `above` it exceeds, else it is zero. There its number
   /// is base + the whole part of y * scale - shift, which is at least 0 and at most `most`.
-  float above[kStages], scale[kStages], shift[kStages];
-  std::int32_t base[kStages], most[kStages];
+  float above[kRoom], scale[kRoom], shift[kRoom];
+  std::int32_t base[kRoom], most[kRoom];
   /// Number t of a stage stands for t * slope + offset.
-  float slope[kStages], offset[kStages];
+  float slope[kRoom], offset[kRoom];
 
   static constexpr DynamicMap make(bool is_signed) {
     constexpr double kDecades[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};

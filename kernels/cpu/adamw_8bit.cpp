@@ -40,40 +40,61 @@ using WideBits = hn::RebindToSigned<Wide>;
 using Floats = hn::Vec<Wide>;
 using Integers = hn::Vec<WideBits>;
 
+/// A number per stage of a dynamic map, looked up by vectors of stages.
+#if HWY_TARGET == HWY_AVX3  // all of them in one register
+template <class D, class T>
+HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integers stage) {
+  return hn::TableLookupLanes(hn::LoadU(d, numbers), hn::IndicesFromVec(d, stage));
+}
+#elif HWY_TARGET == HWY_AVX2  // all but the last
+template <class D, class T>
+HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integers stage) {
+  const WideBits di;
+  const auto index = hn::IndicesFromVec(d, hn::And(stage, hn::Set(di, 7)));
+  const auto last = hn::RebindMask(d, hn::Eq(stage, hn::Set(di, 8)));
+  return hn::IfThenElse(last, hn::Set(d, numbers[8]),
+                        hn::TableLookupLanes(hn::LoadU(d, numbers), index));
+}
+#else
+template <class D, class T>
+HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integers stage) {
+  auto number = hn::Set(d, numbers[0]);
+  for (std::size_t s = 1; s < DynamicMap::kStages; ++s) {
+    const auto here = hn::Eq(stage, hn::Set(WideBits(), static_cast<std::int32_t>(s)));
+    number = hn::IfThenElse(hn::RebindMask(d, here), hn::Set(d, numbers[s]), number);
+  }
+  return number;
+}
+#endif
+
 /// magnitude_number of kernels/dynamic_map.h.
 template <bool kSigned>
 HWY_INLINE Integers magnitude_numbers(Floats y) {
-  constexpr DynamicMap map = DynamicMap::make(kSigned);
+  static constexpr DynamicMap map = DynamicMap::make(kSigned);
   const Wide d;
   const WideBits di;
-  // A NaN is above nothing; elsewhere the whole part of what is not in a stage is not used.
-  y = hn::IfThenElseZero(hn::Gt(y, hn::Set(d, map.above[1])), y);
-  auto scale = hn::Zero(d), shift = hn::Zero(d);
-  auto base = hn::Set(di, map.base[0]), most = hn::Zero(di);
-  for (std::size_t s = 1; s < DynamicMap::kStages; ++s) {
-    const auto in = hn::Gt(y, hn::Set(d, map.above[s]));
-    const auto whole = hn::RebindMask(di, in);
-    scale = hn::IfThenElse(in, hn::Set(d, map.scale[s]), scale);
-    shift = hn::IfThenElse(in, hn::Set(d, map.shift[s]), shift);
-    base = hn::IfThenElse(whole, hn::Set(di, map.base[s]), base);
-    most = hn::IfThenElse(whole, hn::Set(di, map.most[s]), most);
-  }
-  const auto k = hn::ConvertTo(di, hn::Sub(hn::Mul(y, scale), shift));
-  return hn::Add(base, hn::Min(hn::Max(k, hn::Zero(di)), most));
+  auto stage = hn::Zero(di);  // what is above nothing, a NaN too, stays there
+  for (std::size_t s = 1; s < DynamicMap::kStages; ++s)
+    stage = hn::IfThenElse(hn::RebindMask(di, hn::Gt(y, hn::Set(d, map.above[s]))),
+                           hn::Set(di, static_cast<std::int32_t>(s)), stage);
+  y = hn::IfThenElseZero(hn::RebindMask(d, hn::Gt(stage, hn::Zero(di))), y);
+  const auto place =
+      hn::Sub(hn::Mul(y, of_stage(d, map.scale, stage)), of_stage(d, map.shift, stage));
+  const auto k = hn::Max(hn::ConvertTo(di, place), hn::Zero(di));
+  return hn::Add(of_stage(di, map.base, stage), hn::Min(k, of_stage(di, map.most, stage)));
 }
 
+/// magnitude of kernels/dynamic_map.h. A stage's numbers begin at a power of two, which the
+/// exponent tells.
 template <bool kSigned>
 HWY_INLINE Floats magnitudes(Integers number) {
-  constexpr DynamicMap map = DynamicMap::make(kSigned);
+  static constexpr DynamicMap map = DynamicMap::make(kSigned);
   const Wide d;
   const WideBits di;
-  auto slope = hn::Zero(d), offset = hn::Zero(d);
-  for (std::size_t s = 1; s < DynamicMap::kStages; ++s) {
-    const auto in = hn::RebindMask(d, hn::Gt(number, hn::Set(di, map.base[s] - 1)));
-    slope = hn::IfThenElse(in, hn::Set(d, map.slope[s]), slope);
-    offset = hn::IfThenElse(in, hn::Set(d, map.offset[s]), offset);
-  }
-  return hn::Add(hn::Mul(hn::ConvertTo(d, number), slope), offset);
+  const auto t = hn::ConvertTo(d, number);
+  const auto exponent = hn::ShiftRight<23>(hn::BitCast(di, t));
+  const auto stage = hn::Max(hn::Sub(exponent, hn::Set(di, kSigned ? 126 : 127)), hn::Zero(di));
+  return hn::Add(hn::Mul(t, of_stage(d, map.slope, stage)), of_stage(d, map.offset, stage));
 }
 
 template <bool kSigned>
