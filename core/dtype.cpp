@@ -8,13 +8,14 @@
 
 namespace strata {
 namespace {
-constexpr std::array<std::pair<DType, std::string_view>, 7> kNames{{{DType::f32, "fp32"},
+constexpr std::array<std::pair<DType, std::string_view>, 8> kNames{{{DType::f32, "fp32"},
                                                                     {DType::bf16, "bf16"},
                                                                     {DType::f16, "fp16"},
                                                                     {DType::f64, "fp64"},
                                                                     {DType::i32, "int32"},
                                                                     {DType::i64, "int64"},
-                                                                    {DType::u8, "uint8"}}};
+                                                                    {DType::u8, "uint8"},
+                                                                    {DType::i16, "int16"}}};
 }
 
 std::string_view name_of(DType type) {

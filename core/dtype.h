@@ -6,7 +6,7 @@
 
 namespace strata {
 
-enum class DType : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8 };
+enum class DType : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8, i16 };
 
 /// Bytes of one element.
 constexpr std::int64_t size_of(DType type) {
@@ -19,6 +19,7 @@ constexpr std::int64_t size_of(DType type) {
       return 4;
     case DType::bf16:
     case DType::f16:
+    case DType::i16:
       return 2;
     case DType::u8:
       return 1;
@@ -26,7 +27,7 @@ constexpr std::int64_t size_of(DType type) {
   return 0;
 }
 
-/// "fp32", "bf16", "fp16", "fp64", "int32", "int64", "uint8".
+/// "fp32", "bf16", "fp16", "fp64", "int32", "int64", "uint8", "int16".
 std::string_view name_of(DType type);
 
 /// Inverse of name_of; throws InvalidArgument that lists the known names.

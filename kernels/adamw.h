@@ -1,13 +1,14 @@
 // AdamW (Loshchilov and Hutter, arXiv 1711.05101) and Adam as in torch.optim, on one flat range.
 //
-// inputs   master f32 [n], m f32 [n], v f32 [n], gradient [n] (fp32, bf16 or fp16),
-//          control u8 [sizeof(StepControl)]
-// attributes  beta1, beta2, eps, weight_decay, decoupled (1 AdamW, 0 Adam: decay added to the
-// gradient),
-//             parameter_dtype (fp32, bf16 or fp16; absent: no fourth output)
-// outputs  master, m, v (each in place), parameter [n]: the new master, rounded (bf16: half away
-// from
-//          zero, fp16: nearest even)
+// adamw         inputs  master f32 [n], m [n], v [n], gradient [n], control, rng?
+//               outputs master, m, v (each in place), parameter [n]?
+// adamw_packed  inputs  parameter bf16 [n], remainder i16 [n], m [n], v [n], gradient [n], control,
+//                       rng?
+//               outputs parameter, remainder, m, v (each in place)
+// attributes    beta1, beta2, eps, weight_decay, decoupled (1 AdamW, 0 Adam: decay added to the
+//               gradient), parameter_dtype?; key and first when m and v are bf16
+//
+// Types of the state, rng and the parameter are those of kernels/optimizer_operands.h.
 //
 // Element by element, in fp32, every operation rounded by itself, no fma: any target, and CUDA
 // without contraction, gives the same bits. From `control`: gradient_factor, learning_rate, bias
@@ -34,5 +35,6 @@
 namespace strata::kernels {
 
 const Operation& adamw_operation();
+const Operation& adamw_packed_operation();
 
 }  // namespace strata::kernels

@@ -1,7 +1,7 @@
 #include "kernels/adamw_bf16.h"
 
-#include "core/error.h"
 #include "kernels/operand_check.h"
+#include "kernels/optimizer_operands.h"
 #include "kernels/step_state.h"
 
 namespace strata::kernels {
@@ -21,10 +21,7 @@ Types infer(TypeSpan inputs, const Attributes&) {
     check.contiguous(i, kNames[i]);
   }
   check.type(4, "control", {DType::u8, {sizeof(StepControl)}});
-  check.dtype(5, "rng", DType::i64);
-  if (inputs[5].shape.ndim() != 1 || inputs[5].shape.elements() < 2)
-    throw InvalidArgument("adamw_bf16: rng is " + inputs[5].to_string() +
-                          ", expected i64 of at least 2 elements, seed and step");
+  check_stochastic_source("adamw_bf16", inputs, 5);
   return {inputs[0], inputs[1], inputs[2]};
 }
 

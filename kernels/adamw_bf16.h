@@ -7,35 +7,14 @@
 //             starts
 // outputs  parameter, m, v (each in place)
 //
-// The arithmetic is that of adamw.h, in fp32. Then each of the three is rounded up or down at
-// random, so that it is right on average: to nearest, a step of less than 2^-9 of a parameter would
-// leave it where it is for ever. Moments enter the step before they are rounded.
-//
-// The random numbers of element i are made of one word, that of position first + i in
-// RandomSource(seed, step, kStochasticSample, key): so they depend on seed, step and the element's
-// place in its unit, and not on who owns it. Steps run it under the predicate control.apply.
+// The arithmetic is that of adamw.h, in fp32. Then each of the three is rounded stochastically by
+// its place in its unit, first + i (kernels/stochastic_rounding.h). Moments enter the step before
+// they are rounded. Steps run it under the predicate control.apply.
 #pragma once
-
-#include <cstdint>
 
 #include "kernels/operation.h"
 
 namespace strata::kernels {
-
-/// No sample of a data set: dropout never draws these numbers.
-inline constexpr std::int64_t kStochasticSample = -1;
-
-/// Sixteen random bits each for the parameter and the moments. Each of them is uniform; bits for v
-/// are a hash of those for the others.
-struct StochasticBits {
-  std::uint32_t parameter, m, v;
-};
-
-inline constexpr std::uint32_t kStochasticHash = 0x9E3779B1u;
-
-constexpr StochasticBits stochastic_bits(std::uint32_t word) {
-  return {word >> 16, word & 0xFFFF, (word * kStochasticHash) >> 16};
-}
 
 const Operation& adamw_bf16_operation();
 

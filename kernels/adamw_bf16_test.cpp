@@ -12,6 +12,7 @@
 #include "kernels/philox.h"
 #include "kernels/reference/adamw_reference.h"
 #include "kernels/step_state.h"
+#include "kernels/stochastic_rounding.h"
 
 namespace strata::kernels {
 namespace {

@@ -28,6 +28,20 @@ constexpr std::uint16_t master_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x8000) >> 16);
 }
 
+/// By how much master_to_bf16 rounded, in units of the master's last place: with the parameter it
+/// is the master, in 32 bits. 0 for a NaN, which keeps its upper half.
+constexpr std::int16_t master_remainder(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0;
+  return static_cast<std::int16_t>(bits);
+}
+
+/// The master of a parameter and its remainder.
+constexpr float master_from_parts(std::uint16_t parameter, std::int16_t remainder) {
+  return std::bit_cast<float>((std::uint32_t{parameter} << 16) +
+                              static_cast<std::uint32_t>(remainder));
+}
+
 /// One of the two neighbours, away from zero with a probability of what lies between it and the one
 /// towards zero, in 65,536ths: `random` is uniform in [0, 65536). A NaN as in f32_to_bf16.
 constexpr std::uint16_t f32_to_bf16_stochastic(float value, std::uint32_t random) {

@@ -87,5 +87,17 @@ TEST(Float16, TiesOfAMasterGoAwayFromZero) {
   EXPECT_EQ(master_to_bf16(std::bit_cast<float>(0xFFFFFFFFu)), 0xFFFF);
 }
 
+TEST(PackedMaster, IsTheMasterForEveryNumber) {
+  for (std::uint32_t upper = 0; upper < 0x10000; ++upper)
+    for (const std::uint32_t lower : {0u, 1u, 0x1234u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
+      const auto master = std::bit_cast<float>(upper << 16 | lower);
+      const float back = master_from_parts(master_to_bf16(master), master_remainder(master));
+      if (std::isnan(master))
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(back), (upper | 0x40) << 16);
+      else
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(back), upper << 16 | lower);
+    }
+}
+
 }  // namespace
 }  // namespace strata::kernels

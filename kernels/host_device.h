@@ -12,6 +12,13 @@
 #define STRATA_HOST_DEVICE
 #endif
 
+/// Before a loop whose counter must be a constant in each round, for both compilers.
+#if defined(__CUDACC__)
+#define STRATA_UNROLL _Pragma("unroll")
+#else
+#define STRATA_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 /// STRATA_CHECK for such functions. In a kernel it stops the grid: the host meets an error of CUDA.
 #if defined(__CUDA_ARCH__)
 #define STRATA_CHECK_ANYWHERE(condition, ...) \

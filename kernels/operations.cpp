@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "kernels/accumulate.h"
 #include "kernels/adamw.h"
+#include "kernels/adamw_8bit.h"
 #include "kernels/adamw_bf16.h"
 #include "kernels/add.h"
 #include "kernels/add_loss.h"
@@ -19,6 +20,7 @@
 #include "kernels/gradient_scale.h"
 #include "kernels/head_loss.h"
 #include "kernels/linear.h"
+#include "kernels/lion.h"
 #include "kernels/norm.h"
 #include "kernels/norm_squares.h"
 #include "kernels/operation.h"
@@ -37,7 +39,9 @@ using Declaration = const Operation& (*)();
 constexpr Declaration kOperations[] = {
     accumulate_operation,
     adamw_operation,
+    adamw_8bit_operation,
     adamw_bf16_operation,
+    adamw_packed_operation,
     add_operation,
     add_loss_operation,
     attention_operation,
@@ -57,6 +61,8 @@ constexpr Declaration kOperations[] = {
     linear_backward_bias_operation,
     linear_backward_input_operation,
     linear_backward_weight_operation,
+    lion_operation,
+    lion_packed_operation,
     norm_operation,
     norm_backward_operation,
     norm_squares_operation,

@@ -43,6 +43,32 @@ struct AdamwStep {
   }
 };
 
+/// The attributes of lion (kernels/lion.h), each rounded to fp32 once.
+struct LionSettings {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  double decay;
+
+  static LionSettings from(const Attributes& attributes) {
+    const double beta1 = attributes.real("beta1"), beta2 = attributes.real("beta2");
+    return {.beta1 = static_cast<float>(beta1),
+            .one_minus_beta1 = static_cast<float>(1 - beta1),
+            .beta2 = static_cast<float>(beta2),
+            .one_minus_beta2 = static_cast<float>(1 - beta2),
+            .decay = attributes.real("weight_decay")};
+  }
+};
+
+struct LionStep {
+  float gradient_factor, learning_rate;
+  float decay;  ///< part of the parameter that is taken away; 0: none
+
+  STRATA_HOST_DEVICE static LionStep at(const LionSettings& settings, const StepControl& control) {
+    return {.gradient_factor = control.gradient_factor,
+            .learning_rate = control.learning_rate,
+            .decay = static_cast<float>(control.learning_rate * settings.decay)};
+  }
+};
+
 /// The attributes of sgd (kernels/sgd.h), each rounded to fp32 once.
 struct SgdSettings {
   float weight_decay, momentum, one_minus_dampening;

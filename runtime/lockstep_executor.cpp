@@ -58,6 +58,8 @@ double number(DType dtype, const std::byte* row, std::int64_t index) {
       return static_cast<double>(load(std::int64_t{}));
     case DType::u8:
       return static_cast<double>(load(std::uint8_t{}));
+    case DType::i16:
+      return static_cast<double>(load(std::int16_t{}));
   }
   return 0;
 }

@@ -17,7 +17,9 @@ struct Entry {
 constexpr Entry kKernels[] = {
     {"accumulate", accumulate_kernel},
     {"adamw", adamw_kernel},
+    {"adamw_8bit", adamw_8bit_kernel},
     {"adamw_bf16", adamw_bf16_kernel},
+    {"adamw_packed", adamw_packed_kernel},
     {"add", add_kernel},
     {"add_loss", add_loss_kernel},
     {"attention", attention_kernel},
@@ -37,6 +39,8 @@ constexpr Entry kKernels[] = {
     {"linear_backward_bias", linear_backward_bias_kernel},
     {"linear_backward_input", linear_backward_input_kernel},
     {"linear_backward_weight", linear_backward_weight_kernel},
+    {"lion", lion_kernel},
+    {"lion_packed", lion_packed_kernel},
     {"norm", norm_kernel},
     {"norm_backward", norm_backward_kernel},
     {"norm_squares", norm_squares_kernel},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/tensor.h"
@@ -18,17 +19,31 @@ struct FlatRange {
 
 inline constexpr int kFlatThreads = 256;
 
+/// How many elements before the tensor's first one the pack that holds it begins.
+inline std::int64_t pack_lead(const kernels::Tensor& tensor, int elements) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const auto element = address / static_cast<std::uintptr_t>(size_of(tensor.dtype()));
+  return static_cast<std::int64_t>(element % static_cast<std::uintptr_t>(elements));
+}
+
 /// True when packs of `elements` are aligned in all operands at once; then sets range.lead.
 inline bool flat_packs_fit(FlatRange& range, int elements,
                            std::initializer_list<const kernels::Tensor*> operands) {
-  const auto lead_of = [&](const kernels::Tensor& t) {
-    const auto address = reinterpret_cast<std::uintptr_t>(t.data);
-    const auto element = address / static_cast<std::uintptr_t>(size_of(t.dtype()));
-    return static_cast<std::int64_t>(element % static_cast<std::uintptr_t>(elements));
-  };
-  range.lead = lead_of(**operands.begin());
-  const bool fit = std::all_of(operands.begin(), operands.end(),
-                               [&](const kernels::Tensor* t) { return lead_of(*t) == range.lead; });
+  range.lead = pack_lead(**operands.begin(), elements);
+  const bool fit = std::all_of(operands.begin(), operands.end(), [&](const kernels::Tensor* t) {
+    return pack_lead(*t, elements) == range.lead;
+  });
+  if (!fit) range.lead = 0;
+  return fit;
+}
+
+/// The same for two lists of operands.
+inline bool flat_packs_fit(FlatRange& range, int elements, std::span<const kernels::Tensor> inputs,
+                           std::span<const kernels::Tensor> outputs) {
+  range.lead = pack_lead(inputs[0], elements);
+  const auto fits = [&](const kernels::Tensor& t) { return pack_lead(t, elements) == range.lead; };
+  const bool fit = std::all_of(inputs.begin(), inputs.end(), fits) &&
+                   std::all_of(outputs.begin(), outputs.end(), fits);
   if (!fit) range.lead = 0;
   return fit;
 }

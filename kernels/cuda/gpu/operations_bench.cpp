@@ -63,7 +63,8 @@ std::vector<Case> cases() {
   };
   const TensorType state(DType::f32, {kState}), half(kType, {kState}),
       control(DType::u8, {static_cast<std::int64_t>(sizeof(kernels::StepControl))}),
-      rng(DType::i64, {2}), word(DType::i64, {kernels::AgreedWord::kWords});
+      rng(DType::i64, {2}), remainder(DType::i16, {kState}), code(DType::u8, {kState}),
+      scale(DType::f32, {kState / 128}), word(DType::i64, {kernels::AgreedWord::kWords});
   const Attributes sequence{{"sequence", kSequence}};
   const Attributes attention{{"sequence", kSequence},
                              {"scale", 1 / std::sqrt(static_cast<double>(kHeadSize))}};
@@ -104,6 +105,25 @@ std::vector<Case> cases() {
       {"copy", "copy", {x}},
       {"norm_squares", "norm_squares", {word, half}, {}, 1, true},
       {"adamw, fp32 master", "adamw", {state, state, state, half, control}, adam, 1, true},
+      {"adamw, fp32 master, bf16 moments",
+       "adamw",
+       {state, half, half, half, control, rng},
+       adam,
+       1,
+       true},
+      {"adamw, packed master",
+       "adamw_packed",
+       {half, remainder, state, state, half, control},
+       adam,
+       1,
+       true},
+      {"adamw, 8-bit moments",
+       "adamw_8bit",
+       {state, code, code, scale, scale, half, control},
+       adam,
+       1,
+       true},
+      {"lion, fp32 master", "lion", {state, state, half, control}, adam, 1, true},
       {"adamw, bf16 state", "adamw_bf16", {half, half, half, half, control, rng}, adam, 1, true},
       {"attention", "attention", {q, k, k}, attention},
       {"attention_backward", "attention_backward", {o, q, k, k, o, lse}, attention},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/adamw.h"
+#include "kernels/adamw_8bit.h"
 #include "kernels/adamw_bf16.h"
 #include "kernels/add_loss.h"
 #include "kernels/cpu/cpu_stream.h"
@@ -19,7 +20,9 @@
 #include "kernels/float16.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
+#include "kernels/lion.h"
 #include "kernels/norm_squares.h"
+#include "kernels/packed_test_support.h"
 #include "kernels/sgd.h"
 #include "kernels/step_control.h"
 
@@ -281,6 +284,147 @@ TEST(AdamwBf16OnCuda, GivesTheBitsOfTheCpu) {
   });
 }
 
+/// An operand of `dtype` with `values`, rounded.
+Placed rounded_operand(DType dtype, std::vector<float> values, std::int64_t lead) {
+  if (dtype == DType::f32) return Placed(dtype, values, lead);
+  return Placed(dtype, rounded_tensor(dtype, values).values<std::uint16_t>(), lead);
+}
+
+/// Attributes: packed, moment and gradient (DTypes), first.
+Call formats_call(const Operation& plain, const Operation& packed_operation, std::size_t moments,
+                  const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const bool packed = test.attributes.integer("packed") != 0;
+  const auto moment = static_cast<DType>(test.attributes.integer("moment"));
+  const std::size_t states = moments + (packed ? 2 : 1);
+  const bool stochastic = moment == DType::bf16;
+  Call call{
+      packed ? packed_operation : plain, {}, states + (stochastic ? 3 : 2), {}, test.attributes};
+  const std::vector<float> start = masters(n, test.seed);
+  if (packed) {
+    std::vector<TestTensor> parts = packed_tensors(start);
+    call.operands.emplace_back(DType::bf16, parts[0].values<std::uint16_t>(), lead);
+    call.operands.emplace_back(DType::i16, parts[1].values<std::int16_t>(), lead);
+  } else {
+    call.operands.emplace_back(DType::f32, start, lead);
+  }
+  for (std::uint32_t k = 0; k < moments; ++k)
+    call.operands.push_back(
+        rounded_operand(moment, squared(random_floats(n, test.seed + 1 + k, 1e-2F)), lead));
+  call.operands.push_back(rounded_operand(static_cast<DType>(test.attributes.integer("gradient")),
+                                          random_floats(n, test.seed + 3, 1e-2F),
+                                          test.leads.gradient));
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  if (stochastic)
+    call.operands.emplace_back(DType::i64, std::vector<std::int64_t>{test.seed, 12}, 0);
+  for (std::size_t i = 0; i < states; ++i)
+    if (test.in_place)
+      call.in_place.push_back(static_cast<int>(i));
+    else
+      call.operands.emplace_back(call.operands[i].view().type, lead);
+  if (!packed) add_parameter(call, test);
+  return call;
+}
+
+Call adamw_formats_call(const OptimizerCase& test) {
+  return formats_call(adamw_operation(), adamw_packed_operation(), 2, test);
+}
+
+/// visit(attributes) for every format of the state but plain fp32, with some gradient.
+template <typename Visit>
+void with_formats(const Visit& visit) {
+  int number = 0;
+  for (const bool packed : {false, true})
+    for (const DType moment : {DType::f32, DType::bf16})
+      for (const DType gradient : {DType::f32, DType::bf16, DType::f16}) {
+        Attributes recipe{{"beta1", 0.9},
+                          {"beta2", 0.95},
+                          {"eps", 1e-8},
+                          {"weight_decay", 0.1},
+                          {"decoupled", 1.0},
+                          {"key", 3},
+                          {"first", ++number % 2 == 0 ? 4096.0 : 4099.0},
+                          {"packed", packed ? 1.0 : 0.0},
+                          {"moment", static_cast<double>(moment)},
+                          {"gradient", static_cast<double>(gradient)}};
+        if (number % 3 != 0) recipe.set("parameter_dtype", static_cast<double>(DType::bf16));
+        visit(recipe);
+      }
+}
+
+template <typename MakeCall>
+void expect_format_bits(const MakeCall& make_call) {
+  std::uint32_t seed = 0;
+  with_formats([&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 1, 3, 7, 2048})
+      for (const Leads& leads : kLeads)
+        expect_bits_of_cpu(make_call({count, ++seed, seed % 2 == 0, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient));
+  });
+}
+
+TEST(AdamwFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(adamw_formats_call); }
+
+Call lion_formats_call(const OptimizerCase& test) {
+  return formats_call(lion_operation(), lion_packed_operation(), 1, test);
+}
+
+TEST(LionFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(lion_formats_call); }
+
+/// Attributes: gradient (a DType). Whole blocks of 128.
+Call adamw_8bit_call(const OptimizerCase& test) {
+  const std::int64_t n = test.count, lead = test.leads.states;
+  const auto codes = [&](std::uint32_t seed) {
+    std::mt19937 engine(seed);
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(n));
+    for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(engine() >> 24);
+    return values;
+  };
+  Call call{adamw_8bit_operation(), {}, 7, {}, test.attributes};
+  call.operands.emplace_back(DType::f32, masters(n, test.seed), lead);
+  call.operands.emplace_back(DType::u8, codes(test.seed + 1), lead);
+  call.operands.emplace_back(DType::u8, codes(test.seed + 2), lead);
+  for (std::uint32_t k = 0; k < 2; ++k)
+    call.operands.emplace_back(DType::f32, squared(random_floats(n / 128, test.seed + k, 0.1F)),
+                               test.leads.gradient);
+  call.operands.push_back(rounded_operand(static_cast<DType>(test.attributes.integer("gradient")),
+                                          random_floats(n, test.seed + 3, 1e-2F),
+                                          test.leads.gradient));
+  call.operands.push_back(Placed::from_struct(some_control(test.seed)));
+  for (int i = 0; i < 5; ++i)
+    if (test.in_place)
+      call.in_place.push_back(i);
+    else
+      call.operands.emplace_back(call.operands[static_cast<std::size_t>(i)].view().type, lead);
+  add_parameter(call, test);
+  return call;
+}
+
+/// visit(attributes) for every type of gradients and parameters.
+template <typename Visit>
+void with_8bit_recipes(const Visit& visit) {
+  for (const DType gradient : {DType::f32, DType::bf16, DType::f16})
+    with_parameters({{"beta1", 0.9},
+                     {"beta2", 0.95},
+                     {"eps", 1e-8},
+                     {"weight_decay", 0.1},
+                     {"decoupled", 1.0},
+                     {"gradient", static_cast<double>(gradient)}},
+                    visit);
+}
+
+TEST(Adamw8bitOnCuda, GivesTheBitsOfTheCpu) {
+  std::uint32_t seed = 0;
+  with_8bit_recipes([&](const Attributes& recipe) {
+    for (const std::int64_t count : {0, 128, 1408})
+      for (const Leads& leads : kLeads)
+        expect_bits_of_cpu(adamw_8bit_call({count, ++seed, seed % 2 == 0, leads, recipe}),
+                           recipe.to_string() + " count " + std::to_string(count) + " leads " +
+                               std::to_string(leads.states) + std::to_string(leads.gradient));
+  });
+}
+
 void expect_predicate(Call call, const std::string& label) {
   const std::vector<Placed> before = call.operands, expected = on_cpu(call);
   cuda::SimulatedStream stream(cuda::ThreadOrder::forward);
@@ -306,6 +450,14 @@ TEST(PredicateOnCuda, OfZeroChangesNothing) {
       });
       with_bf16_recipes([&](const Attributes& recipe) {
         expect_predicate(adamw_bf16_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_8bit_recipes([&](const Attributes& recipe) {
+        expect_predicate(adamw_8bit_call({1024, 3, in_place, leads, recipe}), recipe.to_string());
+      });
+      with_formats([&](const Attributes& recipe) {
+        expect_predicate(adamw_formats_call({1027, 3, in_place, leads, recipe}),
+                         recipe.to_string());
+        expect_predicate(lion_formats_call({1027, 3, in_place, leads, recipe}), recipe.to_string());
       });
     }
 }

@@ -1,0 +1,67 @@
+// What CPU kernels of optimizers share: the operands of a call in whatever formats they are kept,
+// and how they are cut.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/ranges.h"
+#include "kernels/philox.h"
+#include "kernels/step_state.h"
+#include "kernels/stochastic_rounding.h"
+
+namespace strata::kernels {
+
+/// Elements per task: long streams, which memory likes, and enough tasks in a tile of 4 Mi
+/// elements.
+inline constexpr std::int64_t kOptimizerTask = 128 * 1024;
+
+/// How a kernel keeps what it updates.
+enum class MasterFormat : std::uint8_t {
+  f32,             ///< a master copy; perhaps a parameter is written beside it
+  packed,          ///< the bf16 parameter and the remainder of the master
+  stochastic_bf16  ///< the parameter alone
+};
+
+/// A piece of the operands of one call; moments are all of one type.
+struct OptimizerRange {
+  MasterFormat format = MasterFormat::f32;
+  DType moment_dtype = DType::f32, gradient_dtype = DType::f32, parameter_dtype = DType::f32;
+  const std::byte* master_in = nullptr;  ///< or the parameter where there is no master copy
+  std::byte* master = nullptr;
+  const std::byte* remainder_in = nullptr;  ///< of packed masters
+  std::byte* remainder = nullptr;
+  std::array<const std::byte*, 2> moment_in{};
+  std::array<std::byte*, 2> moment{};
+  const std::byte* gradient = nullptr;
+  std::byte* parameter = nullptr;  ///< nullptr: not an output of this call
+  RandomSource source;             ///< for moments and parameters that are rounded stochastically
+  std::uint64_t position = 0;      ///< of the first element, in its unit
+  std::int64_t count = 0;
+
+  /// All operands of a call of the order: master (packed: parameter, remainder), `moments`,
+  /// gradient, control, rng (where a format is stochastic).
+  static OptimizerRange of(const KernelCall& call, MasterFormat format, std::size_t moments);
+  /// Elements [begin, end).
+  [[nodiscard]] OptimizerRange part(std::int64_t begin, std::int64_t end) const;
+};
+
+/// The control operand of a call in the order of OptimizerRange::of.
+inline StepControl control_of(const KernelCall& call, MasterFormat format, std::size_t moments) {
+  StepControl control;
+  const std::size_t states = moments + (format == MasterFormat::packed ? 2 : 1);
+  std::memcpy(&control, call.inputs[states + 1].data, sizeof control);
+  return control;
+}
+
+/// body(part of the range) by tasks, on the threads of the stream.
+template <typename Body>
+void for_each_part(Stream& stream, const OptimizerRange& range, const Body& body) {
+  for_each_range(&cpu(stream).pool(), range.count, kOptimizerTask,
+                 [&](std::int64_t begin, std::int64_t end) { body(range.part(begin, end)); });
+}
+
+}  // namespace strata::kernels
