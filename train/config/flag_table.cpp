@@ -70,6 +70,7 @@ constexpr std::array kFlags = {
     value("--device-memory,--device_memory", "offload.device_memory_bytes", "SIZE"),
     value("--host-memory,--host_memory", "offload.host_memory_bytes", "SIZE"),
     value("--update-time,--update_time", "offload.updates", "automatic|step_end|next_step"),
+    on_off("--layer-major,--layer_major", "offload.layer_major"),
     on_off("--checksum-swap,--checksum_swap", "offload.checksums"),
     value("--optimizer,--optim", "optimizer.type", "TYPE"),
     value("--learning-rate,--learning_rate,--lr", "optimizer.learning_rate", "X"),

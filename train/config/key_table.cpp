@@ -380,6 +380,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.device_memory", size, "offload.device_memory_bytes"),
     obeyed("strata.host_memory", size, "offload.host_memory_bytes"),
     obeyed("strata.update_time", text, "offload.updates"),
+    obeyed("strata.layer_major", flag, "offload.layer_major"),
     obeyed("strata.checksum_swap", flag, "offload.checksums"),
     obeyed("strata.eval_every", number, "eval_every_steps"),
     obeyed("strata.save_every", number, "save_every_steps"),

@@ -90,6 +90,10 @@ void add_offload_fields(OffloadOptions& o, std::vector<OptionField>& fields) {
         "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
         "pass) or automatic, which is next_step; the numbers are the same",
         &o.updates},
+       {"offload.layer_major",
+        "all micro-batches of a step through a layer before the next layer, so that its parameters "
+        "come once per step; gradients are reduced once per step, too, as at stages 0 and 1",
+        &o.layer_major},
        {"offload.nvme_paths", "folders, one per drive: data is striped over them", &o.nvme_paths},
        {"offload.device_memory_bytes", "hard limit per rank: 24GB, 16GiB, plain bytes",
         &o.device_memory_bytes, 1, kMostBytes, NumberKind::bytes},

@@ -74,10 +74,6 @@ struct OffloadOptions {
   UpdateTime updates = UpdateTime::automatic;
   /// All micro-batches of a layer before the next layer, so that it is brought once per step.
   bool layer_major = false;
-  /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
-  /// machine.
-  std::int64_t device_memory_bytes = std::numeric_limits<std::int64_t>::max();
-  std::int64_t host_memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::vector<std::string> nvme_paths;  ///< folders, one per drive: striped
   /// Hard budgets: of the device's arena per rank, of host memory (but for a CPU's "device") per
   /// machine: pinned, pageable and shared, of all its ranks.

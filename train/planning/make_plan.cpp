@@ -76,12 +76,17 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
   using runtime::Tier;
   const OffloadOptions& offload = options.offload;
   if (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none) return;
+  std::int64_t in_host_memory = options.offload.parameter_host_elements;
   for (std::size_t u = 0; u < units.size(); ++u) {
     runtime::UnitPlan& unit = plan.units[u];
     if (offload.parameters != OffloadTarget::none &&
-        units[u].elements > options.zero.param_persistence_threshold_elements)
-      unit.parameter_tier =
-          offload.parameters == OffloadTarget::nvme ? Tier::disk : Tier::pinned;
+        units[u].elements > options.zero.param_persistence_threshold_elements) {
+      const std::int64_t mine =
+          unit.shard_parameter ? units[u].elements / plan.world : units[u].elements;
+      const bool stays = offload.parameters == OffloadTarget::cpu || mine <= in_host_memory;
+      unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
+      if (stays) in_host_memory -= std::min(mine, in_host_memory);
+    }
     if (!units[u].trainable || offload.optimizer == OffloadTarget::none) continue;
     unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
     const std::int64_t part =

@@ -33,7 +33,11 @@ RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
 }
 
 void RunDisk::measure() {
-  const auto store = offload::open_store({options_.nvme_paths, kProbeBytes});
+  offload::StoreRequest request;
+  request.directories = options_.nvme_paths;
+  request.bytes = kProbeBytes;
+  request.options.checksums = options_.checksums;
+  const auto store = offload::open_store(request);
   const offload::ProbeResult result = offload::probe(*store);
   settings_ = result.settings;
   read_rate_ = result.read_rate;
@@ -49,6 +53,8 @@ void RunDisk::share(comm::Communicator& ranks) {
   write_rate_ = agreed(write_rate_);
   settings_.request_bytes = comm::gather_numbers(ranks, settings_.request_bytes)[0];
   settings_.depth = static_cast<int>(comm::gather_numbers(ranks, settings_.depth)[0]);
+  if (options_.request_bytes > 0) settings_.request_bytes = options_.request_bytes;
+  if (options_.queue_depth > 0) settings_.depth = static_cast<int>(options_.queue_depth);
 }
 
 void RunDisk::add_to(runtime::MachineRates& rates) const {
@@ -62,6 +68,7 @@ void RunDisk::open(std::int64_t bytes) {
   request.directories = options_.nvme_paths;
   request.bytes = bytes;
   request.options.settings = settings_;
+  request.options.checksums = options_.checksums;
   store_ = offload::open_store(request);
 }
 
