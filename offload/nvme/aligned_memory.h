@@ -1,6 +1,8 @@
 // Memory of the store's own for transfers: aligned as the disk wants it.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,15 +24,20 @@ constexpr std::int64_t round_up(std::int64_t bytes) {
 
 class AlignedMemory {
  public:
-  /// Zeros; `bytes` is rounded up to runtime::kDiskAlignment.
+  /// Zeros; `bytes` is rounded up to runtime::kDiskAlignment. On huge pages where that is allowed:
+  /// a device takes a request in fewer pieces when its memory is contiguous.
   explicit AlignedMemory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(round_up(bytes))) {
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(runtime::kDiskAlignment, bytes_)));
+    const std::size_t alignment =
+        bytes_ < kHugePage ? std::size_t{runtime::kDiskAlignment} : kHugePage;
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, bytes_)));
     if (memory_ == nullptr) throw std::bad_alloc();
+    if (alignment == kHugePage) ::madvise(memory_.get(), bytes_, MADV_HUGEPAGE);
     std::fill_n(memory_.get(), bytes_, std::byte{0});
   }
   [[nodiscard]] std::span<std::byte> bytes() const { return {memory_.get(), bytes_}; }
 
  private:
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
