@@ -10,7 +10,7 @@ namespace strata::runtime {
 namespace {
 
 /// 73 minutes: tasks this long leave the simulation 20 binary digits for parts of a nanosecond.
-constexpr std::int64_t kLongestTask_ns = std::int64_t{1} << 42;
+constexpr std::int64_t kLongestTaskNs = std::int64_t{1} << 42;
 
 bool ascending(const std::vector<int>& list, int end) {
   int last = -1;
@@ -50,7 +50,7 @@ void ScheduleIndex::check_tasks() const {
   for (int t = 0; t < tasks(); ++t) {
     const ScheduleTask& task = problem.tasks[t];
     STRATA_CHECK(task.queue >= 0 && task.queue < problem.queues, "task", t);
-    STRATA_CHECK(task.cost_ns > 0 && task.cost_ns < kLongestTask_ns, "task", t, task.cost_ns);
+    STRATA_CHECK(task.cost_ns > 0 && task.cost_ns < kLongestTaskNs, "task", t, task.cost_ns);
     for (int other : task.after) STRATA_CHECK(other >= 0 && other < t, "task", t, "after", other);
     for (const ResourceShare& s : task.shares)
       STRATA_CHECK(s.resource >= 0 && s.resource < problem.resources && s.share > 0 && s.share <= 1,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <random>
+#include <utility>
 
 #include "runtime/schedule.h"
 #include "runtime/testing/schedule_checks.h"
@@ -54,6 +55,70 @@ TEST(ScheduleQuality, IsNearTheBestOfAllSchedulesOfSmallProblems) {
   EXPECT_LE(worst, 1.25);
 }
 
+ScheduleTask task(TaskKind kind, int queue, std::int64_t cost_ns, std::vector<int> after) {
+  ScheduleTask made;
+  made.kind = kind;
+  made.queue = queue;
+  made.cost_ns = cost_ns;
+  made.after = std::move(after);
+  return made;
+}
+
+/// Layers whose parameters are gathered before each of their two uses and whose gradients are
+/// reduced, all collectives in one order, the next gather before the reduction.
+struct ShardedStep {
+  static constexpr std::int64_t kGatherNs = 500, kForwardNs = 1000, kReduceNs = 700;
+
+  explicit ShardedStep(int layers) {
+    problem.queues = 2;
+    problem.tiers = {{"device", std::int64_t{1} << 40, 64, false, true}};
+    std::vector<int> copy(layers);
+    int before = -1;
+    for (int layer = 0; layer < layers; ++layer) {
+      const int gather = add(TaskKind::in, 1, kGatherNs, {});
+      const int use = add(TaskKind::work, 0, kForwardNs, {gather});
+      if (before >= 0) problem.tasks[use].after.insert(problem.tasks[use].after.begin(), before);
+      copy[layer] = buffer(4096, {gather, use});
+      before = use;
+    }
+    int gather = add(TaskKind::in, 1, kGatherNs, {});
+    for (int layer = layers - 1; layer >= 0; --layer) {
+      const int use = add(TaskKind::work, 0, 2 * kForwardNs, {before, gather});
+      const int again = buffer(4096, {gather, use});
+      problem.gaps.push_back({copy[layer], again, {gather}});
+      if (layer > 0) gather = add(TaskKind::in, 1, kGatherNs, {});
+      buffer(4096, {use, add(TaskKind::out, 1, kReduceNs, {use})});
+      before = use;
+    }
+    bound_ns = kGatherNs + layers * 3 * kForwardNs + kReduceNs;
+  }
+
+  int add(TaskKind kind, int queue, std::int64_t cost_ns, std::vector<int> after) {
+    problem.tasks.push_back(task(kind, queue, cost_ns, std::move(after)));
+    problem.tasks.back().ordered = queue == 1;
+    return static_cast<int>(problem.tasks.size()) - 1;
+  }
+
+  int buffer(std::int64_t bytes, std::vector<int> users) {
+    std::sort(users.begin(), users.end());
+    problem.buffers.push_back({0, bytes, std::move(users)});
+    return static_cast<int>(problem.buffers.size()) - 1;
+  }
+
+  ScheduleProblem problem;
+  std::int64_t bound_ns = 0;
+};
+
+TEST(ScheduleQuality, HidesGathersAndReductionsInTwiceTheFloor) {
+  ShardedStep step(30);
+  const Schedule wide = make_schedule(step.problem);
+  EXPECT_EQ(wide.makespan_ns, step.bound_ns);
+  step.problem.tiers[0].budget_bytes = 2 * wide.floor_bytes[0];
+  const Schedule schedule = make_schedule(step.problem);
+  EXPECT_TRUE(faults(step.problem, schedule).empty());
+  EXPECT_LE(static_cast<double>(schedule.makespan_ns), 1.03 * static_cast<double>(step.bound_ns));
+}
+
 /// A step that is cut behind its control: updates of all layers in tiles that lie on the disk, each
 /// read, computed, written and its parameters uploaded, then forward and backward passes.
 struct CutStep {
@@ -95,12 +160,7 @@ struct CutStep {
   }
 
   int add(TaskKind kind, int queue, std::int64_t cost_ns, std::vector<int> after) {
-    ScheduleTask task;
-    task.kind = kind;
-    task.queue = queue;
-    task.cost_ns = cost_ns;
-    task.after = std::move(after);
-    problem.tasks.push_back(std::move(task));
+    problem.tasks.push_back(task(kind, queue, cost_ns, std::move(after)));
     return static_cast<int>(problem.tasks.size()) - 1;
   }
 

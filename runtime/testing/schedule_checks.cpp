@@ -49,6 +49,7 @@ std::vector<Stretch> stretches(const ScheduleProblem& problem, const Schedule& s
       s.last = std::max(s.last, position[user]);
     }
   std::vector<Stretch> list;
+  list.reserve(found.size());
   for (auto& [at, s] : found) list.push_back(std::move(s));
   return list;
 }
@@ -232,6 +233,7 @@ std::vector<std::vector<int>> list_waits(const ScheduleProblem& problem, const S
           if (position[earlier] < position[later]) waits[later].insert(earlier);
     }
   std::vector<std::vector<int>> result;
+  result.reserve(waits.size());
   for (const std::set<int>& of : waits) result.emplace_back(of.begin(), of.end());
   return result;
 }
