@@ -18,6 +18,7 @@
 #include "kernels/gelu.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/head_loss.h"
+#include "kernels/initialize.h"
 #include "kernels/linear.h"
 #include "kernels/norm.h"
 #include "kernels/norm_squares.h"
@@ -53,6 +54,7 @@ constexpr Declaration kOperations[] = {
     gradient_scale_operation,
     head_loss_operation,
     head_loss_eval_operation,
+    initialize_operation,
     linear_operation,
     linear_backward_bias_operation,
     linear_backward_input_operation,

@@ -13,6 +13,7 @@ void convert_kernel(Stream& stream, const KernelCall& call);
 void copy_kernel(Stream& stream, const KernelCall& call);
 void fill_zero_kernel(Stream& stream, const KernelCall& call);
 void gradient_scale_kernel(Stream& stream, const KernelCall& call);
+void initialize_kernel(Stream& stream, const KernelCall& call);
 void norm_squares_kernel(Stream& stream, const KernelCall& call);
 void sgd_kernel(Stream& stream, const KernelCall& call);
 void step_control_kernel(Stream& stream, const KernelCall& call);
