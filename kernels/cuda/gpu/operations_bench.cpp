@@ -1,7 +1,9 @@
 // Times each operation on a GPU at the shapes of Qwen2.5-3B (16 x 1024 tokens, bf16) and sets it
 // beside the rate at which the same GPU copies memory. One JSON object per operation.
 //
-//   gpu_operations_bench            on the first GPU; ends with 77 where there is none
+//   gpu_operations_bench            on the first GPU; ends with 77 where there is none. What
+//   libraries
+//                                   run is timed by our own kernels, too
 //   gpu_operations_bench --list     what would be timed, and which of it has no kernel yet
 #include <algorithm>
 #include <cmath>
@@ -251,6 +253,12 @@ class Call {
   std::span<std::byte> workspace_;
 };
 
+/// Whether a library may run it.
+bool in_libraries(const Case& c) {
+  return c.operation.starts_with("attention") || c.operation.starts_with("linear") ||
+         c.operation.starts_with("head_loss");
+}
+
 void measure(Device& device, kernels::Stream& stream, const Case& c, double copy_rate) {
   const kernels::Kernel kernel = device.kernels().find(c.operation);
   if (kernel == nullptr) return;
@@ -297,6 +305,13 @@ int measure_all() {
   const double copy_rate = measure_copies(*device, *stream);
   std::printf("{\"case\": \"device copy\", \"GB/s\": %.0f}\n", copy_rate / 1e9);
   for (const Case& c : cases()) measure(*device, *stream, c, copy_rate);
+  const auto own = open_device(0, Libraries::left_out);
+  const auto own_stream = own->make_stream();
+  for (Case& c : cases()) {
+    if (!in_libraries(c)) continue;
+    c.label += ", own kernels";
+    measure(*own, *own_stream, c, copy_rate);
+  }
   return 0;
 }
 
