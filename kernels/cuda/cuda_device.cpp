@@ -344,11 +344,12 @@ void CudaDevice::begin_recording(kernels::Stream& origin) {
 std::unique_ptr<kernels::Recording> CudaDevice::end_recording(kernels::Stream& origin) {
   make_current();
   cudaGraph_t graph = nullptr;
-  STRATA_CUDA(cudaStreamEndCapture(cuda(origin).get(), &graph));
+  check(cudaStreamEndCapture(cuda(origin).get(), &graph),
+        "cudaStreamEndCapture (--device-graphs false does without)");
   cudaGraphExec_t executable = nullptr;
   const cudaError_t result = cudaGraphInstantiate(&executable, graph, 0);
   (void)cudaGraphDestroy(graph);
-  check(result, "cudaGraphInstantiate");
+  check(result, "cudaGraphInstantiate (--device-graphs false does without)");
   return std::make_unique<CudaGraph>(executable);
 }
 
