@@ -99,10 +99,6 @@ class Engine {
   /// All bytes of storage by name, as above.
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
                                                 std::vector<std::byte>& buffer) const;
-  /// Where an entry of the device tier lies.
-  [[nodiscard]] std::byte* device_address(const zero::StateEntry& entry) const {
-    return place(entry, 0, entry.elements).at;
-  }
   /// Where the Programs run; null: on the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.

@@ -48,9 +48,13 @@ class DeviceInitializer {
     device_.bind_thread();
     stream_ = device_.make_stream();
   }
-  /// The elements of `entry` that lie at `to`.
+  /// The elements of an entry of the device tier.
   void start(const kernels::TensorInitializer& tensor, const zero::StateEntry& entry,
-             std::byte* to) {
+             const Engine& engine) {
+    const runtime::PersistentValue& storage = engine.programs().persistent.find(entry.storage);
+    STRATA_CHECK(storage.tier == runtime::Tier::device, entry.name);
+    std::byte* const to =
+        engine.arena().base() + storage.offset_bytes + entry.storage_element * size_of(entry.dtype);
     for (std::int64_t first = 0; first < entry.elements; first += kDeviceElements) {
       const std::int64_t count = std::min(kDeviceElements, entry.elements - first);
       const kernels::Attributes attributes =
@@ -123,7 +127,7 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
     if (!is_weight(entry)) continue;
     const kernels::TensorInitializer tensor = initializer_of(entry, seed);
     if (on_device && entry.tier == runtime::Tier::device) {
-      on_device->start(tensor, entry, engine.device_address(entry));
+      on_device->start(tensor, entry, engine);
       continue;
     }
     const auto initializer = kernels::InitialValues::from(
