@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "kernels/cuda/gpu/device_runner.h"
+#include "kernels/cuda/gpu/tested_device.h"
 #include "kernels/cuda/open_device.h"
 
 namespace strata::cuda {
@@ -14,6 +15,8 @@ kernels::Device& tested_gpu() {
       *open_device(0, tests_own_kernels() ? Libraries::left_out : Libraries::used).release();
   return device;
 }
+
+kernels::Device& tested_device() { return tested_gpu(); }
 
 }  // namespace strata::cuda
 
