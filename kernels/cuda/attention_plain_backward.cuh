@@ -47,7 +47,7 @@ STRATA_DEVICE void multiply_heads(const AttentionBackward<T>& x, const BackwardH
   const SharedTile keys = kKeyRows ? rows : columns, queries = kKeyRows ? columns : rows;
   clear(scores);
   clear(gradients);
-#pragma unroll
+#pragma unroll 1
   for (int c = 0; c < kChunks; ++c) {
     if (c * kTile >= shape.head_size) break;
     sync_block();

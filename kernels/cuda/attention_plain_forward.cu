@@ -47,7 +47,7 @@ struct Forward {
     for (int key = 0; key <= query; key += kTile) {
       Sums scores;
       clear(scores);
-#pragma unroll
+#pragma unroll 1
       for (int c = 0; c < kChunks; ++c) {
         if (c * kTile >= shape.head_size) break;
         sync_block();
