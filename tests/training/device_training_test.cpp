@@ -72,33 +72,6 @@ void expect_close(const TrainingResult& device, const TrainingResult& cpu, doubl
   EXPECT_NEAR(device.evaluation, cpu.evaluation, bound * cpu.evaluation) << what;
 }
 
-TEST(DeviceTraining, FollowsTheCpuInFp32) {
-  for (const TrainingCase& training : {gpt2_on_device(1), llama_on_device(1)})
-    expect_close(run_training(training), on_cpu(training), 1e-5,
-                 training.model.tied_embeddings ? "gpt2" : "llama");
-}
-
-TEST(DeviceTraining, FollowsTheCpuIn16Bits) {
-  for (const DType dtype : {DType::bf16, DType::f16}) {
-    TrainingCase training = llama_on_device(1);
-    training.options.dtype = training.options.communication_dtype = dtype;
-    // Both round every activation, at other places inside sums: a few units of the format.
-    expect_close(run_training(training), on_cpu(training), dtype == DType::bf16 ? 2e-2 : 4e-3,
-                 std::string(name_of(dtype)));
-  }
-}
-
-TEST(DeviceTraining, RoundsStochasticallyAsTheCpuDoes) {
-  TrainingCase training = gpt2_on_device(2);
-  training.options.dtype = training.options.communication_dtype =
-      training.options.accumulation_dtype = DType::bf16;
-  training.options.state_recipe = train::StateRecipe::bf16_sr;
-  const TrainingResult expected = run_training(training);
-  expect_close(expected, on_cpu(training), 2e-2, "bf16-sr");
-  training.options.zero.stage = 3;
-  expect_same(expected, run_training(training), "stage 3");
-}
-
 /// A device that counts what is copied at once.
 class CountingDevice final : public SimulatedDevice {
  public:
@@ -139,6 +112,33 @@ TEST(DeviceTraining, MakesFirstWeightsWhereTheyLie) {
     (void)train::describe_state(engine);
     EXPECT_GT(copied, before) << "nothing is counted";
   });
+}
+
+TEST(DeviceTraining, FollowsTheCpuInFp32) {
+  for (const TrainingCase& training : {gpt2_on_device(1), llama_on_device(1)})
+    expect_close(run_training(training), on_cpu(training), 1e-5,
+                 training.model.tied_embeddings ? "gpt2" : "llama");
+}
+
+TEST(DeviceTraining, FollowsTheCpuIn16Bits) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    TrainingCase training = llama_on_device(1);
+    training.options.dtype = training.options.communication_dtype = dtype;
+    // Both round every activation, at other places inside sums: a few units of the format.
+    expect_close(run_training(training), on_cpu(training), dtype == DType::bf16 ? 2e-2 : 4e-3,
+                 std::string(name_of(dtype)));
+  }
+}
+
+TEST(DeviceTraining, RoundsStochasticallyAsTheCpuDoes) {
+  TrainingCase training = gpt2_on_device(2);
+  training.options.dtype = training.options.communication_dtype =
+      training.options.accumulation_dtype = DType::bf16;
+  training.options.state_recipe = train::StateRecipe::bf16_sr;
+  const TrainingResult expected = run_training(training);
+  expect_close(expected, on_cpu(training), 2e-2, "bf16-sr");
+  training.options.zero.stage = 3;
+  expect_same(expected, run_training(training), "stage 3");
 }
 
 TEST(DeviceTraining, GivesTheSameBitsWithAndWithoutRecordings) {
