@@ -1,5 +1,9 @@
 #include "kernels/attention.h"
 
+#include <limits>
+#include <string>
+
+#include "core/error.h"
 #include "kernels/operand_check.h"
 
 namespace strata::kernels {
@@ -9,9 +13,19 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
+/// Kernels take maxima before they multiply by it, and keep it in fp32.
+void check_scale(const char* name, const Attributes& attributes) {
+  const double scale = attributes.real("scale");
+  if (scale >= std::numeric_limits<float>::min() && scale <= std::numeric_limits<float>::max())
+    return;
+  throw InvalidArgument(std::string(name) + ": scale is " + std::to_string(scale) +
+                        ", expected a positive number, such as 1 / sqrt(head size)");
+}
+
 /// Checks q, k, v from input `first` on and rng behind them; returns the batch.
 std::int64_t check_operands(const OperandCheck& check, std::size_t first, std::size_t rng,
                             const char* name, const Attributes& attributes) {
+  check_scale(name, attributes);
   const TensorType& q = check.floats(first, "q", {3});
   const TensorType& k = check.floats(first + 1, "k", {3});
   check.floats(first + 2, "v", {3});

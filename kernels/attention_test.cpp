@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
+#include "core/test_directory.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/layer_test_support.h"
 #include "kernels/reference/attention_reference.h"
@@ -160,6 +162,18 @@ TEST(Attention, RefusesHeadsThatDoNotDivide) {
   const Types types{q, k, k};
   EXPECT_THROW(attention_operation().infer(types, {{"sequence", 8}, {"scale", 1}}),
                InvalidArgument);
+}
+
+TEST(Attention, RefusesScalesThatAreNotPositive) {
+  const TensorType q(DType::f32, {8, 2, 4}), lse(DType::f32, {1, 2, 8});
+  const Types forward{q, q, q}, backward{q, q, q, q, q, lse};
+  for (const double scale : {-0.125, 0.0, std::numeric_limits<double>::quiet_NaN(), 1e300}) {
+    const Attributes attributes{{"sequence", 8}, {"scale", scale}};
+    const std::string message = message_of<InvalidArgument>(
+        [&] { (void)attention_operation().infer(forward, attributes); });
+    EXPECT_EQ(message.rfind("attention: scale is " + std::to_string(scale), 0), 0U) << message;
+    EXPECT_THROW((void)attention_backward_operation().infer(backward, attributes), InvalidArgument);
+  }
 }
 
 }  // namespace

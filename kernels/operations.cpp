@@ -19,6 +19,7 @@
 #include "kernels/gelu.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/head_loss.h"
+#include "kernels/initialize.h"
 #include "kernels/linear.h"
 #include "kernels/lion.h"
 #include "kernels/norm.h"
@@ -57,6 +58,7 @@ constexpr Declaration kOperations[] = {
     gradient_scale_operation,
     head_loss_operation,
     head_loss_eval_operation,
+    initialize_operation,
     linear_operation,
     linear_backward_bias_operation,
     linear_backward_input_operation,

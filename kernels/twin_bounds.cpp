@@ -12,6 +12,7 @@ constexpr std::string_view kSameBits[] = {
     "lion_packed", "add",   "add_loss",       "convert",      "copy",         "dropout",
     "fill_zero",   "rope",  "gradient_scale", "norm_squares", "residual_add", "rope_table",
     "select_rows", "sgd",   "step_control",   "embedding",
+    "initialize",
 };
 
 }  // namespace

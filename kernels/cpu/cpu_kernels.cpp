@@ -35,6 +35,7 @@ constexpr Entry kKernels[] = {
     {"gradient_scale", gradient_scale_kernel},
     {"head_loss", head_loss_kernel},
     {"head_loss_eval", head_loss_eval_kernel},
+    {"initialize", initialize_kernel},
     {"linear", linear_kernel},
     {"linear_backward_bias", linear_backward_bias_kernel},
     {"linear_backward_input", linear_backward_input_kernel},

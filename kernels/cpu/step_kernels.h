@@ -15,6 +15,7 @@ void convert_kernel(Stream& stream, const KernelCall& call);
 void copy_kernel(Stream& stream, const KernelCall& call);
 void fill_zero_kernel(Stream& stream, const KernelCall& call);
 void gradient_scale_kernel(Stream& stream, const KernelCall& call);
+void initialize_kernel(Stream& stream, const KernelCall& call);
 void lion_kernel(Stream& stream, const KernelCall& call);
 void lion_packed_kernel(Stream& stream, const KernelCall& call);
 void norm_squares_kernel(Stream& stream, const KernelCall& call);

@@ -199,7 +199,8 @@ void attention_backward(kernels::Stream& stream, const KernelCall& call) {
     sum_delta(stream, arguments);
     if constexpr (sizeof(T) == 2)
       if (flash) return flash_attention_backward(stream, arguments);
-    plain_attention_backward(stream, arguments);
+    plain_attention_keys(stream, arguments);
+    plain_attention_queries(stream, arguments);
   });
 }
 

@@ -1,6 +1,6 @@
 // What attention's CUDA kernels share: the operands of one call, and in which order blocks take
 // tiles. A library may run a call instead (attention_library.h). There are two sets of kernels:
-// attention_plain.cu takes everything and multiplies in fp32, attention_flash_*.cu take 16-bit
+// attention_plain_*.cu take everything and multiply in fp32, attention_flash_*.cu take 16-bit
 // operands whose rows are whole 16-byte packs and multiply on tensor cores. The choice
 // (attention.cu) depends on types, head size and alignment only, so a model gets the same bits
 // whatever its batch.
@@ -140,9 +140,12 @@ inline LaunchShape tiles_launch(const TileOrder& order, std::int64_t shared_byte
 /// Every sum in fp32, whatever the storage; any head size up to 256, any alignment.
 template <typename T>
 void plain_attention(kernels::Stream& stream, const AttentionForward<T>& call);
-/// After delta is there.
+/// After delta is there: dK and dV.
 template <typename T>
-void plain_attention_backward(kernels::Stream& stream, const AttentionBackward<T>& call);
+void plain_attention_keys(kernels::Stream& stream, const AttentionBackward<T>& call);
+/// Likewise: dQ.
+template <typename T>
+void plain_attention_queries(kernels::Stream& stream, const AttentionBackward<T>& call);
 
 /// On tensor cores (sm_80). T has 16 bits, head sizes are multiples of 8 from 32 to 256, every row
 /// of every operand is 16-byte aligned.

@@ -13,7 +13,6 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/cuda/device_trials.h"
-#include "kernels/cuda/open_device.h"
 #include "kernels/cuda/operation_products.h"
 #include "kernels/cuda/probe.h"
 
@@ -129,16 +128,16 @@ DeviceCount count_devices() {
   return count;
 }
 
-std::unique_ptr<kernels::Device> open_device(int ordinal) {
+std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries) {
   const DeviceCount count = count_devices();
   if (count.devices == 0) throw HostError("no CUDA device: " + count.why_none);
   if (ordinal < 0 || ordinal >= count.devices)
     throw HostError("CUDA device " + std::to_string(ordinal) + " was asked for, but this process " +
                     "sees " + std::to_string(count.devices) + "; look at CUDA_VISIBLE_DEVICES");
-  return std::make_unique<CudaDevice>(ordinal);
+  return std::make_unique<CudaDevice>(ordinal, libraries);
 }
 
-CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {
+CudaDevice::CudaDevice(int ordinal, Libraries libraries) : ordinal_(ordinal) {
   make_current();
   STRATA_CUDA(cudaGetDeviceProperties(&properties_, ordinal_));
   if (!probe_runs())
@@ -147,7 +146,7 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {
                     ", this binary holds code for " STRATA_CUDA_ARCHITECTURES
                     "; configure with -DSTRATA_CUDA_ARCHITECTURES=" +
                     std::to_string(properties_.major) + std::to_string(properties_.minor));
-  open_libraries();
+  if (libraries == Libraries::used) open_libraries();
 }
 
 CudaDevice::~CudaDevice() = default;
@@ -345,11 +344,12 @@ void CudaDevice::begin_recording(kernels::Stream& origin) {
 std::unique_ptr<kernels::Recording> CudaDevice::end_recording(kernels::Stream& origin) {
   make_current();
   cudaGraph_t graph = nullptr;
-  STRATA_CUDA(cudaStreamEndCapture(cuda(origin).get(), &graph));
+  check(cudaStreamEndCapture(cuda(origin).get(), &graph),
+        "cudaStreamEndCapture (--device-graphs false does without)");
   cudaGraphExec_t executable = nullptr;
   const cudaError_t result = cudaGraphInstantiate(&executable, graph, 0);
   (void)cudaGraphDestroy(graph);
-  check(result, "cudaGraphInstantiate");
+  check(result, "cudaGraphInstantiate (--device-graphs false does without)");
   return std::make_unique<CudaGraph>(executable);
 }
 

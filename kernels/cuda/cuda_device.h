@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/cudnn_attention.h"
+#include "kernels/cuda/open_device.h"
 #include "kernels/cuda/product_library.h"
 #include "kernels/device.h"
 
@@ -20,7 +21,7 @@ namespace strata::cuda {
 class CudaDevice final : public kernels::Device {
  public:
   /// Throws HostError as open_device does.
-  explicit CudaDevice(int ordinal);
+  CudaDevice(int ordinal, Libraries libraries);
   ~CudaDevice() override;
 
   [[nodiscard]] std::string_view backend() const override { return "cuda"; }

@@ -16,6 +16,7 @@ constexpr Entry kKernels[] = {
     {"add", add},
     {"head_loss", head_loss},
     {"head_loss_eval", head_loss_eval},
+    {"initialize", initialize},
     {"linear", linear},
     {"linear_backward_bias", linear_backward_bias},
     {"linear_backward_input", linear_backward_input},

@@ -11,6 +11,7 @@ void accumulate(kernels::Stream& stream, const kernels::KernelCall& call);
 void add(kernels::Stream& stream, const kernels::KernelCall& call);
 void head_loss(kernels::Stream& stream, const kernels::KernelCall& call);
 void head_loss_eval(kernels::Stream& stream, const kernels::KernelCall& call);
+void initialize(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& call);
 void linear_backward_input(kernels::Stream& stream, const kernels::KernelCall& call);

@@ -19,7 +19,10 @@ class Memory {
   Memory() = default;
   Memory(std::int64_t bytes, int alignment) : bytes_(bytes) {
     void* base = nullptr;
-    STRATA_CUDA(cudaMalloc(&base, static_cast<std::size_t>(bytes) + kMostAlignment));
+    const std::size_t asked = static_cast<std::size_t>(bytes) + kMostAlignment;
+    const cudaError_t result = cudaMalloc(&base, asked);
+    if (result == cudaErrorMemoryAllocation) refuse(asked);
+    check(result, "cudaMalloc");
     base_.reset(static_cast<std::byte*>(base));
     data_ = base_.get() + (alignment < kMostAlignment ? alignment : 0);
   }
@@ -27,6 +30,13 @@ class Memory {
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
+  [[noreturn]] static void refuse(std::size_t asked) {
+    (void)cudaGetLastError();  // this error is not sticky; later calls must not see it
+    std::size_t free = 0, total = 0;
+    STRATA_CUDA(cudaMemGetInfo(&free, &total));
+    throw OutOfMemory("device", asked, free, "see with nvidia-smi who holds memory of this GPU");
+  }
+
   struct Free {
     void operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
   };

@@ -16,7 +16,6 @@ class DeviceTrials final : public ProductTrials {
   DeviceTrials();
   ~DeviceTrials() override;
 
-  /// Throws HostError when memory does not suffice.
   void prepare(const LibraryProduct& product) override;
   /// Waits. Throws HostError when the algorithm fails while it runs.
   TrialOutcome run(const Enqueue& enqueue) override;

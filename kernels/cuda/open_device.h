@@ -2,6 +2,7 @@
 // CUDA has the same functions (device_absent.cpp).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,12 @@ struct DeviceCount {
 /// Devices that this process may use (CUDA_VISIBLE_DEVICES counts). Never throws.
 DeviceCount count_devices();
 
+/// Whether cuBLASLt and cuDNN run what they can, or our own kernels everything: tests and
+/// benchmarks want to see both.
+enum class Libraries : std::uint8_t { used, left_out };
+
 /// Opens device `ordinal` of 0 .. devices - 1. Throws HostError when there is none, or when this
 /// binary holds no code for its architecture.
-std::unique_ptr<kernels::Device> open_device(int ordinal);
+std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries = Libraries::used);
 
 }  // namespace strata::cuda

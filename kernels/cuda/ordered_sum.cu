@@ -30,6 +30,7 @@ struct Sums {
 template <typename T, int N, int kLeaves>
 struct OrderedSum {
   static constexpr int kThreads = 256;
+  static constexpr int kLeastBlocks = 4;  // left alone, the compiler saves registers by spilling
 
   /// The tree over kWidth leaves from `first` on, which exists.
   template <int kWidth, int kElements>

@@ -123,7 +123,7 @@ ProductLibrary::ProductLibrary(const CublasLtFunctions& functions, Settings sett
 
 ProductLibrary::~ProductLibrary() { (void)functions_.destroy(handle_); }
 
-void ProductLibrary::check(cublasStatus_t status, const char* call) const {
+void ProductLibrary::check(cublasStatus_t status, std::string_view call) const {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw HostError(std::string(call) + " failed: " + functions_.get_status_name(status));
 }
@@ -133,7 +133,7 @@ void ProductLibrary::report_once(const std::string& message) {
 }
 
 std::vector<ProductAlgorithm> ProductLibrary::proposals(const LibraryProduct& p,
-                                                        const Descriptors& descriptors, int most) {
+                                                        const Descriptors& descriptors) {
   cublasLtMatmulPreference_t made = nullptr;
   check(functions_.preference_create(&made), "cublasLtMatmulPreferenceCreate");
   const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
@@ -157,31 +157,39 @@ std::vector<ProductAlgorithm> ProductLibrary::proposals(const LibraryProduct& p,
   int count = 0;
   const cublasStatus_t status = functions_.algorithm_heuristic(
       handle_, descriptors.product(), descriptors.first(), descriptors.second(),
-      descriptors.result(), descriptors.result(), made, most, found.data(), &count);
+      descriptors.result(), descriptors.result(), made, kProposals, found.data(), &count);
   if (means_not_offered(status)) return {};
   check(status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<ProductAlgorithm> algorithms;
   for (int i = 0; i < count; ++i) {
     const cublasLtMatmulHeuristicResult_t& result = found[static_cast<std::size_t>(i)];
     if (result.state != CUBLAS_STATUS_SUCCESS) continue;
-    ProductAlgorithm& algorithm = algorithms.emplace_back();
+    ProductAlgorithm algorithm;
     std::memcpy(algorithm.words.data(), result.algo.data, sizeof result.algo.data);
     algorithm.workspace_bytes = static_cast<std::int64_t>(result.workspaceSize);
+    // What it proposes and would refuse must not stand in the table.
+    if (refusal(p, descriptors, algorithm).empty()) algorithms.push_back(algorithm);
   }
   return algorithms;
 }
 
 ProductChoice ProductLibrary::first_choice(const LibraryProduct& product) {
-  const std::vector<ProductAlgorithm> algorithms =
-      proposals(product, Descriptors(*this, product), 1);
+  const std::vector<ProductAlgorithm> algorithms = proposals(product, Descriptors(*this, product));
   return algorithms.empty() ? ProductChoice{} : ProductChoice{.algorithm = algorithms.front()};
 }
 
 ProductChoice ProductLibrary::fastest(const LibraryProduct& product, ProductTrials& trials) {
   Descriptors descriptors(*this, product);
   ProductChoice best;
-  const std::vector<ProductAlgorithm> algorithms = proposals(product, descriptors, kProposals);
-  if (!algorithms.empty()) trials.prepare(product);
+  const std::vector<ProductAlgorithm> algorithms = proposals(product, descriptors);
+  if (algorithms.empty()) return best;
+  try {
+    trials.prepare(product);
+  } catch (const OutOfMemory& error) {
+    report_once("took the first proposal of cuBLASLt untried for " + product.to_string() + ": " +
+                error.what());
+    return {.algorithm = algorithms.front()};
+  }
   for (const ProductAlgorithm& algorithm : algorithms) {
     const TrialOutcome outcome = trials.run([&](cudaStream_t stream,
                                                 const ProductOperands& operands) {
@@ -216,22 +224,17 @@ void ProductLibrary::tune(std::span<const MatrixProduct> products, ProductTrials
   choose_missing(products, [&](const LibraryProduct& product) { return fastest(product, trials); });
 }
 
-/// A table may come from a file: what the library would not run must not reach it.
-void ProductLibrary::check_algorithm(const LibraryProduct& product, const Descriptors& descriptors,
-                                     const ProductAlgorithm& algorithm) {
+std::string ProductLibrary::refusal(const LibraryProduct& product, const Descriptors& descriptors,
+                                    const ProductAlgorithm& algorithm) const {
   const cublasLtMatmulAlgo_t wanted = to_library(algorithm);
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status = functions_.algorithm_check(
       handle_, descriptors.product(), descriptors.first(), descriptors.second(),
       descriptors.result(), descriptors.result(), &wanted, &result);
-  std::string fault;
-  if (status != CUBLAS_STATUS_SUCCESS)
-    fault = functions_.get_status_name(status);
-  else if (static_cast<std::int64_t>(result.workspaceSize) > library_bytes(product.m * product.n))
-    fault = "it needs " + std::to_string(result.workspaceSize) + " bytes of workspace";
-  if (!fault.empty())
-    throw HostError("cuBLASLt refuses the algorithm that the table has for " + product.to_string() +
-                    " (" + fault + "); remove the table, or that entry, to choose anew");
+  if (status != CUBLAS_STATUS_SUCCESS) return functions_.get_status_name(status);
+  if (static_cast<std::int64_t>(result.workspaceSize) <= library_bytes(product.m * product.n))
+    return "";
+  return "it needs " + std::to_string(result.workspaceSize) + " bytes of workspace";
 }
 
 ProductLibrary::Plan& ProductLibrary::plan_for(const LibraryProduct& product) {
@@ -241,7 +244,11 @@ ProductLibrary::Plan& ProductLibrary::plan_for(const LibraryProduct& product) {
   auto choice = choices.find(product);
   if (choice == choices.end()) choice = choices.emplace(product, first_choice(product)).first;
   auto made = std::make_unique<Plan>(Plan{Descriptors(*this, product), choice->second.algorithm});
-  if (made->algorithm) check_algorithm(product, made->descriptors, *made->algorithm);
+  // A table may come from a file: what the library would not run must not reach it.
+  if (made->algorithm)
+    if (const std::string why = refusal(product, made->descriptors, *made->algorithm); !why.empty())
+      throw DataError(table_file_ + ": cuBLASLt refuses the algorithm for " + product.to_string() +
+                      " (" + why + "); remove the file, or that entry, to choose anew");
   plan = std::move(made);
   return *plan;
 }
@@ -275,13 +282,14 @@ bool ProductLibrary::multiply(cudaStream_t stream, const MatrixProduct& product,
   const std::span<std::byte> scratch = aligned_workspace(workspace);
   STRATA_CHECK(static_cast<std::int64_t>(scratch.size()) >= plan.algorithm->workspace_bytes,
                workspace.size(), plan.algorithm->workspace_bytes);
-  check(enqueue(stream, plan.descriptors, *key, *plan.algorithm,
-                {.first = product.b.data,
-                 .second = product.a.data,
-                 .result = product.c.data,
-                 .bias = product.bias == nullptr ? nullptr : product.bias->data,
-                 .workspace = scratch}),
-        "cublasLtMatmul");
+  const cublasStatus_t status =
+      enqueue(stream, plan.descriptors, *key, *plan.algorithm,
+              {.first = product.b.data,
+               .second = product.a.data,
+               .result = product.c.data,
+               .bias = product.bias == nullptr ? nullptr : product.bias->data,
+               .workspace = scratch});
+  if (status != CUBLAS_STATUS_SUCCESS) check(status, "cublasLtMatmul of " + key->to_string());
   return true;
 }
 
@@ -294,6 +302,7 @@ void ProductLibrary::load(std::string_view json, const std::string& file) {
   ProductTable table = product_table_from_json(json, file);
   const std::lock_guard lock(mutex_);
   table_ = std::move(table);
+  table_file_ = file;
   plans_.clear();
 }
 

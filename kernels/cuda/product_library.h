@@ -40,15 +40,16 @@ class ProductLibrary {
   /// Enqueues the product, by the algorithm of the table, else by the first that the library
   /// proposes, which then stands in the table. False, and nothing enqueued, where the library
   /// offers none. `workspace`: product_workspace_bytes of C. Allocates host memory for a product
-  /// that it meets for the first time. Throws HostError when the library fails, or when it refuses
-  /// the table's algorithm.
+  /// that it meets for the first time. Throws HostError when the library fails, DataError naming
+  /// the table's file when the library refuses the algorithm in it.
   bool multiply(cudaStream_t stream, const MatrixProduct& product, std::span<std::byte> workspace);
 
   /// Chooses for those products that the table lacks: the library's first proposal (`--autotune
   /// off`) ...
   void choose_first(std::span<const MatrixProduct> products);
   /// ... or the fastest of its first kProposals whose bits repeat, by running each on `trials`.
-  /// None of them: our own kernels.
+  /// None of them: our own kernels. Where the memory for trials is missing, the first proposal, and
+  /// a report.
   void tune(std::span<const MatrixProduct> products, ProductTrials& trials);
 
   /// The table, with what it held for other machines: to keep with a checkpoint, and for rank 0 to
@@ -66,9 +67,10 @@ class ProductLibrary {
 
   Plan& plan_for(const LibraryProduct& product);
   [[nodiscard]] std::vector<ProductAlgorithm> proposals(const LibraryProduct& product,
-                                                        const Descriptors& descriptors, int most);
-  void check_algorithm(const LibraryProduct& product, const Descriptors& descriptors,
-                       const ProductAlgorithm& algorithm);
+                                                        const Descriptors& descriptors);
+  /// Why the library would not run it; empty: it would.
+  [[nodiscard]] std::string refusal(const LibraryProduct& product, const Descriptors& descriptors,
+                                    const ProductAlgorithm& algorithm) const;
   ProductChoice first_choice(const LibraryProduct& product);
   ProductChoice fastest(const LibraryProduct& product, ProductTrials& trials);
   template <typename Choose>
@@ -77,7 +79,7 @@ class ProductLibrary {
                                        const LibraryProduct& product,
                                        const ProductAlgorithm& algorithm,
                                        const ProductOperands& operands);
-  void check(cublasStatus_t status, const char* call) const;
+  void check(cublasStatus_t status, std::string_view call) const;
   void report_once(const std::string& message);
 
   const CublasLtFunctions& functions_;
@@ -86,6 +88,7 @@ class ProductLibrary {
   cublasLtHandle_t handle_ = nullptr;
   mutable std::mutex mutex_;
   ProductTable table_;
+  std::string table_file_ = "the table of algorithms";
   std::map<LibraryProduct, std::unique_ptr<Plan>> plans_;
   std::set<std::string> reported_;
 };

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "kernels/cuda/product_workspace.h"
 
 namespace strata::cuda {
 namespace {
@@ -146,12 +147,18 @@ ProductAlgorithm algorithm_from_hex(const JsonValue& value) {
   return algorithm;
 }
 
-ProductChoice read_choice(Members& members) {
+/// What is planned as a library's scratch for this product.
+std::int64_t scratch_of(const LibraryProduct& product) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;  // elements; their scratch is the most
+  return library_bytes(product.m > kMany / product.n ? kMany : product.m * product.n);
+}
+
+ProductChoice read_choice(Members& members, const LibraryProduct& product) {
   ProductChoice choice;
   if (const auto hex = members.find("algorithm")) {
     choice.algorithm = algorithm_from_hex(*hex);
     choice.algorithm->workspace_bytes =
-        integer(members.at("workspace_bytes"), 0, std::int64_t{1} << 40);
+        integer(members.at("workspace_bytes"), 0, scratch_of(product));
   }
   const JsonValue time = members.at("microseconds");
   choice.microseconds = time.as_number();
@@ -165,7 +172,7 @@ ProductChoices read_choices(const JsonValue& products) {
   for (const JsonValue& entry : products.elements()) {
     Members members(entry);
     const LibraryProduct product = read_product(members);
-    const ProductChoice choice = read_choice(members);
+    const ProductChoice choice = read_choice(members, product);
     members.require_no_more();
     if (!choices.emplace(product, choice).second)
       entry.fail("the product " + product.to_string() + " occurs twice");

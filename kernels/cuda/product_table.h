@@ -43,7 +43,8 @@ using ProductTable = std::map<ProductMachine, ProductChoices>;
 std::string to_json(const ProductTable& table);
 
 /// Throws DataError naming `file`, line and member for anything that to_json does not write:
-/// unknown or missing members, values out of range, a product or a machine that occurs twice.
+/// unknown or missing members, values out of range (more workspace than is planned for the product
+/// among them), a product or a machine that occurs twice.
 ProductTable product_table_from_json(std::string_view text, const std::string& file);
 
 }  // namespace strata::cuda

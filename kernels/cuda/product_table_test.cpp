@@ -69,6 +69,18 @@ TEST(ProductTable, RefusesWhatItWouldNotWriteAndSaysWhere) {
       std::string::npos);
   EXPECT_NE(refusal(changed("16,", "3,")).find("power of two"), std::string::npos);
   EXPECT_NE(refusal(changed("12.25", "-1")).find("expected a time"), std::string::npos);
+  EXPECT_NE(refusal(changed("4096", "33554433"))
+                .find("machines[0].products[0].workspace_bytes: integer 33554433, expected 0 to "
+                      "33554432"),
+            std::string::npos);
+}
+
+TEST(ProductTable, TakesProductsOfAnySize) {
+  ProductTable table = sample();
+  LibraryProduct large = table.begin()->second.begin()->first;
+  large.m = large.n = std::int64_t{1} << 40;
+  table.begin()->second[large] = {.algorithm = ProductAlgorithm{.workspace_bytes = 32 << 20}};
+  EXPECT_EQ(product_table_from_json(to_json(table), "table"), table);
 }
 
 TEST(ProductTable, RefusesAlgorithmsThatAreNot128Digits) {

@@ -33,7 +33,7 @@ class ProductTrials {
   using Enqueue = std::function<bool(cudaStream_t stream, const ProductOperands& operands)>;
 
   virtual ~ProductTrials() = default;
-  /// Random operands for `product`; those of an earlier one go.
+  /// Random operands for `product`; those of an earlier one go. Throws OutOfMemory.
   virtual void prepare(const LibraryProduct& product) = 0;
   /// Runs one algorithm on what was prepared last.
   virtual TrialOutcome run(const Enqueue& enqueue) = 0;

@@ -1,19 +1,17 @@
 // Golden values from the CUDA kernels: whole training steps of every family on the simulated
-// device.
+// device, or on a GPU.
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <set>
 #include <string>
 
-#include "kernels/cuda/host/simulated_device.h"
 #include "tests/golden/golden_checks.h"
+#include "tests/golden/golden_device.h"
 
 namespace strata::tests {
 
 namespace {
-
-using cuda::ThreadOrder;
 
 /// bf16 on the device against bf16 on the CPU: both round every activation and gradient to 8 bits,
 /// after sums in other orders, so a few of them differ by a unit.
@@ -28,8 +26,8 @@ class GoldenDevice : public testing::TestWithParam<GoldenCase> {
     run.batches = {one_batch(values_)};
     return run;
   }
-  [[nodiscard]] static GoldenRun on_device(GoldenRun run, ThreadOrder order) {
-    run.make_device = [=] { return std::make_unique<cuda::SimulatedDevice>(order); };
+  [[nodiscard]] static GoldenRun on_device(GoldenRun run, GoldenOrder order) {
+    run.make_device = [=] { return golden_device(order); };
     return run;
   }
 
@@ -39,13 +37,13 @@ class GoldenDevice : public testing::TestWithParam<GoldenCase> {
 TEST_P(GoldenDevice, LossAndGradientsInEveryOrderOfThreads) {
   const Tensors golden = without_key_bias(read_tensors(values_, "grad."));
   const double loss = read_doubles(values_, "loss").at(0), norm = norm_of(golden);
-  const GoldenResult result = run_golden(on_device(one_step(), ThreadOrder::forward));
+  const GoldenResult result = run_golden(on_device(one_step(), GoldenOrder::forward));
   EXPECT_NEAR(result.losses.at(0), loss, loss * kGoldenTolerance);
   EXPECT_NEAR(result.evaluation, loss, loss * kGoldenTolerance);
   EXPECT_NEAR(result.gradient_norms.at(0), norm, norm * kGoldenTolerance);
   EXPECT_TRUE(agree(without_key_bias(result.gradients), golden, kGoldenTolerance));
 
-  const GoldenResult again = run_golden(on_device(one_step(), ThreadOrder::shuffled));
+  const GoldenResult again = run_golden(on_device(one_step(), GoldenOrder::shuffled));
   EXPECT_EQ(again.losses, result.losses);
   EXPECT_EQ(again.evaluation, result.evaluation);
   EXPECT_TRUE(same_bytes(again.gradients, result.gradients));
@@ -58,7 +56,7 @@ TEST_P(TrainedOnDevice, ThirtyStepsOfAdamW) {
   GoldenRun run = one_step();
   run.batches = training_batches(values_);
   run.steps = kGoldenSteps;
-  expect_trained(run_golden(on_device(run, ThreadOrder::backward)),
+  expect_trained(run_golden(on_device(run, GoldenOrder::backward)),
                  read_doubles(values_, "adamw.losses"),
                  without_key_bias(read_tensors(values_, "final.")), kTrainedTolerance);
 }
@@ -66,7 +64,7 @@ TEST_P(TrainedOnDevice, ThirtyStepsOfAdamW) {
 TEST_P(GoldenDevice, FollowsTheCpuInBf16) {
   GoldenRun run = one_step();
   run.dtype = DType::bf16;
-  const GoldenResult device = run_golden(on_device(run, ThreadOrder::forward));
+  const GoldenResult device = run_golden(on_device(run, GoldenOrder::forward));
   const GoldenResult cpu = run_golden(run);
   EXPECT_NEAR(device.losses.at(0), cpu.losses.at(0), kBf16Loss * cpu.losses.at(0));
   EXPECT_NEAR(device.evaluation, cpu.evaluation, kBf16Loss * cpu.evaluation);

@@ -2,12 +2,16 @@
 // the same Programs, on the simulated device.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "core/error.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_device.h"
+#include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/weights.h"
 
 namespace strata::tests {
 namespace {
@@ -44,6 +48,19 @@ TrainingResult on_cpu(TrainingCase training) {
   return run_training(training);
 }
 
+/// Digests of rank 0's state before the first step.
+std::string initial_state(const TrainingCase& training) {
+  std::string state;
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    train::initialize_weights(engine, training.options.seed);
+    const std::string mine = train::describe_state(engine);
+    if (communicator.rank() == 0) state = mine;
+  });
+  return state;
+}
+
 void expect_close(const TrainingResult& device, const TrainingResult& cpu, double bound,
                   const std::string& what) {
   ASSERT_EQ(device.metrics.size(), cpu.metrics.size()) << what;
@@ -53,6 +70,48 @@ void expect_close(const TrainingResult& device, const TrainingResult& cpu, doubl
     EXPECT_NEAR(device.metrics[i].gradient_norm, norm, bound * norm) << what << ", step " << i;
   }
   EXPECT_NEAR(device.evaluation, cpu.evaluation, bound * cpu.evaluation) << what;
+}
+
+/// A device that counts what is copied at once.
+class CountingDevice final : public SimulatedDevice {
+ public:
+  explicit CountingDevice(std::atomic<std::int64_t>& bytes)
+      : SimulatedDevice(ThreadOrder::forward), bytes_(bytes) {}
+  void copy_now(void* to, const void* from, std::int64_t bytes) override {
+    bytes_ += bytes;
+    SimulatedDevice::copy_now(to, from, bytes);
+  }
+
+ private:
+  std::atomic<std::int64_t>& bytes_;
+};
+
+TEST(DeviceTraining, BeginsWithTheWeightsOfTheCpu) {
+  for (TrainingCase training : {gpt2_on_device(1), llama_on_device(2)})
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+      for (const int stage : {0, 3}) {
+        training.options.dtype = training.options.communication_dtype = dtype;
+        training.options.zero.stage = stage;
+        training.make_device = make_device;
+        const std::string on_device = initial_state(training);
+        training.make_device = nullptr;
+        EXPECT_EQ(on_device, initial_state(training)) << name_of(dtype) << ", stage " << stage;
+      }
+}
+
+TEST(DeviceTraining, MakesFirstWeightsWhereTheyLie) {
+  TrainingCase training = gpt2_on_device(1);
+  std::atomic<std::int64_t> copied = 0;
+  training.make_device = [&] { return std::make_unique<CountingDevice>(copied); };
+  on_rank_threads(1, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    const std::int64_t before = copied;
+    train::initialize_weights(engine, 1);
+    EXPECT_EQ(copied, before) << "bytes went between host and device";
+    (void)train::describe_state(engine);
+    EXPECT_GT(copied, before) << "nothing is counted";
+  });
 }
 
 TEST(DeviceTraining, FollowsTheCpuInFp32) {

@@ -102,6 +102,8 @@ class Engine {
   /// All bytes of storage by name, as above.
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
                                                 std::vector<std::byte>& buffer) const;
+  /// Where the Programs run; null: on the CPU.
+  [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.
   void write(const zero::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const;

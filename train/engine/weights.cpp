@@ -1,14 +1,14 @@
 #include "train/engine/weights.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
+#include <optional>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/philox.h"
+#include "kernels/initialize.h"
 #include "train/engine/state_digest.h"
 #include "train/files/commit.h"
 #include "train/files/model_files_writer.h"
@@ -29,39 +29,51 @@ void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& bo
   });
 }
 
-/// Normal numbers by Box-Muller (doi 10.1214/aoms/1177706645): one Philox block makes four.
-class NormalSource {
- public:
-  NormalSource(std::int64_t seed, const std::string& tensor)
-      : source_(seed, 0,
-                static_cast<std::int64_t>(
-                    hash_64(std::as_bytes(std::span(tensor.data(), tensor.size()))) >> 1),
-                0) {}
+/// By what the elements of an entry's tensor begin.
+kernels::TensorInitializer initializer_of(const zero::StateEntry& entry, std::int64_t seed) {
+  const std::uint64_t name =
+      hash_64(std::as_bytes(std::span(entry.name.data(), entry.name.size())));
+  return {.seed = seed,
+          .tensor = name >> 1,
+          .deviation = std::max(entry.initializer.deviation, 0.0),
+          .constant = entry.initializer.constant};
+}
 
-  /// Standard normal number of element i.
-  void fill(std::int64_t first, std::span<float> out, double deviation) const {
-    double four[4] = {};
-    std::int64_t block = -1;
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      const std::int64_t i = first + static_cast<std::int64_t>(k);
-      if (i / 4 != block) {
-        block = i / 4;
-        const kernels::PhiloxBlock words = source_.words(static_cast<std::uint64_t>(block));
-        pair(words[0], words[1], four);
-        pair(words[2], words[3], four + 2);
-      }
-      out[k] = static_cast<float>(four[i % 4] * deviation);
+/// Makes elements in the memory of a device, by its own kernel.
+class DeviceInitializer {
+ public:
+  explicit DeviceInitializer(kernels::Device& device)
+      : device_(device), kernel_(device.kernels().find("initialize")) {
+    STRATA_CHECK(kernel_ != nullptr, device.backend());
+    device_.bind_thread();
+    stream_ = device_.make_stream();
+  }
+  /// The elements of an entry of the device tier.
+  void start(const kernels::TensorInitializer& tensor, const zero::StateEntry& entry,
+             const Engine& engine) {
+    const runtime::PersistentValue& storage = engine.programs().persistent.find(entry.storage);
+    STRATA_CHECK(storage.tier == runtime::Tier::device, entry.name);
+    std::byte* const to =
+        engine.arena().base() + storage.offset_bytes + entry.storage_element * size_of(entry.dtype);
+    for (std::int64_t first = 0; first < entry.elements; first += kDeviceElements) {
+      const std::int64_t count = std::min(kDeviceElements, entry.elements - first);
+      const kernels::Attributes attributes =
+          tensor.attributes(entry.dtype, entry.first_element + first, count);
+      const kernels::Tensor out{kernels::TensorType(entry.dtype, {count}),
+                                to + first * size_of(entry.dtype)};
+      kernel_(*stream_, {{}, {&out, 1}, {}, attributes});
     }
   }
+  /// Until all is there.
+  void finish() { device_.synchronize(*stream_); }
 
  private:
-  static void pair(std::uint32_t a, std::uint32_t b, double* out) {
-    const double radius = std::sqrt(-2.0 * std::log((a + 0.5) * 0x1p-32));
-    const double angle = 2.0 * std::numbers::pi * (b * 0x1p-32);
-    out[0] = radius * std::cos(angle);
-    out[1] = radius * std::sin(angle);
-  }
-  kernels::RandomSource source_;
+  /// Of one launch.
+  static constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
+
+  kernels::Device& device_;
+  kernels::Kernel kernel_;
+  std::unique_ptr<kernels::Stream> stream_;
 };
 
 /// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5).
@@ -109,18 +121,25 @@ void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
 }  // namespace
 
 void initialize_weights(Engine& engine, std::int64_t seed) {
+  std::optional<DeviceInitializer> on_device;
+  if (engine.device() != nullptr) on_device.emplace(*engine.device());
   for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
-    const NormalSource source(seed, entry.name);
+    const kernels::TensorInitializer tensor = initializer_of(entry, seed);
+    if (on_device && entry.tier == runtime::Tier::device) {
+      on_device->start(tensor, entry, engine);
+      continue;
+    }
+    const auto initializer = kernels::InitialValues::from(
+        tensor.attributes(entry.dtype, entry.first_element, entry.elements));
     for_chunks(engine.pool(), entry.elements, [&](std::int64_t first, std::int64_t count) {
-      std::vector<float> values(static_cast<std::size_t>(count),
-                                static_cast<float>(entry.initializer.constant));
-      if (entry.initializer.deviation > 0)
-        source.fill(entry.first_element + first, values, entry.initializer.deviation);
+      std::vector<float> values(static_cast<std::size_t>(count));
+      kernels::initial_values(initializer, entry.first_element + first, values);
       std::vector<std::byte> buffer;
       store(engine, entry, first, values, buffer);
     });
   }
+  if (on_device) on_device->finish();
 }
 
 void load_weights(Engine& engine, const ModelFiles& files) {

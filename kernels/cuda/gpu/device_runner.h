@@ -11,6 +11,10 @@ namespace strata::cuda {
 /// runner.
 kernels::Runner device_runner(kernels::Device& device);
 
+/// Whether the tests of this program run our own kernels alone: STRATA_OWN_KERNELS is set. Else
+/// libraries run what they can, as in training.
+bool tests_own_kernels();
+
 /// The first GPU, opened once for all tests of a program.
 kernels::Device& tested_gpu();
 

@@ -1,7 +1,9 @@
 // Times each operation on a GPU at the shapes of Qwen2.5-3B (16 x 1024 tokens, bf16) and sets it
 // beside the rate at which the same GPU copies memory. One JSON object per operation.
 //
-//   gpu_operations_bench            on the first GPU; ends with 77 where there is none
+//   gpu_operations_bench            on the first GPU; ends with 77 where there is none. What
+//   libraries
+//                                   run is timed by our own kernels, too
 //   gpu_operations_bench --list     what would be timed, and which of it has no kernel yet
 #include <algorithm>
 #include <cmath>
@@ -185,26 +187,33 @@ void fill(Device& device, const Tensor& tensor, const std::vector<std::byte>& pa
 
 struct Timing {
   double median_us = 0, best_us = 0;
-  int runs = 0;
+  int stretches = 0;
 };
 
-/// Times `work`, each run between two events, after two that warm up.
+/// Times `work`, after two runs that warm up. A time is that of one run in a stretch of a
+/// millisecond: the few microseconds in which the device waits for the first launch do not count.
 template <typename Work>
 Timing time_on(Device& device, kernels::Stream& stream, const Work& work) {
-  constexpr double kEnough_us = 3e5;
-  constexpr int kMostRuns = 50, kFewestRuns = 5;
+  constexpr double kStretch_us = 1000, kEnough_us = 3e5;
+  constexpr int kMostStretches = 50, kFewestStretches = 5;
   const auto begin = device.make_event(kernels::EventUse::timing);
   const auto end = device.make_event(kernels::EventUse::timing);
-  std::vector<double> times;
-  double total_us = 0;
-  for (int run = -2; run < kMostRuns && (run < kFewestRuns || total_us < kEnough_us); ++run) {
+  const auto time = [&](int runs) {
     device.record(stream, *begin);
-    work();
+    for (int run = 0; run < runs; ++run) work();
     device.record(stream, *end);
     device.wait_on_host(*end);
-    if (run < 0) continue;
-    times.push_back(1000 * device.milliseconds(*begin, *end));
-    total_us += times.back();
+    return 1000 * device.milliseconds(*begin, *end) / runs;
+  };
+  time(1);
+  const int runs = static_cast<int>(std::clamp(kStretch_us / std::max(time(1), 1.0), 1.0, 100.0));
+  std::vector<double> times;
+  double total_us = 0;
+  for (int stretch = 0;
+       stretch < kMostStretches && (stretch < kFewestStretches || total_us < kEnough_us);
+       ++stretch) {
+    times.push_back(time(runs));
+    total_us += times.back() * runs;
   }
   std::sort(times.begin(), times.end());
   return {times[times.size() / 2], times.front(), static_cast<int>(times.size())};
@@ -264,6 +273,12 @@ class Call {
   std::span<std::byte> workspace_;
 };
 
+/// Whether a library may run it.
+bool in_libraries(const Case& c) {
+  return c.operation.starts_with("attention") || c.operation.starts_with("linear") ||
+         c.operation.starts_with("head_loss");
+}
+
 void measure(Device& device, kernels::Stream& stream, const Case& c, double copy_rate) {
   const kernels::Kernel kernel = device.kernels().find(c.operation);
   if (kernel == nullptr) return;
@@ -275,10 +290,11 @@ void measure(Device& device, kernels::Stream& stream, const Case& c, double copy
     const Timing timing = time_on(device, stream, [&] { call.run(kernel, stream); });
     const double seconds = timing.median_us * 1e-6;
     std::printf(
-        "{\"case\": \"%s\", \"median_us\": %.1f, \"best_us\": %.1f, \"runs\": %d, \"GB/s\": %.0f, "
+        "{\"case\": \"%s\", \"median_us\": %.1f, \"best_us\": %.1f, \"stretches\": %d, \"GB/s\": "
+        "%.0f, "
         "\"share_of_copy\": %.3f, \"TFLOP/s\": %.2f}\n",
-        c.label.c_str(), timing.median_us, timing.best_us, timing.runs, cost.bytes / seconds / 1e9,
-        cost.bytes / seconds / copy_rate, cost.flops / seconds / 1e12);
+        c.label.c_str(), timing.median_us, timing.best_us, timing.stretches,
+        cost.bytes / seconds / 1e9, cost.bytes / seconds / copy_rate, cost.flops / seconds / 1e12);
   } catch (const std::exception& error) {
     std::printf("%s: %s\n", c.label.c_str(), error.what());
   }
@@ -309,6 +325,13 @@ int measure_all() {
   const double copy_rate = measure_copies(*device, *stream);
   std::printf("{\"case\": \"device copy\", \"GB/s\": %.0f}\n", copy_rate / 1e9);
   for (const Case& c : cases()) measure(*device, *stream, c, copy_rate);
+  const auto own = open_device(0, Libraries::left_out);
+  const auto own_stream = own->make_stream();
+  for (Case& c : cases()) {
+    if (!in_libraries(c)) continue;
+    c.label += ", own kernels";
+    measure(*own, *own_stream, c, copy_rate);
+  }
   return 0;
 }
 

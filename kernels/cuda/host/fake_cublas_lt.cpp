@@ -113,6 +113,7 @@ cublasStatus_t check_algorithm(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtM
                                cublasLtMatmulHeuristicResult_t* result) {
   const int number = number_of(*algorithm);
   if (number < 0 || number >= the_fake->offered) return CUBLAS_STATUS_INVALID_VALUE;
+  if (number == the_fake->unchecked) return CUBLAS_STATUS_NOT_SUPPORTED;
   result->workspaceSize = the_fake->workspace_bytes;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -24,7 +24,8 @@ class FakeCublasLt {
   // What it does:
   int offered = 3;                     ///< algorithms that it proposes
   int noisy = -1;                      ///< this one gives other bits each time
-  int refusing = -1;                   ///< this one is proposed, and fails
+  int refusing = -1;                   ///< this one is proposed, and fails when it runs
+  int unchecked = -1;                  ///< this one is proposed, and does not pass the check
   std::size_t workspace_bytes = 1024;  ///< of every algorithm
   bool starts = true;
 

@@ -66,6 +66,7 @@ class HostTrials final : public ProductTrials {
   explicit HostTrials(std::vector<double> times) : times_(std::move(times)) {}
   void prepare(const LibraryProduct& product) override {
     ++prepared;
+    if (!fits) throw OutOfMemory("device", 1000, 10, "advice");
     first_.assign(static_cast<std::size_t>(product.first_stride * (product.k + product.m) * 4),
                   std::byte{0});
     second_.assign(static_cast<std::size_t>(product.second_stride * (product.k + product.n) * 4),
@@ -88,6 +89,7 @@ class HostTrials final : public ProductTrials {
   }
 
   int prepared = 0;
+  bool fits = true;  ///< in memory
 
  private:
   std::vector<double> times_;
@@ -218,6 +220,34 @@ TEST_F(ProductLibraryTest, TuningDropsAlgorithmsWhoseBitsDifferOrThatFail) {
   EXPECT_EQ(reports_[0].rfind("dropped an algorithm whose bits differ", 0), 0U);
 }
 
+TEST_F(ProductLibraryTest, WhereTrialsDoNotFitTheFirstProposalStands) {
+  ProductLibrary library = make();
+  Product product;
+  HostTrials trials({});
+  trials.fits = false;
+  library.tune(std::vector{product.get()}, trials);
+  EXPECT_EQ(chosen(library), 0);
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(reports_[0].rfind("took the first proposal of cuBLASLt untried for 5x6x4", 0), 0U);
+  EXPECT_NE(reports_[0].find("1000"), std::string::npos) << reports_[0];
+}
+
+TEST_F(ProductLibraryTest, ProposalsThatTheLibraryWouldRefuseAreNotTaken) {
+  fake_.unchecked = 0;
+  ProductLibrary library = make();
+  Product product;
+  library.choose_first(std::vector{product.get()});
+  EXPECT_EQ(chosen(library), 1);
+}
+
+TEST_F(ProductLibraryTest, AProductThatFailsIsNamed) {
+  fake_.refusing = 0;
+  ProductLibrary library = make();
+  Product product;
+  const std::string message = message_of<HostError>([&] { multiply(library, product); });
+  EXPECT_EQ(message.rfind("cublasLtMatmul of 5x6x4: bf16 transposed", 0), 0U) << message;
+}
+
 TEST_F(ProductLibraryTest, WhereNoAlgorithmRepeatsItsBitsOurKernelsMultiply) {
   fake_.offered = 1;
   fake_.noisy = 0;
@@ -251,15 +281,15 @@ TEST_F(ProductLibraryTest, ChoicesOfAnotherMachineAreKeptAndNotTaken) {
   EXPECT_EQ(product_table_from_json(library.save(), "saved").size(), 2U);
 }
 
-TEST_F(ProductLibraryTest, AnAlgorithmThatTheLibraryRefusesIsAnError) {
+TEST_F(ProductLibraryTest, AnAlgorithmInAFileThatTheLibraryRefusesIsAnError) {
   ProductTable table;
   const LibraryProduct key = *library_product(Product().get());
   table[{.gpu = "NVIDIA H200", .library = 130100}][key] = {.algorithm = ProductAlgorithm{{1007}}};
   ProductLibrary library = make();
   library.load(to_json(table), "file");
   Product product;
-  const std::string message = message_of<HostError>([&] { multiply(library, product); });
-  EXPECT_NE(message.find("refuses the algorithm that the table has for 5x6x4"), std::string::npos);
+  const std::string message = message_of<DataError>([&] { multiply(library, product); });
+  EXPECT_EQ(message.rfind("file: cuBLASLt refuses the algorithm for 5x6x4", 0), 0U) << message;
   EXPECT_NE(message.find("INVALID_VALUE"), std::string::npos);
   EXPECT_TRUE(fake_.ran.empty());
 }

@@ -1,0 +1,16 @@
+// The device on which golden_device_test.cpp runs, chosen at link time.
+#pragma once
+
+#include <memory>
+
+#include "kernels/device.h"
+
+namespace strata::tests {
+
+/// In which order the simulation runs the threads of a block; a GPU has its own.
+enum class GoldenOrder { forward, backward, shuffled };
+
+/// golden_device_simulated.cpp or golden_device_gpu.cpp.
+std::unique_ptr<kernels::Device> golden_device(GoldenOrder order);
+
+}  // namespace strata::tests
