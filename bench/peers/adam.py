@@ -19,8 +19,8 @@ parser.add_argument("--threads", type=int, default=os.cpu_count())
 parser.add_argument("--repeat", type=int, default=15)
 parser.add_argument("--only", default="strata,torch,deepspeed")
 parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 moments;adamw_packed 16-bit;adamw_packed 16-bit, bf16 moments;adamw_bf16",
-                    help="of adam_bench")
+parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 moments;adamw_packed 16-bit;adamw_packed 16-bit, bf16 moments;"
+                    "adamw_8bit 16-bit;lion;lion 16-bit;lion 16-bit, bf16 moment;adamw_bf16", help="names of adam_bench, between semicolons")
 parser.add_argument("--out")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
