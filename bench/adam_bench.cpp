@@ -95,7 +95,7 @@ class Updates {
   }
 
   /// Makes the operands of a case that are not there yet.
-  void prepare(const Case& c) { (void)inputs(c); }
+  void prepare(const Case& c) { (void)outputs(c, inputs(c)); }
 
   void run(const Case& c) {
     const Operation& operation = find_operation(c.operation);
@@ -103,8 +103,7 @@ class Updates {
                           {"weight_decay", 0.01}, {"decoupled", 1}, {"key", 1}};
     if (c.parameter) attributes.set("parameter_dtype", static_cast<double>(kBf16));
     const std::vector<Tensor> in = inputs(c);
-    std::vector<Tensor> out(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(c.state.size()));
-    if (c.parameter) out.push_back(operand("parameter", {kBf16, {elements_}}));
+    const std::vector<Tensor> out = outputs(c, in);
     cpu_kernels().find(operation.name)(stream_, {in, out, {}, attributes});
   }
 
@@ -125,6 +124,12 @@ class Updates {
     in.push_back({{DType::u8, {sizeof control_}}, reinterpret_cast<std::byte*>(&control_)});
     if (c.stochastic) in.push_back({{DType::i64, {2}}, reinterpret_cast<std::byte*>(rng_)});
     return in;
+  }
+
+  std::vector<Tensor> outputs(const Case& c, const std::vector<Tensor>& in) {
+    std::vector<Tensor> out(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(c.state.size()));
+    if (c.parameter) out.push_back(operand("parameter", {kBf16, {elements_}}));
+    return out;
   }
 
   Tensor operand(const std::string& name, const TensorType& type) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One update of AdamW on the host: Strata, PyTorch, DeepSpeed and the memory bound, interleaved round by round.
 
-    PEERS_PYTHON bench/peers/adam.py [--elements N] [--threads T] [--repeat R] [--only strata,torch,deepspeed] [--out NAME]
+    PEERS_PYTHON bench/peers/adam.py [--elements N] [--threads T] [--repeat R] [--only strata,torch,deepspeed] [--cases A;B] [--out NAME]
 
 The interpreter is one with torch and deepspeed. Strata's updates run in build/bench/adam_bench, which waits between its
 turns. The bound is one in-place loop over the streams of fp32 AdamW (four read, three of them written: 28 bytes per element),
