@@ -108,6 +108,7 @@ def main():
     seconds = {name: [] for name in contenders}
     for round_ in range(args.repeat + WARMUP):
         for name, run in contenders.items():
+            time.sleep(0.02)  # OpenMP's threads of the one before spin for some milliseconds, on the cores of this one
             taken = run()
             if round_ >= WARMUP:
                 seconds[name].append(taken)
