@@ -20,11 +20,17 @@
 namespace strata::kernels {
 namespace {
 
-/// What a case reads and writes: "master f32, m f32, ...", in the order of the operation's inputs.
+/// Updated in place; equal names are equal storage. One element per `share` parameters.
+struct StateOperand {
+  const char* name;
+  DType dtype;
+  std::int64_t share = 1;
+};
+
 struct Case {
   const char* name;
   const char* operation;
-  std::vector<std::pair<const char*, DType>> state;
+  std::vector<StateOperand> state;  ///< in the order of the operation's inputs
   DType gradient;
   bool parameter;   ///< writes a bf16 parameter beside the master
   bool stochastic;  ///< takes random numbers
@@ -62,8 +68,8 @@ const std::vector<Case>& cases() {
        {{"master", kF32},
         {"m8", DType::u8},
         {"v8", DType::u8},
-        {"m_scale", kF32},
-        {"v_scale", kF32}},
+        {"m_scale", kF32, 128},
+        {"v_scale", kF32, 128}},
        kBf16,
        true,
        false},
@@ -89,7 +95,7 @@ class Updates {
   }
 
   /// Makes the operands of a case that are not there yet.
-  void prepare(const Case& c) { (void)inputs(c); }
+  void prepare(const Case& c) { (void)outputs(c, inputs(c)); }
 
   void run(const Case& c) {
     const Operation& operation = find_operation(c.operation);
@@ -97,26 +103,33 @@ class Updates {
                           {"weight_decay", 0.01}, {"decoupled", 1}, {"key", 1}};
     if (c.parameter) attributes.set("parameter_dtype", static_cast<double>(kBf16));
     const std::vector<Tensor> in = inputs(c);
-    std::vector<Tensor> out(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(c.state.size()));
-    if (c.parameter) out.push_back(operand("parameter", {kBf16, {elements_}}));
+    const std::vector<Tensor> out = outputs(c, in);
     cpu_kernels().find(operation.name)(stream_, {in, out, {}, attributes});
   }
 
   [[nodiscard]] double bytes(const Case& c) {
-    std::int64_t bytes = size_of(c.gradient) + (c.parameter ? 2 : 0);
-    for (const auto& [name, dtype] : c.state) bytes += 2 * size_of(dtype);
-    return static_cast<double>(bytes * elements_);
+    std::int64_t bytes = (size_of(c.gradient) + (c.parameter ? 2 : 0)) * elements_;
+    for (const StateOperand& state : c.state)
+      bytes += 2 * size_of(state.dtype) * elements_ / state.share;
+    return static_cast<double>(bytes);
   }
 
  private:
   std::vector<Tensor> inputs(const Case& c) {
     std::vector<Tensor> in;
-    for (const auto& [name, dtype] : c.state) in.push_back(operand(name, {dtype, {elements_}}));
+    for (const StateOperand& state : c.state)
+      in.push_back(operand(state.name, {state.dtype, {elements_ / state.share}}));
     in.push_back(
         operand(c.gradient == kF32 ? "gradient" : "gradient16", {c.gradient, {elements_}}));
     in.push_back({{DType::u8, {sizeof control_}}, reinterpret_cast<std::byte*>(&control_)});
     if (c.stochastic) in.push_back({{DType::i64, {2}}, reinterpret_cast<std::byte*>(rng_)});
     return in;
+  }
+
+  std::vector<Tensor> outputs(const Case& c, const std::vector<Tensor>& in) {
+    std::vector<Tensor> out(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(c.state.size()));
+    if (c.parameter) out.push_back(operand("parameter", {kBf16, {elements_}}));
+    return out;
   }
 
   Tensor operand(const std::string& name, const TensorType& type) {
@@ -129,16 +142,14 @@ class Updates {
     return {type, bytes.get()};
   }
 
-  /// Numbers of about 1e-3, not negative: second moments must not be. bf16 is the upper half of an
-  /// fp32 number.
+  /// Numbers of about 1e-3, not negative: second moments must not be. Those of fewer bytes are the
+  /// first bytes of an fp32 number, which is what bf16 is.
   static void fill(std::byte* to, std::size_t bytes, DType dtype) {
     std::minstd_rand engine(1);
-    for (std::size_t at = 0; at < bytes; at += static_cast<std::size_t>(size_of(dtype))) {
+    const auto size = static_cast<std::size_t>(size_of(dtype));
+    for (std::size_t at = 0; at < bytes; at += size) {
       const float value = 1e-3F * static_cast<float>(engine()) / static_cast<float>(engine.max());
-      if (dtype == kF32)
-        std::memcpy(to + at, &value, 4);
-      else
-        std::memcpy(to + at, reinterpret_cast<const std::byte*>(&value) + 2, 2);
+      std::memcpy(to + at, reinterpret_cast<const std::byte*>(&value) + 4 - size, size);
     }
   }
 

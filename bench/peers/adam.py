@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One update of AdamW on the host: Strata, PyTorch, DeepSpeed and the memory bound, interleaved round by round.
 
-    PEERS_PYTHON bench/peers/adam.py [--elements N] [--threads T] [--repeat R] [--only strata,torch,deepspeed] [--out NAME]
+    PEERS_PYTHON bench/peers/adam.py [--elements N] [--threads T] [--repeat R] [--only strata,torch,deepspeed] [--cases A;B] [--out NAME]
 
 The interpreter is one with torch and deepspeed. Strata's updates run in build/bench/adam_bench, which waits between its
 turns. The bound is one in-place loop over the streams of fp32 AdamW (four read, three of them written: 28 bytes per element),
@@ -19,8 +19,8 @@ parser.add_argument("--threads", type=int, default=os.cpu_count())
 parser.add_argument("--repeat", type=int, default=15)
 parser.add_argument("--only", default="strata,torch,deepspeed")
 parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 moments;adamw_packed 16-bit;adamw_packed 16-bit, bf16 moments;adamw_bf16",
-                    help="of adam_bench")
+parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 moments;adamw_packed 16-bit;adamw_packed 16-bit, bf16 moments;"
+                    "adamw_8bit 16-bit;lion;lion 16-bit;lion 16-bit, bf16 moment;adamw_bf16", help="names of adam_bench, between semicolons")
 parser.add_argument("--out")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
@@ -108,6 +108,7 @@ def main():
     seconds = {name: [] for name in contenders}
     for round_ in range(args.repeat + WARMUP):
         for name, run in contenders.items():
+            time.sleep(0.02)  # OpenMP's threads of the one before spin for some milliseconds, on the cores of this one
             taken = run()
             if round_ >= WARMUP:
                 seconds[name].append(taken)
