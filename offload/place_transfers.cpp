@@ -251,6 +251,8 @@ class TransferPlacement {
       region.brought = {{region.bytes, region.version, false}};
       for (Piece& piece : region.written) piece.conditional = false;
     }
+    STRATA_CHECK(!on_disk || region.written.empty() || covers(region), value(region.root).name,
+                 "lives on the disk and is written in parts by", node(region.last).label);
     merge(region.brought);
     for (const Piece& piece : region.brought) bring(region, piece);
     for (const Piece& piece : region.written) take(region, piece);

@@ -13,6 +13,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "runtime/bound_instruction.h"
+#include "runtime/dead_ranges.h"
 #include "runtime/executor.h"
 #include "runtime/queue_progress.h"
 
@@ -31,6 +32,7 @@ struct Loaded {
   Program program;
   std::vector<BoundInstruction> bound;
   std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
+  std::unique_ptr<DeadRanges> dead;
   Clock inputs_read =
       no_instruction();  ///< per queue the last instruction that reads a staged input
 };
@@ -81,6 +83,7 @@ class CpuExecutor final : public Executor {
       if (reads_staged_input(p, p.instructions[i]))
         loaded->inputs_read[queue] = static_cast<std::int32_t>(i);
     }
+    loaded->dead = std::make_unique<DeadRanges>(p, parts_);
     loaded_.push_back(std::move(loaded));
     return static_cast<int>(loaded_.size()) - 1;
   }
@@ -268,6 +271,7 @@ class CpuExecutor final : public Executor {
       return instruction(i).label;
     }
     void started(std::int32_t i) override {
+      run_.loaded->dead->begin(i);
       for (Observer* observer : executor_.parts_.observers) observer->begin(program(), i);
     }
     void finished(std::int32_t i, const TransferTimes& times) override {
@@ -275,6 +279,7 @@ class CpuExecutor final : public Executor {
         observer->end(program(), i);
         observer->executed(program(), i, nanoseconds(times.begin), nanoseconds(times.end));
       }
+      run_.loaded->dead->end(i);
       run_.progress[queue_].advance(i);
     }
     void failed(std::int32_t i, const std::exception& error) override {
@@ -303,6 +308,7 @@ class CpuExecutor final : public Executor {
   void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream* stream) {
     const Instruction& in = loaded.program.instructions[index];
     const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
+    loaded.dead->begin(index);
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)
@@ -315,6 +321,7 @@ class CpuExecutor final : public Executor {
         bound.kernel(*stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
     }
     for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
+    loaded.dead->end(index);
   }
 
   /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.

@@ -54,13 +54,15 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
     if (in.workspace) touch(*in.workspace);
   }
   left_ = std::make_unique<std::atomic<std::int32_t>[]>(ranges_.size());
-}
-
-void DeadRanges::begin_run() {
   for (std::size_t r = 0; r < ranges_.size(); ++r) {
     left_[r].store(ranges_[r].users);
     poison(ranges_[r].memory, ranges_[r].bytes);
   }
+}
+
+/// What lies at these addresses afterwards is not ours to poison.
+DeadRanges::~DeadRanges() {
+  for (const Range& range : ranges_) unpoison(range.memory, range.bytes);
 }
 
 void DeadRanges::begin(std::int32_t instruction) {
@@ -76,6 +78,7 @@ void DeadRanges::end(std::int32_t instruction) {
   for (std::int32_t r : touched_[static_cast<std::size_t>(instruction)])
     if (left_[static_cast<std::size_t>(r)].fetch_sub(1) == 1) {
       const Range& range = ranges_[static_cast<std::size_t>(r)];
+      left_[static_cast<std::size_t>(r)].store(range.users);
       poison(range.memory, range.bytes);
     }
 }

@@ -12,13 +12,15 @@
 
 namespace strata::runtime {
 
-/// The transient roots of one Program in one run at a time: their bytes are poisoned but from the
-/// start of the first instruction that touches them to the end of the last, whichever that is.
+/// The transient roots of one Program, whose runs follow one another: their bytes are poisoned but
+/// from the start of the first instruction that touches them to the end of the last, whichever that
+/// is.
 class DeadRanges {
  public:
   DeadRanges(const Program& program, const ExecutorParts& parts);
-  /// Before the first instruction of a run starts; the run before has ended.
-  void begin_run();
+  ~DeadRanges();
+  DeadRanges(const DeadRanges&) = delete;
+  DeadRanges& operator=(const DeadRanges&) = delete;
   /// Around each instruction, on the thread that runs it.
   void begin(std::int32_t instruction);
   void end(std::int32_t instruction);
@@ -31,7 +33,7 @@ class DeadRanges {
   };
   std::vector<Range> ranges_;
   std::vector<std::vector<std::int32_t>> touched_;       ///< ranges, by instruction
-  std::unique_ptr<std::atomic<std::int32_t>[]> left_;  ///< users to come, by range
+  std::unique_ptr<std::atomic<std::int32_t>[]> left_;  ///< users to come in this run, by range
 };
 
 }  // namespace strata::runtime

@@ -18,10 +18,14 @@ class TransferRun {
     std::int32_t at = -1;  // whose error it is
     try {
       for (const std::int32_t instruction : instructions) {
-        while (count_ > 0 && (count_ == kMost || !queue_.is_met(instruction))) finish_first(at);
+        at = instruction;
+        while (count_ > 0 &&
+               (count_ == kMost || !queue_.is_met(instruction) || meets_another(instruction))) {
+          finish_first(at);
+          at = instruction;
+        }
         queue_.wait_until_met(instruction);
         if (queue_.is_stopped()) return;
-        at = instruction;
         start(instruction);
       }
       while (count_ > 0) finish_first(at);
@@ -39,6 +43,25 @@ class TransferRun {
     Clock::time_point begin;
   };
 
+  /// Within a queue nothing else keeps two transfers of the same bytes apart: one behind the other
+  /// they may use the same place of the disk or of memory for different values.
+  [[nodiscard]] bool meets_another(std::int32_t instruction) const {
+    const DiskTransfer& mine = queue_.transfer(instruction);
+    for (std::size_t k = 0; k < count_; ++k) {
+      const DiskTransfer& other =
+          queue_.transfer(under_way_[(first_ + k) % kMost].instruction);
+      const auto size = static_cast<std::int64_t>(mine.memory.size());
+      const auto other_size = static_cast<std::int64_t>(other.memory.size());
+      const bool on_disk = (mine.write || other.write) && mine.offset < other.offset + other_size &&
+                           other.offset < mine.offset + size;
+      const bool in_memory = (!mine.write || !other.write) &&
+                             mine.memory.data() < other.memory.data() + other_size &&
+                             other.memory.data() < mine.memory.data() + size;
+      if (on_disk || in_memory) return true;
+    }
+    return false;
+  }
+
   /// One that has nothing to do keeps its place in the order.
   void start(std::int32_t instruction) {
     queue_.started(instruction);
@@ -55,9 +78,10 @@ class TransferRun {
   void finish_first(std::int32_t& at) {
     const UnderWay transfer = under_way_[first_];
     at = transfer.instruction;
+    // Until it is over it stays listed: its memory may not go.
+    if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
     first_ = (first_ + 1) % kMost;
     --count_;
-    if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
     const Clock::time_point begin = std::max(transfer.begin, last_end_);
     last_end_ = std::max(begin, Clock::now());
     queue_.finished(transfer.instruction, {begin, last_end_});

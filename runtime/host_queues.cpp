@@ -45,7 +45,14 @@ void HostQueues::stop() {
 
 void HostQueues::start_threads() {
   if (!threads_.empty()) return;
-  for (const Queue queue : kHostQueues) threads_.emplace_back([this, queue] { serve(queue); });
+  // Programs may be loaded while earlier ones have run. Asked here: a thread may come late.
+  RunNumber first = 0;
+  {
+    std::lock_guard lock(mutex_);
+    first = begun_;
+  }
+  for (const Queue queue : kHostQueues)
+    threads_.emplace_back([this, queue, first] { serve(queue, first); });
 }
 
 void HostQueues::begin(RunNumber run, const HostProgram& program) {
@@ -67,20 +74,13 @@ void HostQueues::wait(RunNumber run, Queue queue, std::int32_t instruction) cons
   run_of(run).progress[static_cast<std::size_t>(queue)].wait_for(instruction);
 }
 
-bool HostQueues::has_ended(RunNumber run) const {
-  return std::ranges::all_of(kHostQueues, [&](Queue queue) {
-    return run_of(run).progress[static_cast<std::size_t>(queue)].has_reached(kFinished);
-  });
+bool HostQueues::has_reached(RunNumber run, Queue queue, std::int32_t instruction) const {
+  return run_of(run).progress[static_cast<std::size_t>(queue)].has_reached(instruction);
 }
 
-void HostQueues::serve(Queue queue) {
+void HostQueues::serve(Queue queue, RunNumber first) {
   device_.bind_thread();
-  RunNumber next = 0;
-  {
-    // Programs may be loaded while earlier ones have run.
-    std::lock_guard lock(mutex_);
-    next = begun_;
-  }
+  RunNumber next = first;
   while (true) {
     {
       std::unique_lock lock(mutex_);

@@ -63,7 +63,7 @@ class HostQueues {
   void begin(RunNumber run, const HostProgram& program);
   /// Until the host has completed an instruction of a run, or all of a queue (kFinished).
   void wait(RunNumber run, Queue queue, std::int32_t instruction) const;
-  [[nodiscard]] bool has_ended(RunNumber run) const;
+  [[nodiscard]] bool has_reached(RunNumber run, Queue queue, std::int32_t instruction) const;
 
  private:
   struct Run {
@@ -73,7 +73,7 @@ class HostQueues {
   };
   class DiskQueue;
 
-  void serve(Queue queue);
+  void serve(Queue queue, RunNumber first);
   void execute(Run& run, Queue queue);
   void run_operation(Run& run, std::int32_t index);
   /// Whether all that an instruction waits for has completed, and until then.

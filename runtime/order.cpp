@@ -32,6 +32,8 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   int previous = 0;         // gathers keep their order
   for (int i = 0; i < count; ++i) {
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
+    // Collectives of updates stay in front, also on ranks that have nothing to update.
+    if (graph.nodes[i].collective && graph.nodes[i].pass == Pass::update) previous = i + 1;
     if (!is_transient_gather(graph, graph.nodes[i])) continue;
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();

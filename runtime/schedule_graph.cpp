@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "runtime/conflicts.h"
+#include "runtime/layout.h"
 #include "runtime/program.h"
 #include "runtime/schedule.h"
 
@@ -14,6 +15,11 @@ namespace {
 
 /// Two limits that are not memory: elements gathered or uploaded before their use, and in all.
 enum SoftTier : int { kAhead = kTiers, kLive };
+
+/// A region within this factor of the largest live set is good enough.
+constexpr double kTight = 1.02;
+/// Trying orders takes time that grows with the square of the number of buffers.
+constexpr std::size_t kMostToLayOutAgain = 4000;
 
 enum Resource : int { kCores, kDisk, kResources };
 
@@ -47,7 +53,7 @@ class GraphScheduler {
     for (int t = 0; t < kTiers; ++t)
       result.region_bytes[static_cast<std::size_t>(t)] =
           schedule.arena_bytes[static_cast<std::size_t>(t)];
-    count_live(schedule, result);
+    lay_out_again(schedule, result);
     keep_survivors(schedule);
     reorder(schedule);
     return result;
@@ -156,15 +162,17 @@ class GraphScheduler {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       if (node.queue != Queue::upload || node.moves != Moves::in) continue;
       const ValueId copy = graph_.root_of(node.outputs[0]);
-      if (writers[copy].size() != 1 || range_of(graph_, node.outputs[0]).end != graph_.bytes(copy))
+      const ByteRange filled = range_of(graph_, node.outputs[0]);
+      if (writers[copy].size() != 1 || filled.begin != 0 || filled.end != graph_.bytes(copy))
         continue;
       // Back over the hops to where the bytes were before they left or where they live.
       std::vector<int> ins{i};
       ValueId from = node.inputs[0];
       while (value(graph_.root_of(from)).storage == Storage::transient) {
         const std::vector<int>& fills = writers[graph_.root_of(from)];
+        if (fills.size() != 1) break;
         const Node& hop = graph_.nodes[static_cast<std::size_t>(fills[0])];
-        if (fills.size() != 1 || hop.moves == Moves::nothing || hop.collective) break;
+        if (hop.moves == Moves::nothing || hop.collective) break;
         if (hop.moves == Moves::in) ins.insert(ins.begin(), fills[0]);
         from = hop.inputs[0];
       }
@@ -213,29 +221,49 @@ class GraphScheduler {
     }
   }
 
-  void count_live(const Schedule& schedule, ScheduledGraph& result) const {
-    for (int t = 0; t < kTiers; ++t) {
-      std::vector<std::tuple<std::int64_t, int, std::int64_t>> changes;  // when, ends first, bytes
+  /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
+  /// instruction that starts when its last user has ended: most of each tier in use at a time, and
+  /// places that are tighter than the schedule's where it left gaps.
+  void lay_out_again(const Schedule& schedule, ScheduledGraph& result) const {
+    const auto count = static_cast<int>(schedule.order.size());
+    std::vector<int> place(problem_.tasks.size(), -1);
+    for (int i = 0; i < count; ++i)
+      place[static_cast<std::size_t>(schedule.order[static_cast<std::size_t>(i)])] = i;
+    const auto first_after = [&](std::int64_t end) {
+      const auto at = std::partition_point(
+          schedule.order.begin(), schedule.order.end(),
+          [&](int task) { return schedule.start_ns[static_cast<std::size_t>(task)] < end; });
+      return static_cast<int>(at - schedule.order.begin());
+    };
+    const bool merged = std::ranges::find(schedule.survives, true) != schedule.survives.end();
+    for (const Tier tier : kAllTiers) {
+      const auto t = static_cast<std::size_t>(tier);
+      std::vector<Interval> intervals;
+      std::vector<ValueId> roots;
       for (const auto& [root, buffer] : buffer_of_) {
         const ScheduleBuffer& b = problem_.buffers[static_cast<std::size_t>(buffer)];
-        if (b.tier != t) continue;
-        std::int64_t begin = -1, end = -1;
+        if (b.tier != static_cast<int>(tier)) continue;
+        int first = count, last = -1;
         for (int user : b.users) {
           const auto u = static_cast<std::size_t>(user);
-          if (schedule.start_ns[u] < 0) continue;
-          begin = begin < 0 ? schedule.start_ns[u] : std::min(begin, schedule.start_ns[u]);
-          end = std::max(end, schedule.end_ns[u]);
+          if (place[u] < 0) continue;
+          first = std::min(first, place[u]);
+          last = std::max({last, place[u], first_after(schedule.end_ns[u]) - 1});
         }
-        if (begin < 0) continue;
-        const std::int64_t room = room_of(b.bytes, static_cast<Tier>(t));
-        changes.emplace_back(begin, 1, room);
-        changes.emplace_back(end, 0, -room);
+        if (last < 0) continue;
+        intervals.push_back({b.bytes, first, last, 0, alignment_of(tier)});
+        roots.push_back(root);
       }
-      std::sort(changes.begin(), changes.end());
-      std::int64_t live = 0;
-      for (const auto& [when, kind, bytes] : changes)
-        result.live_bytes[static_cast<std::size_t>(t)] =
-            std::max(result.live_bytes[static_cast<std::size_t>(t)], live += bytes);
+      result.live_bytes[t] = largest_live_set(intervals, count);
+      const bool loose = static_cast<double>(result.region_bytes[t]) >
+                         kTight * static_cast<double>(result.live_bytes[t]);
+      // Copies that stay are two buffers in one place, which this layout does not know.
+      if (!loose || merged || intervals.size() > kMostToLayOutAgain) continue;
+      const std::int64_t bytes = place_intervals(intervals);
+      if (bytes >= result.region_bytes[t]) continue;
+      result.region_bytes[t] = bytes;
+      for (std::size_t k = 0; k < roots.size(); ++k)
+        result.offset_bytes[roots[k]] = intervals[k].offset_bytes;
     }
   }
 

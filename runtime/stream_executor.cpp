@@ -240,8 +240,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
     for (const Queue queue : kAllQueues) {
       if ((in.border_waits >> static_cast<int>(queue) & 1u) == 0) continue;
       if (is_host_queue(queue)) {
-        host_.wait(started_ - 1, queue, kFinished);
-        rethrow();
+        await_host(started_ - 1, queue, kFinished);
       } else {
         device_.wait(stream(in.queue), *queue_end_[static_cast<std::size_t>(queue)]);
       }
@@ -251,8 +250,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   void wait_for_host_of_run_before() {
     if (started_ == 0) return;
     for (const Queue queue : kAllQueues)
-      if (is_host_queue(queue)) host_.wait(started_ - 1, queue, kFinished);
-    rethrow();
+      if (is_host_queue(queue)) await_host(started_ - 1, queue, kFinished);
   }
 
   // What host queues ask, on their threads.
@@ -309,7 +307,23 @@ class StreamExecutor final : public Executor, private DeviceSide {
   /// Until host queues have ended their part of a run.
   void await_host(RunNumber run) {
     for (const Queue queue : kAllQueues)
-      if (is_host_queue(queue)) host_.wait(run, queue, kFinished);
+      if (is_host_queue(queue)) await_host(run, queue, kFinished);
+  }
+
+  /// Until a host queue has come to an instruction, as long as the peers live: what it waits for on
+  /// the device may wait for them.
+  void await_host(RunNumber run, Queue queue, std::int32_t instruction) {
+    if (!has_peers_) {
+      host_.wait(run, queue, instruction);
+      return rethrow();
+    }
+    auto look = std::chrono::steady_clock::now() + kLookForPeers;
+    while (!host_.has_reached(run, queue, instruction)) {
+      std::this_thread::sleep_for(kPoll);
+      if (std::chrono::steady_clock::now() < look) continue;
+      parts_.communicators.check();
+      look = std::chrono::steady_clock::now() + kLookForPeers;
+    }
     rethrow();
   }
 
@@ -443,8 +457,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
       const Queue queue = loaded.program.instructions[static_cast<std::size_t>(other)].queue;
       if (is_host_queue(queue)) {
         // The device cannot wait for the host; what stands behind this in the list waits, too.
-        host_.wait(started_, queue, other);
-        rethrow();
+        await_host(started_, queue, other);
       } else if (other >= from) {
         device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);
       }

@@ -178,7 +178,8 @@ TEST(VerifierOfStorage, RefusesAPredicateThatNobodyWrote) {
 TEST(VerifierOfStorage, DoesNotCountOnInstructionsThatMayBeSkipped) {
   Storage s;
   s.program.instructions[0].predicate = Storage::operand(1, 64);
-  EXPECT_EQ(s.problem(), "#1 'step 1' reads 't' at byte 128 that nobody wrote");
+  EXPECT_EQ(s.problem(),
+            "#1 'step 1' reads 't' at byte 128, which is written under another condition only");
 }
 
 }  // namespace

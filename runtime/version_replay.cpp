@@ -24,7 +24,9 @@ class VersionReplay {
       if (in.predicate) replay_read(i, *in.predicate);
       for (const Operand& o : in.outputs) replay_write(i, o);
       if (in.workspace) replay_write(i, *in.workspace);
-      if (in.operation->name == "copy" && !in.predicate) follow_copy(in.inputs[0], in.outputs[0]);
+      const bool copies = in.operation->name == "copy" && in.inputs.size() == 1 &&
+                          in.outputs.size() == 1 && !in.predicate;
+      if (copies) follow_copy(in.inputs[0], in.outputs[0]);
     }
     check_end();
   }

@@ -112,7 +112,7 @@ TEST(PlaceWaits, MakesEachQueueWaitOnceForTheProgramBefore) {
   std::array<int, kQueues> border{};
   for (const Instruction& in : program.instructions)
     if (in.border_waits != 0) ++border[static_cast<int>(in.queue)];
-  EXPECT_EQ(border, (std::array<int, kQueues>{1, 1}));
+  EXPECT_EQ(border, (std::array<int, kQueues>{1, 1}));  // the other queues have nothing to do
 }
 
 }  // namespace

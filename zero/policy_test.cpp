@@ -105,12 +105,16 @@ TEST(CheckPlan, RefusesWhatNoPassObeys) {
     const std::string message = complaint(change);
     EXPECT_NE(message.find(words), std::string::npos) << words << " not in '" << message << "'";
   };
-  expect_refused("optimizer state of unit 'unit.1' in tier pageable",
-                 [](Plan& plan) { plan.units[1].optimizer_tier = Tier::pageable; });
-  expect_refused("gradient of unit 'unit.0' in tier pinned",
-                 [](Plan& plan) { plan.units[0].gradient_tier = Tier::pinned; });
-  expect_refused("parameter of unit 'unit.0' in tier disk",
-                 [](Plan& plan) { plan.units[0].parameter_tier = Tier::disk; });
+  expect_refused("optimizer state of unit 'unit.1' in tier pinned",
+                 [](Plan& plan) { plan.units[1].optimizer_tier = Tier::pinned; });
+  expect_refused("gradient of unit 'unit.0' in tier disk",
+                 [](Plan& plan) { plan.units[0].gradient_tier = Tier::disk; });
+  expect_refused("parameter of unit 'unit.0' in tier pageable",
+                 [](Plan& plan) { plan.units[0].parameter_tier = Tier::pageable; });
+  expect_refused("whole parameters of unit 'unit.0' on the disk", [](Plan& plan) {
+    plan.units[0].parameter_tier = Tier::disk;
+    plan.units[0].shard_optimizer = true;
+  });
   expect_refused("adds gradients up in bf16, expected fp32 or fp16", [](Plan& plan) {
     plan.gradient = {DType::f16, DType::f16, DType::bf16};
   });

@@ -55,8 +55,9 @@ class Output(ProgramTest):
 
     def test_memory_is_listed_at_the_start(self):
         done = self.run_program(train(*QUICK))
+        self.assertRegex(done.stdout, r"(?m)^ +device +pinned$")
         for word in ["parameters", "gradients", "optimizer state", "transient", "arena"]:
-            self.assertRegex(done.stdout, rf"(?m)^  {word}.* [\d.]+ [KM]iB$")
+            self.assertRegex(done.stdout, rf"(?m)^  {word}.* [\d.]+ [KM]iB +(-|[\d.]+ (bytes|KiB))$")
 
     def test_a_gather_runs_during_compute(self):
         self.run_program(mlaunch(2, "--zero", "3", "--model", "gpt2-bytes-10m", "--steps", "6",

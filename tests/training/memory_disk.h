@@ -1,8 +1,8 @@
 // A disk tier in memory, for whole steps whose arithmetic is under test and not the store.
 #pragma once
 
-#include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -20,7 +20,7 @@ class MemoryDisk final : public runtime::Disk {
   Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) override {
     check(offset, to.data(), to.size(), what);
     std::lock_guard lock(mutex_);
-    std::memcpy(to.data(), space_.data() + offset, to.size());
+    under_way_[next_] = {offset, to, false};
     counters_.read_bytes += static_cast<std::int64_t>(to.size());
     return next_++;
   }
@@ -28,11 +28,21 @@ class MemoryDisk final : public runtime::Disk {
                      std::string_view what) override {
     check(offset, from.data(), from.size(), what);
     std::lock_guard lock(mutex_);
-    std::memcpy(space_.data() + offset, from.data(), from.size());
+    under_way_[next_] = {
+        offset, {const_cast<std::byte*>(from.data()), from.size()}, true};
     counters_.written_bytes += static_cast<std::int64_t>(from.size());
     return next_++;
   }
-  void wait(Ticket ticket) override { STRATA_CHECK(ticket < next_, ticket); }
+  /// As late as it may be, so that whoever counts on more is found out.
+  void wait(Ticket ticket) override {
+    std::lock_guard lock(mutex_);
+    const Transfer transfer = under_way_.at(ticket);
+    under_way_.erase(ticket);
+    if (transfer.write)
+      std::memcpy(space_.data() + transfer.offset, transfer.memory.data(), transfer.memory.size());
+    else
+      std::memcpy(transfer.memory.data(), space_.data() + transfer.offset, transfer.memory.size());
+  }
   void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view) override {
     std::lock_guard lock(mutex_);
     std::memcpy(to.data(), space_.data() + offset, to.size());
@@ -47,6 +57,11 @@ class MemoryDisk final : public runtime::Disk {
   }
 
  private:
+  struct Transfer {
+    std::int64_t offset;
+    std::span<std::byte> memory;
+    bool write;
+  };
   void check(std::int64_t offset, const std::byte* memory, std::size_t size,
              std::string_view what) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
@@ -58,7 +73,8 @@ class MemoryDisk final : public runtime::Disk {
 
   mutable std::mutex mutex_;
   std::vector<std::byte> space_;
-  std::atomic<Ticket> next_ = 0;
+  std::map<Ticket, Transfer> under_way_;
+  Ticket next_ = 0;
   runtime::DiskCounters counters_;
 };
 

@@ -229,6 +229,8 @@ void Engine::write_word(std::uint32_t flags) {
 
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill) {
   const int micro_steps = programs_.settings.plan.micro_steps;
+  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
+  in_step_ = true;  // until all of it is started: half a step is no state to go on from
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
   const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
@@ -238,6 +240,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     if (!by_layer) start(train_handles_.at(position_of(a, micro_steps)), step);
   }
   if (by_layer) start(train_handles_.at(Position::only), step);
+  in_step_ = false;
   updates_pending_ = drain_handle_ >= 0;
   const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
   if (!before) return std::nullopt;
@@ -246,6 +249,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
 }
 
 std::optional<kernels::StepMetrics> Engine::drain() {
+  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
   if (std::exchange(updates_pending_, false)) start(drain_handle_, last_step_);
   executor_->wait_all();
   const auto last = std::exchange(under_way_, std::nullopt);

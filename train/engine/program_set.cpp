@@ -1,6 +1,7 @@
 #include "train/engine/program_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/error.h"
@@ -13,6 +14,7 @@
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "train/planning/make_plan.h"
+#include "train/planning/resident_records.h"
 #include "zero/policy.h"
 
 namespace strata::train {
@@ -48,6 +50,21 @@ runtime::TierBytes budgets(const OffloadOptions& options,
   return budget;
 }
 
+/// `share` of what the budget of host memory leaves beside gradients, parameters and windows of the
+/// disk.
+void keep_in_host_memory(ProgramSet& set, const ProgramRequest& request, double share) {
+  const OffloadOptions& options = request.options.offload;
+  if (options.optimizer != OffloadTarget::nvme || options.host_memory_bytes == runtime::kUnlimited)
+    return;
+  runtime::PersistentLayout others;
+  zero::declare_state(others, set.units, set.settings);
+  const std::int64_t free_bytes = options.host_memory_bytes / request.local_ranks -
+                                  others.bytes(runtime::Tier::pinned) -
+                                  window_bytes(set.settings, set.units);
+  keep_records_in_host_memory(set.settings, set.units,
+                              std::llround(share * static_cast<double>(free_bytes)));
+}
+
 }  // namespace
 
 std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
@@ -59,8 +76,10 @@ std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
   return bytes;
 }
 
-ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
-                          const kernels::DeviceCapabilities& device) {
+namespace {
+
+ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& communicator,
+                      const kernels::DeviceCapabilities& device, double resident_share) {
   const TrainOptions& options = request.options;
   ProgramSet set;
   set.shape = {options.dtype, options.micro_batch, options.sequence_length};
@@ -77,6 +96,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   runtime::recompute(model.graph, set.settings.plan.recompute, set.settings.plan.recompute_what);
   offload::offload_activations(model.graph, set.settings.plan.activations);
 
+  keep_in_host_memory(set, request, resident_share);
   zero::declare_state(set.persistent, set.units, set.settings);
   const auto finish = [&](runtime::Graph& graph) {
     offload::place_transfers(graph);
@@ -126,6 +146,23 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   if (drain) set.drain = lower(std::move(*drain), "drain");
   if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");
   return set;
+}
+
+}  // namespace
+
+ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
+                          const kernels::DeviceCapabilities& device) {
+  // What transfers need of host memory is known when they are scheduled: fewer records stay there
+  // when that is too much.
+  for (const double share : {1.0, 0.5, 0.25}) try {
+      return build_with(request, communicator, device, share);
+    } catch (const OutOfMemory&) {
+      const OffloadOptions& options = request.options.offload;
+      if (options.optimizer != OffloadTarget::nvme ||
+          options.host_memory_bytes == runtime::kUnlimited)
+        throw;
+    }
+  return build_with(request, communicator, device, 0);
 }
 
 ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,

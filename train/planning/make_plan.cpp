@@ -91,8 +91,10 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
     const std::int64_t part =
         unit.shard_optimizer ? units[u].elements / plan.world : units[u].elements;
-    unit.optimizer_device_elements =
-        std::llround((1 - offload.optimizer_ratio) * static_cast<double>(part));
+    // Parameters on the disk move as a whole, so the whole unit is updated on one side.
+    if (unit.parameter_tier != Tier::disk)
+      unit.optimizer_device_elements =
+          std::llround((1 - offload.optimizer_ratio) * static_cast<double>(part));
     // With several micro-steps the sum would cross the link in each of them.
     if (options.accumulation == 1 || offload.layer_major) unit.gradient_tier = Tier::pinned;
   }

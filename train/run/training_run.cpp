@@ -72,6 +72,11 @@ class TrainingRun {
     communicator_ = comm::make_communicator(request_.context, "auto");
     if (options_.check_device && options_.device == DeviceChoice::cpu)
       throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
+    if (options_.check_device && (options_.offload.optimizer != OffloadTarget::none ||
+                                  options_.offload.parameters != OffloadTarget::none ||
+                                  options_.offload.activations != OffloadTarget::none))
+      throw ConfigError("--check-device runs one instruction at a time on the device and knows no "
+                        "queues of the host; leave out the offload settings");
     device_ = std::make_unique<RunDevice>(
         options_.check_device ? DeviceChoice::cuda : options_.device, options_.reduction,
         request_.context.local_rank, *communicator_);
@@ -248,14 +253,16 @@ class TrainingRun {
       if (evaluation_due) evaluate(log, progress);
       if (save_due && !stopped_) save();
       clock.restart();
+      (void)usage_.take();  // of no step
     }
     take(engine_->drain());
     progress.finish();
     print_notes();
-    if (const StepBound bound =
-            find_bound(usage_sum_, usage_steps_, usage_seconds_ / usage_steps_, rates_);
-        first_ && usage_steps_ > 0 && bound.moves())
-      std::printf("%s\n", describe(bound).c_str());
+    if (first_ && usage_steps_ > 0) {
+      const StepBound bound =
+          find_bound(usage_sum_, usage_steps_, usage_seconds_ / usage_steps_, rates_);
+      if (bound.moves()) std::printf("%s\n", describe(bound).c_str());
+    }
     if (const std::string use = device_->describe_use(engine_->arena().bytes());
         first_ && !use.empty())
       std::printf("%s\n", use.c_str());

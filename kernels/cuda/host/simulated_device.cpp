@@ -25,7 +25,7 @@ using kernels::EventUse;
 using kernels::MemoryKind;
 using Work = std::function<void()>;
 
-constexpr std::align_val_t kAlignment{256};
+constexpr std::align_val_t kAlignment{4096};  // pages, as pinned memory
 
 class HostMemory final : public kernels::Memory {
  public:

@@ -1,0 +1,57 @@
+#include "train/planning/resident_records.h"
+
+#include <algorithm>
+
+namespace strata::train {
+namespace {
+
+/// One is read, one is updated, one is written; one more of each keeps the disk busy in between.
+constexpr std::int64_t kWindows = 6;
+
+std::int64_t record_bytes_per_element(const zero::StepSettings& settings) {
+  std::int64_t bytes = 0;
+  for (const zero::OptimizerState& state : zero::optimizer_states(settings))
+    bytes += size_of(state.dtype);
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
+                                         const std::vector<runtime::ParameterUnit>& units,
+                                         std::int64_t free_bytes) {
+  const std::int64_t each = record_bytes_per_element(settings);
+  const std::int64_t tile = std::max<std::int64_t>(
+      settings.plan.limits.tile_elements / runtime::kCellElements * runtime::kCellElements,
+      runtime::kCellElements);  // as zero::cut
+  std::int64_t taken = 0;
+  if (each == 0) return taken;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    runtime::UnitPlan& plan = settings.plan.units[u];
+    if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
+    // The largest part of any rank, so that all ranks plan alike.
+    const std::int64_t whole = units[u].elements;
+    const int owners = plan.shard_optimizer ? settings.plan.world : 1;
+    const std::int64_t largest = (whole / runtime::kCellElements + owners - 1) / owners *
+                                 runtime::kCellElements;
+    const std::int64_t part = largest - plan.optimizer_device_elements;
+    const std::int64_t fits = std::max<std::int64_t>(0, free_bytes - taken) / each;
+    // A tile that begins inside stays whole; where a part begins inside a tile it ends later.
+    const std::int64_t stays = fits >= part ? part : fits / tile * tile - (owners > 1 ? tile : 0);
+    if (stays <= 0) continue;
+    plan.optimizer_host_elements = stays;
+    taken += stays * each;
+  }
+  return taken;
+}
+
+std::int64_t window_bytes(const zero::StepSettings& settings,
+                          const std::vector<runtime::ParameterUnit>& units) {
+  std::int64_t largest = 0;
+  for (std::size_t u = 0; u < units.size(); ++u)
+    if (settings.plan.units[u].optimizer_tier == runtime::Tier::disk)
+      largest = std::max(largest, std::min(units[u].elements, settings.plan.limits.tile_elements));
+  return kWindows * largest * record_bytes_per_element(settings);
+}
+
+}  // namespace strata::train
