@@ -157,7 +157,7 @@ class GraphScheduler {
       for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
         writers[graph_.root_of(out)].push_back(i);
     using Original = std::tuple<ValueId, std::int32_t, std::int64_t, std::int64_t>;
-    std::map<Original, ValueId> latest;
+    std::map<Original, Copy> latest;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       if (node.queue != Queue::upload || node.moves != Moves::in) continue;
@@ -181,12 +181,14 @@ class GraphScheduler {
       const bool left_the_device = value(from).tier == Tier::device &&
                                    buffer_of_.contains(graph_.root_of(from)) &&
                                    range.end - range.begin == graph_.bytes(copy);
-      if (left_the_device) latest.try_emplace(original, graph_.root_of(from));
+      const std::int32_t version = value(node.outputs[0]).version;
+      if (left_the_device)
+        latest.try_emplace(original, Copy{graph_.root_of(from), value(from).version});
       if (const auto before = latest.find(original); before != latest.end()) {
-        problem_.gaps.push_back({buffer_of_.at(before->second), buffer_of_.at(copy), ins});
-        gap_roots_.emplace_back(before->second, copy);
+        problem_.gaps.push_back({buffer_of_.at(before->second.root), buffer_of_.at(copy), ins});
+        gap_copies_.emplace_back(before->second, copy);
       }
-      latest[original] = copy;
+      latest[original] = {copy, version};
     }
   }
 
@@ -269,11 +271,11 @@ class GraphScheduler {
 
   /// Readers of a later copy read the earlier one that stayed.
   void keep_survivors(const Schedule& schedule) {
-    std::map<ValueId, ValueId> instead;
-    for (std::size_t g = 0; g < gap_roots_.size(); ++g) {
+    std::map<ValueId, Copy> instead;
+    for (std::size_t g = 0; g < gap_copies_.size(); ++g) {
       if (!schedule.survives[g]) continue;
-      const auto [before, after] = gap_roots_[g];
-      const auto earlier = instead.find(before);
+      const auto [before, after] = gap_copies_[g];
+      const auto earlier = instead.find(before.root);
       instead[after] = earlier == instead.end() ? before : earlier->second;
     }
     if (instead.empty()) return;
@@ -281,8 +283,9 @@ class GraphScheduler {
       const auto at = instead.find(graph_.root_of(id));
       if (at == instead.end()) return id;
       const Value view = value(id);
-      const ValueId now = graph_.add_view(at->second, view.offset_bytes, view.type, view.name);
-      graph_.values[static_cast<std::size_t>(now)].version = view.version;
+      const Copy& copy = at->second;
+      const ValueId now = graph_.add_view(copy.root, view.offset_bytes, view.type, view.name);
+      graph_.values[static_cast<std::size_t>(now)].version = copy.version;
       return now;
     };
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -302,13 +305,19 @@ class GraphScheduler {
     workspaces_ = std::move(workspaces);
   }
 
+  /// Bytes that are as the original, and how their root numbers that version.
+  struct Copy {
+    ValueId root;
+    std::int32_t version;
+  };
+
   Graph& graph_;
   std::vector<ValueId>& workspaces_;
   const Scheduling& scheduling_;
   const TierBytes& persistent_bytes_;
   ScheduleProblem problem_;
   std::map<ValueId, int> buffer_of_;  // of a transient root
-  std::vector<std::pair<ValueId, ValueId>> gap_roots_;
+  std::vector<std::pair<Copy, ValueId>> gap_copies_;  // the earlier, root of the later
 };
 
 }  // namespace
