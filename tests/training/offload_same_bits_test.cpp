@@ -2,6 +2,9 @@
 // without recomputation, micro-steps, half precision and skipped steps.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "core/error.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {
@@ -96,23 +99,29 @@ TEST(OffloadSameBitsOf, MicroSteps) {
 
 /// Reduces once per step, so it agrees with stages 0 and 1.
 TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
-  for (const DType dtype : {DType::f32, DType::bf16})
-    for (const int world : {1, 2}) {
-      TrainingCase training = small_case(world, 0);
-      training.options.dtype = training.options.communication_dtype = dtype;
-      training.options.accumulation = 3;
-      training.options.micro_batch = 2;
-      training.options.global_batch = 6 * world;
-      const TrainingResult expected = run_training(training);
-      training.options.offload.layer_major = true;
-      expect_same(expected, run_training(training), "layer by layer");
-      training.options.zero.stage = world == 1 ? 0 : 2;
-      expect_homes_do_not_matter(training, expected);
-      training.options.zero.stage = world == 1 ? 0 : 3;
-      training.options.activation_checkpointing = true;
-      training.options.offload.activations = OffloadTarget::cpu;
-      expect_homes_do_not_matter(training, expected);
+  for (const int world : {1, 2}) {
+    TrainingCase training = small_case(world, 0);
+    training.options.dtype = training.options.communication_dtype =
+        world == 1 ? DType::f32 : DType::bf16;
+    training.options.accumulation = 3;
+    training.options.micro_batch = 2;
+    training.options.global_batch = 6 * world;
+    const TrainingResult expected = run_training(training);
+    training.options.offload.layer_major = true;
+    expect_same(expected, run_training(training), "layer by layer");
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 2, 3}) {
+      training.options.zero.stage = stage;
+      training.options.activation_checkpointing = stage == 3;
+      for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme}) {
+        training.options.offload.optimizer = target;
+        training.options.offload.parameters = OffloadTarget::cpu;
+        training.options.offload.activations =
+            stage == 3 ? OffloadTarget::cpu : OffloadTarget::none;
+        expect_same(expected, run_training(training),
+                    "stage " + std::to_string(stage) + ", " + name_of(target));
+      }
     }
+  }
 }
 
 TEST(OffloadSameBitsOf, Recomputation) {
@@ -134,6 +143,35 @@ TEST(OffloadSameBitsOf, Activations) {
         expect_same(expected, result, "activations on " + name_of(target));
       }
     }
+}
+
+/// Less device memory means more transfers and the same numbers, down to a refusal that says why.
+TEST(OffloadSameBitsOf, BudgetsOfTheDevice) {
+  for (const bool llama : {false, true}) {
+    TrainingCase training = small_case(1, 0, llama);
+    training.model.layers = 4;
+    training.options.activation_checkpointing = true;
+    training.options.zero.param_persistence_threshold_elements = 2000;
+    const TrainingResult expected = run_training(training);
+    training.options.offload = {.optimizer = OffloadTarget::nvme,
+                                .parameters = OffloadTarget::cpu,
+                                .activations = OffloadTarget::cpu};
+    const auto whole = static_cast<double>(expected.memory.arena());
+    double least = 1;
+    for (const double share : {0.9, 0.6, 0.4, 0.3, 0.2, 0.02}) {
+      training.options.offload.device_memory_bytes = std::llround(share * whole);
+      try {
+        const TrainingResult result = run_training(training);
+        expect_same(expected, result, "share " + std::to_string(share));
+        EXPECT_LE(result.memory.arena(), training.options.offload.device_memory_bytes);
+        least = share;
+      } catch (const OutOfMemory& error) {
+        EXPECT_NE(std::string(error.what()).find("device"), std::string::npos) << error.what();
+      }
+    }
+    EXPECT_LE(least, 0.4);
+    EXPECT_GT(least, 0.02);
+  }
 }
 
 TEST(OffloadSameBitsOf, PartsOfTheOptimizer) {
