@@ -149,6 +149,22 @@ class SameResult(OffloadTest):
         self.assertEqual(self.read("first"), expected["1"])
         self.assert_nothing_left(ranks)
 
+    def test_with_little_locked_memory(self):
+        """As an ordinary user: the limit does not bind root."""
+        limited = ["prlimit", "--memlock=65536:65536"]
+        if os.geteuid() == 0:
+            limited += ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            self.home.chmod(0o777)
+            self.swap.chmod(0o777)
+        if subprocess.run([*limited, *train("--help")], capture_output=True).returncode != 0:
+            self.skipTest("an ordinary user cannot start the programs of this build")
+        job = mlaunch(2, *JOB, *self.STEPS)
+        expected, _ = self.state(job)
+        done = self.run_program([*limited, *job, *on_drive(), "--dump-state", "state"])
+        self.assertEqual(self.read("state"), expected)
+        self.assertEqual(len(re.findall(r"does not register \d+ bytes for disk transfers \(.*ulimit -l\)", done.stderr)),
+                         1, done.stderr)
+
     def test_without_io_uring(self):
         job = mlaunch(2, *JOB, *self.STEPS)
         expected, _ = self.state(job)
@@ -203,6 +219,14 @@ class Failing(OffloadTest):
             self.assertEqual(len(re.findall(word, done.stderr)), 1, f"{word!r} in {done.stderr}")
         self.assertNotIn("step 1/", done.stdout)
 
+    def test_folders_that_cannot_serve(self):
+        self.write("file", "")
+        for path in ("nowhere", "file"):
+            with self.subTest(path=path):
+                done = self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(path)), expect=IO)
+                self.assertEqual(done.stderr.count(f"{path}: cannot make a file for offloaded tensors"), 1, done.stderr)
+                self.assertNotIn("step 1/", done.stdout)
+
     def test_limits_that_are_too_small(self):
         self.refuse([r"out of memory in tier device: its budget is \d+ bytes, and this Plan needs at least \d+",
                      "raise --device-memory or --host-memory"], "--device-memory", "100KB")
@@ -254,6 +278,8 @@ class SmallDrive(OffloadTest):
 class InMemoryGroup(OffloadTest):
     def setUp(self):
         super().setUp()
+        if os.environ.get("STRATA_SANITIZE"):
+            self.skipTest("sanitizers use memory of their own")
         why = "no memory control group"
         for root in MEMORY_GROUPS:
             group = root / f"strata-test-{os.getpid()}"
@@ -270,6 +296,7 @@ class InMemoryGroup(OffloadTest):
 
     def run_inside(self, limit_bytes, job, expect=0):
         """What the run printed, its errors too, and the highest use of the group, bytes."""
+        self.run_program(train(*JOB, "--steps", "1"))  # program and libraries are in the page cache, at another's cost
         limit = self.group / "memory.max"
         (limit if limit.exists() else self.group / "memory.limit_in_bytes").write_text(str(limit_bytes))
         done = self.run_program(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), *job], expect)
