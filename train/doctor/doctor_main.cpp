@@ -18,11 +18,16 @@ namespace {
 constexpr std::int64_t kCopyBytes = std::int64_t{256} << 20;
 
 DeviceFacts look_at_device(int ordinal) {
-  const auto device = cuda::open_device(ordinal);
   DeviceFacts facts;
-  facts.description = device->description();
-  facts.memory = device->memory();
-  facts.links = measure_links(*device, kCopyBytes);
+  facts.description = "number " + std::to_string(ordinal);
+  try {
+    const auto device = cuda::open_device(ordinal);
+    facts.description = device->description();
+    facts.memory = device->memory();
+    facts.links = measure_links(*device, kCopyBytes);
+  } catch (const Error& error) {
+    facts.problem = error.what();  // a finding, as others are
+  }
   return facts;
 }
 

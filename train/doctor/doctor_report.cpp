@@ -147,6 +147,7 @@ void write_devices(JsonWriter& json, const DoctorReport& report) {
         .member("to_device_rate", device.links.to_device)
         .member("to_host_rate", device.links.to_host)
         .member("both_ways_rate", device.links.both_ways)
+        .member("problem", device.problem)
         .end_object();
   json.end_array().member("why_no_device", report.why_no_device);
 }
@@ -194,6 +195,8 @@ std::vector<std::string> advice(const DoctorReport& report) {
     lines.push_back("memlock " + limit_text(transfers.locked_limit_bytes) +
                     ": disk windows are not registered; ulimit -l unlimited, or memlock in "
                     "/etc/security/limits.conf, to change");
+  for (const DeviceFacts& device : report.devices)
+    if (!device.problem.empty()) lines.push_back("GPU: " + device.problem);
   for (const DiskFacts& disk : report.disks)
     for (const std::string& note : disk.notes)
       // That io_uring is missing has been said.
@@ -218,6 +221,10 @@ std::string to_text(const DoctorReport& report) {
   page.line("memlock", locked_text(machine.transfers));
   if (report.devices.empty()) page.line("GPU", report.why_no_device + ": steps run on the CPU");
   for (const DeviceFacts& device : report.devices) {
+    if (!device.problem.empty()) {
+      page.line("GPU", device.description + ": " + device.problem);
+      continue;
+    }
     page.line("GPU", device.description + ", " + size_text(device.memory.free_bytes) + " free of " +
                          size_text(device.memory.total_bytes));
     page.line("", rate_text(device.links.to_device) + " to the device, " +

@@ -15,6 +15,7 @@ struct DeviceFacts {
   std::string description;  ///< name, memory, driver
   kernels::DeviceMemoryFacts memory;
   LinkRates links;
+  std::string problem;  ///< why it cannot be used or measured; empty: nothing does
 };
 
 struct DoctorReport {

@@ -108,5 +108,13 @@ TEST(DoctorReport, DisksAndDevices) {
   EXPECT_THAT(text, Not(HasSubstr("steps run on the CPU")));
 }
 
+TEST(DoctorReport, ADeviceThatCannotBeUsed) {
+  DoctorReport report = healthy();
+  report.devices.push_back({.description = "number 0", .problem = "no code for sm_50"});
+  EXPECT_THAT(to_text(report), HasSubstr("GPU           number 0: no code for sm_50\n"));
+  EXPECT_THAT(to_text(report), Not(HasSubstr("to the device")));
+  EXPECT_THAT(advice(report), ElementsAre("GPU: no code for sm_50"));
+}
+
 }  // namespace
 }  // namespace strata::train
