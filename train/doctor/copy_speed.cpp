@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "kernels/cpu/thread_pool.h"
-#include "offload/nvme/aligned_memory.h"
+#include "runtime/arena.h"
 
 namespace strata::train {
 namespace {
@@ -29,15 +29,16 @@ double best_rate(double bytes, const std::function<void()>& pass) {
 }  // namespace
 
 double host_copy_rate(int threads, std::int64_t bytes) {
-  const offload::AlignedMemory from(bytes), to(bytes);
+  const runtime::Arena from("host", bytes, runtime::ArenaKind::private_memory);
+  const runtime::Arena to("host", bytes, runtime::ArenaKind::private_memory);
   kernels::ThreadPool pool(threads);
-  const auto size = from.bytes().size();
+  const auto size = static_cast<std::size_t>(bytes);
   const auto parts = static_cast<std::size_t>(threads);
   return best_rate(2.0 * static_cast<double>(bytes), [&] {
     pool.parallel_for(threads, [&](std::int64_t task, int) {
       const std::size_t begin = size * static_cast<std::size_t>(task) / parts;
       const std::size_t end = size * static_cast<std::size_t>(task + 1) / parts;
-      std::memcpy(to.bytes().data() + begin, from.bytes().data() + begin, end - begin);
+      std::memcpy(to.base() + begin, from.base() + begin, end - begin);
     });
   });
 }

@@ -8,7 +8,7 @@
 namespace strata::train {
 
 /// Bytes read plus bytes written per second while `threads` threads copy `bytes` each pass between
-/// two arrays of that size, the best of a few passes. STREAM's way to count.
+/// two arenas of that size, the best of a few passes. STREAM's way to count. Throws OutOfMemory.
 double host_copy_rate(int threads, std::int64_t bytes);
 
 /// Bytes per second through pinned memory.

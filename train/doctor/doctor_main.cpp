@@ -15,7 +15,10 @@
 namespace strata::train {
 namespace {
 
-constexpr std::int64_t kCopyBytes = std::int64_t{256} << 20;
+/// Larger than caches, where there is that much to spare.
+constexpr std::int64_t kHostBytes = std::int64_t{512} << 20;
+constexpr std::int64_t kLeastHostBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kDeviceBytes = std::int64_t{256} << 20;
 
 DeviceFacts look_at_device(int ordinal) {
   DeviceFacts facts;
@@ -24,7 +27,7 @@ DeviceFacts look_at_device(int ordinal) {
     const auto device = cuda::open_device(ordinal);
     facts.description = device->description();
     facts.memory = device->memory();
-    facts.links = measure_links(*device, kCopyBytes);
+    facts.links = measure_links(*device, kDeviceBytes);
   } catch (const Error& error) {
     facts.problem = error.what();  // a finding, as others are
   }
@@ -36,8 +39,8 @@ DoctorReport look(const std::vector<std::string>& folders) {
   DoctorReport report;
   report.machine = find_machine_facts();
   const std::int64_t available = report.machine.memory.available_bytes;
-  // A few times larger than caches, and a small part of what is there.
-  const std::int64_t bytes = available > 0 ? std::min(kCopyBytes, available / 8) : kCopyBytes;
+  const std::int64_t bytes =
+      available > 0 ? std::clamp(available / 8, kLeastHostBytes, kHostBytes) : kHostBytes;
   report.host_copy_rate = host_copy_rate(report.machine.cores.allowed, bytes);
   const cuda::DeviceCount count = cuda::count_devices();
   report.why_no_device = count.why_none;
