@@ -57,7 +57,7 @@ int run(int argc, char** argv, const RankContext& context) {
       "Prints what this machine can do, measured, and what Strata would choose on it: cores,\n"
       "memory, locked memory, io_uring, GPUs and, for each folder named, the disk. Some seconds.");
   app.add_option("--nvme-path,--nvme_path", folders,
-                 "folders for offloaded tensors, one per drive: each is measured for a second")
+                 "folders for offloaded tensors, one per drive; each is measured")
       ->delimiter(',');
   app.add_flag("--json", json, "for machines: amounts in bytes, rates in bytes per second");
   try {
