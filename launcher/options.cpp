@@ -214,6 +214,7 @@ Examples
     mlaunch -np 8 train --zero 3               eight ranks that share the model's state
     mlaunch --num_gpus 8 train --deepspeed ds.json
     mlaunch -np 2 ./my_program --my-option     any program; it finds its number in $RANK
+    mlaunch doctor --nvme-path /drive          what this machine can do, and what to change
 
 PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it.
 

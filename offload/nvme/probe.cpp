@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/space_file.h"
 
 namespace strata::offload {
 namespace {
@@ -80,6 +81,14 @@ class Prober {
 };
 
 }  // namespace
+
+std::int64_t probe_bytes(const std::vector<std::string>& directories) {
+  constexpr std::int64_t kEnough = 256 * kMiB;
+  std::int64_t share = kEnough;  // all hold the same
+  for (const std::string& directory : directories)
+    share = std::min(share, free_bytes(directory) / 2);
+  return round_down(std::min(kEnough, share * static_cast<std::int64_t>(directories.size())));
+}
 
 ProbeResult probe(NvmeStore& store, std::chrono::milliseconds budget) {
   const Clock::time_point begin = Clock::now();

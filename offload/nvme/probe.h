@@ -2,6 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "offload/nvme/nvme_store.h"
 
@@ -16,6 +19,11 @@ struct ProbeResult {
   double mixed_rate = 0;  ///< read and written at once, both together
   double seconds = 0;     ///< that the probe took
 };
+
+/// What to reserve in `directories`, together, for a probe: enough for a second on fast drives, at
+/// most half of what is free there, so that it neither fails nor fills a small drive. 0 where a
+/// directory is missing: opening a store says so.
+std::int64_t probe_bytes(const std::vector<std::string>& directories);
 
 /// Writes and reads in the store's reserved space, before it is used: afterwards all its bytes read
 /// as zero, its counters are zero, no memory is registered, and it uses the settings found. On a

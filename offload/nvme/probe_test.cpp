@@ -18,6 +18,15 @@ void expect_untouched(NvmeStore& store) {
   EXPECT_EQ(in, std::vector<std::byte>(static_cast<std::size_t>(store.bytes())));
 }
 
+TEST(Probe, TakesAtMostHalfOfWhatIsFree) {
+  const TestDirectory directory;
+  const std::int64_t bytes = probe_bytes({directory.path()});
+  EXPECT_GT(bytes, 0);
+  EXPECT_LE(bytes, 256 * kMiB);
+  EXPECT_EQ(bytes % runtime::kDiskAlignment, 0);
+  EXPECT_EQ(probe_bytes({directory.path(), directory / "missing"}), 0);
+}
+
 TEST(Probe, MeasuresAndLeavesTheStoreAsNew) {
   const TestDirectory directory;
   const auto store =

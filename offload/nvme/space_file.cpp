@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <optional>
 
 #include "core/error.h"
@@ -37,12 +38,16 @@ int open_direct(const std::string& path, int flags, const std::string& directory
   throw IoError(directory, 0, "cannot make a file for offloaded tensors in this directory", number);
 }
 
-/// Bytes that an ordinary user may still take; nothing where the file system does not say.
-std::optional<std::int64_t> available_bytes(int file) {
-  struct statvfs found {};
-  if (::fstatvfs(file, &found) != 0 || found.f_blocks == 0) return std::nullopt;
+/// What this user may still take; nothing where the file system does not say.
+std::optional<std::int64_t> available_bytes(const struct statvfs& found) {
+  if (found.f_blocks == 0) return std::nullopt;
   const auto blocks = ::geteuid() == 0 ? found.f_bfree : found.f_bavail;
   return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(found.f_frsize);
+}
+std::optional<std::int64_t> available_bytes(int file) {
+  struct statvfs found {};
+  if (::fstatvfs(file, &found) != 0) return std::nullopt;
+  return available_bytes(found);
 }
 
 [[noreturn]] void throw_no_space(const std::string& directory, std::int64_t bytes,
@@ -91,6 +96,12 @@ UniqueFd open_space_file(const std::string& directory, std::vector<std::string>&
   if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
     return open_and_unlink(directory, notes);
   throw_cannot_open(directory);
+}
+
+std::int64_t free_bytes(const std::string& directory) {
+  struct statvfs found {};
+  if (::statvfs(directory.c_str(), &found) != 0) return 0;
+  return available_bytes(found).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 void reserve_space(int file, const std::string& directory, std::int64_t bytes) {

@@ -17,6 +17,9 @@ UniqueFd open_space_file(const std::string& directory, std::vector<std::string>&
 /// The same by a unique name that is taken away at once: for file systems without O_TMPFILE.
 UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>& notes);
 
+/// Bytes that this user may still take in `directory`; 0 where it is missing.
+std::int64_t free_bytes(const std::string& directory);
+
 /// Gives the file its size and its blocks. IoError that names directory, needed and available bytes
 /// when they are not there.
 void reserve_space(int file, const std::string& directory, std::int64_t bytes);

@@ -16,7 +16,8 @@ class Output(ProgramTest):
     def test_help_fits_a_terminal_and_names_the_flags(self):
         for program, words in [("train", ["--zero", "--model", "--config", "--threads", "--trace"]),
                                ("mlaunch", ["-np N", "--launcher", "Ctrl-C", "Exit codes"]),
-                               ("generate", ["--model", "--prompt", "--temperature"])]:
+                               ("generate", ["--model", "--prompt", "--temperature"]),
+                               ("doctor", ["--nvme-path", "--json"])]:
             with self.subTest(program=program):
                 done = self.run_program([str(BIN / program), "--help"])
                 self.assertEqual(done.stderr, "")

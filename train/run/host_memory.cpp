@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "train/engine/memory_report.h"
+#include "train/run/memory_cgroup.h"
 
 namespace strata::train {
 namespace {
@@ -25,22 +26,13 @@ std::int64_t meminfo_available() {
   return kUnknown;
 }
 
-std::int64_t number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  return file >> value ? value : kUnknown;  // "max" and missing files are no limit
-}
-
-std::int64_t cgroup_left() {
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::int64_t used = number_in("/sys/fs/cgroup/memory.current");
-  return limit == kUnknown || used == kUnknown ? kUnknown : limit - used;
-}
-
 }  // namespace
 
 std::int64_t available_host_bytes() {
-  const std::int64_t bytes = std::min(meminfo_available(), cgroup_left());
+  std::int64_t bytes = meminfo_available();
+  // At least 1: an exhausted group is known, not unknown.
+  if (const auto cgroup = tightest_memory_cgroup())
+    bytes = std::min(bytes, std::max<std::int64_t>(1, cgroup->left_bytes));
   return bytes == kUnknown ? 0 : bytes;
 }
 

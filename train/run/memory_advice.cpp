@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/factory.h"
+#include "core/error.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "train/engine/memory_report.h"
 
@@ -65,7 +66,8 @@ std::string flags_of(const TrainOptions& changed, const TrainOptions& original) 
   return flags;
 }
 
-/// Arena bytes of one rank under changed options.
+/// Arena bytes of one rank under changed options; kUnknown where those cannot be planned, because
+/// they exceed --device-memory or --host-memory or because settings exclude each other.
 class Planner {
  public:
   Planner(const ProgramRequest& request, const CrowdedHost& host)
@@ -77,8 +79,17 @@ class Planner {
   [[nodiscard]] std::int64_t arena_bytes(const TrainOptions& options) const {
     ProgramRequest changed = request_;
     changed.options = options;
-    return build_programs(changed, *communicators_[static_cast<std::size_t>(host_.rank)], device_)
-        .arena_bytes(runtime::Tier::device);
+    changed.local_ranks = host_.local_world;
+    try {
+      const ProgramSet set =
+          build_programs(changed, *communicators_[static_cast<std::size_t>(host_.rank)], device_);
+      for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
+        if (set.arena_bytes(tier) > set.settings.plan.budget_bytes[static_cast<std::size_t>(tier)])
+          return kUnknown;
+      return set.arena_bytes(runtime::Tier::device);
+    } catch (const Error&) {
+      return kUnknown;
+    }
   }
 
  private:
@@ -120,12 +131,19 @@ std::string memory_advice(const ProgramRequest& request, const CrowdedHost& host
         return flags_of(candidate, request.options) +
                " is the cheapest change that fits: it needs " + amount(bytes, host.local_world);
     }
+  const std::string otherwise = std::string("use a shorter --sequence-length, a smaller model, ") +
+                                (host.local_world > 1 ? "fewer ranks on this host, " : "") +
+                                "or more hosts";
+  if (least == kUnknown)
+    return "no ZeRO stage, micro-batch or checkpointing fits these limits; raise --device-memory "
+           "or "
+           "--host-memory, " +
+           otherwise;
   const std::string even = smallest == &candidates.front()
                                ? "no ZeRO stage, micro-batch or checkpointing needs less"
                                : "even " + flags_of(*smallest, request.options) + " needs " +
                                      amount(least, host.local_world);
-  return even + "; use a shorter --sequence-length, a smaller model, " +
-         (host.local_world > 1 ? "fewer ranks on this host, " : "") + "or more hosts";
+  return even + "; " + otherwise;
 }
 
 }  // namespace strata::train

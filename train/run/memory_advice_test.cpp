@@ -93,6 +93,19 @@ TEST(MemoryAdvice, NamesTheFirstThatNeedsLessWhereWhatIsFreeIsUnknown) {
   EXPECT_EQ(advice(wide_request(), kWorld, 0), fits("--zero 1", changed, kWorld));
 }
 
+TEST(MemoryAdvice, UnderALimit) {
+  ProgramRequest changed = long_request();
+  changed.options.micro_batch = 2;
+  changed.options.accumulation = 2;
+  ProgramRequest limited = long_request();
+  limited.options.offload.device_memory_bytes = arena_bytes(changed, 1);
+  EXPECT_EQ(advice(limited, 1, 0), fits("--micro-batch 2 --accumulation 2", changed, 1));
+  limited.options.offload.device_memory_bytes = 1000;
+  EXPECT_EQ(advice(limited, 1, 0),
+            "no ZeRO stage, micro-batch or checkpointing fits these limits; raise --device-memory "
+            "or --host-memory, use a shorter --sequence-length, a smaller model, or more hosts");
+}
+
 TEST(MemoryAdvice, KnowsWhenThereIsNothingToSave) {
   ProgramRequest smallest = long_request();
   smallest.options.micro_batch = 1;

@@ -12,9 +12,6 @@
 namespace strata::train {
 namespace {
 
-/// Enough for a second on a fast drive; freed before the run's own space is reserved.
-constexpr std::int64_t kProbeBytes = 256 << 20;
-
 bool uses_disk(const OffloadOptions& options) {
   return options.optimizer == OffloadTarget::nvme || options.parameters == OffloadTarget::nvme ||
          options.activations == OffloadTarget::nvme;
@@ -26,8 +23,9 @@ RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
     : options_(options), used_(uses_disk(options)) {
   if (!used_) return;
   if (options.nvme_paths.empty())
-    throw ConfigError("offload to nvme needs a folder on the drive: give --nvme-path DIR, or "
-                      "\"nvme_path\" beside \"device\": \"nvme\"");
+    throw ConfigError(
+        "offload to nvme needs a folder on the drive: give --nvme-path DIR, or "
+        "\"nvme_path\" beside \"device\": \"nvme\"");
   if (ranks.rank() == 0) measure();
   share(ranks);
 }
@@ -35,7 +33,7 @@ RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
 void RunDisk::measure() {
   offload::StoreRequest request;
   request.directories = options_.nvme_paths;
-  request.bytes = kProbeBytes;
+  request.bytes = offload::probe_bytes(options_.nvme_paths);
   request.options.checksums = options_.checksums;
   const auto store = offload::open_store(request);
   const offload::ProbeResult result = offload::probe(*store);
@@ -80,6 +78,7 @@ std::string RunDisk::description() const {
   if (!used_) return "";
   std::string text;
   for (const std::string& path : options_.nvme_paths) text += (text.empty() ? "" : " + ") + path;
+  if (read_rate_ == 0) return text + ": too little free space to measure";
   char rates[128];
   std::snprintf(rates, sizeof rates, ": %s/s read, %s/s written, %lld MiB x %d at a time",
                 format_bytes(read_rate_).c_str(), format_bytes(write_rate_).c_str(),

@@ -1,0 +1,332 @@
+"""State on a drive, as whole programs see it: same bits, and what happens when drives, ranks or limits fail."""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+
+from programs import ProgramTest, children, living, mlaunch, parent, train
+
+WITHOUT_IO_URING = "--without-io-uring"
+DATA, HOST, IO, TRY_AGAIN = 65, 69, 74, 75
+MIB = 1 << 20
+MEMORY_GROUPS = [pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup")]
+JOB = ["--device", "cpu", "--zero", "3", "--sequence-length", "32", "--micro-batch", "1", "--threads", "1"]
+ENDLESS = ["--steps", "1000000", "--metrics", "metrics"]
+
+
+def on_drive(path="swap"):
+    """All that can leave the device does, small parameters too."""
+    return ["--offload-optimizer", "nvme", "--offload-param", "nvme", "--param-persistence-threshold", "0",
+            "--nvme-path", path]
+
+
+def forbid_io_uring():
+    """io_uring_setup fails with EPERM in this process and those it starts, as under a container's policy."""
+    no_new_privileges, seccomp, filter_mode = 38, 22, 2
+    io_uring_setup, refuse, allow = 425, 0x00050001, 0x7FFF0000
+    code = b"".join(struct.pack("HBBI", *line) for line in [
+        (0x20, 0, 0, 0),                    # load the system call's number
+        (0x15, 0, 1, io_uring_setup),       # another one: skip a line
+        (0x06, 0, 0, refuse), (0x06, 0, 0, allow)])
+    lines = ctypes.create_string_buffer(code, len(code))
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
+    program = Program(4, ctypes.addressof(lines))
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    call.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    if call(no_new_privileges, 1, 0, 0, 0) or call(seccomp, filter_mode, ctypes.addressof(program), 0, 0):
+        sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def swap_files(pid, folder):
+    """The descriptors of a process, as paths, of files in `folder` that have no name."""
+    found = []
+    try:
+        for fd in pathlib.Path("/proc", str(pid), "fd").iterdir():
+            target = os.readlink(fd)
+            if target.startswith(str(folder) + "/") and target.endswith(" (deleted)"):
+                found.append(fd)
+    except OSError:
+        pass  # the process or the descriptor has gone
+    return found
+
+
+def is_stopped(pid):
+    return pathlib.Path("/proc", str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def group_number(group, *names):
+    return int(next(group / name for name in names if (group / name).exists()).read_text())
+
+
+def planned_arenas(printed):
+    """Bytes per tier, by the table that train prints."""
+    titles = re.search(r"memory planned for rank 0:\n(.*)", printed)[1].replace("[0]", "").split()
+    arenas = re.search(r"^.* arena  +(.*)", printed, re.M)[1].split("  ")
+    arenas = [float(amount) * {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}[unit]
+              for amount, unit in (cell.split() for cell in arenas if cell)]
+    return dict(zip(titles, arenas, strict=True))
+
+
+class OffloadTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.swap = self.home.resolve() / "swap"
+        self.swap.mkdir()
+
+    def steps_done(self, metrics="metrics"):
+        path = self.home / metrics
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def start_training(self, ranks, *arguments, prefix=()):
+        """A run some steps on its way, all its ranks with swap files: the process and their pids."""
+        process = self.start([*prefix, *mlaunch(ranks, *JOB, *ENDLESS, *on_drive(), *arguments)])
+        self.wait_until(lambda: self.steps_done() >= 3 or process.poll() is not None, "three steps")
+        self.assertIsNone(process.poll(), "it goes on")
+        pids = children(process.pid)
+        self.assertEqual(len(pids), ranks)
+        return process, pids
+
+    def stop(self, pids):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        self.wait_until(lambda: all(map(is_stopped, pids)), "ranks to stop")
+
+    def state(self, command):
+        """Digests of all state after a run, and what it printed."""
+        done = self.run_program([*command, "--dump-state", "state"])
+        state = self.read("state")
+        (self.home / "state").unlink()
+        return state, done.stdout
+
+    def assert_nothing_left(self, pids):
+        self.wait_until(lambda: not living(pids), "ranks end")
+        self.assertEqual(list(self.swap.iterdir()), [])
+        holders = [pid for pid in os.listdir("/proc") if pid.isdigit() and swap_files(pid, self.swap)]
+        self.assertEqual(holders, [])
+
+
+class SameResult(OffloadTest):
+    STEPS = ["--steps", "4"]
+
+    def test_same_state_as_without_offload(self):
+        for model in ("gpt2-tiny", "llama-tiny"):
+            with self.subTest(model=model):
+                job = mlaunch(2, *JOB, *self.STEPS, "--model", model)
+                expected, plain = self.state(job)
+                self.assertIn("moment2", expected)
+                self.assertNotIn("disk", plain)
+                state, printed = self.state([*job, *on_drive()])
+                self.assertEqual(state, expected)
+                self.assertRegex(printed, r"disk read \d+\.\d+ .iB, disk write \d+\.\d+ .iB")
+        self.assertEqual(list(self.swap.iterdir()), [])
+
+    def test_two_jobs_on_one_path(self):
+        """The second one starts, trains and ends while the first one is in the middle of its run."""
+        jobs = {seed: [*JOB, "--steps", "60", "--seed", seed] for seed in "12"}
+        expected = {seed: self.state(mlaunch(2, *job))[0] for seed, job in jobs.items()}
+        self.assertNotEqual(expected["1"], expected["2"])
+        first = self.start(mlaunch(2, *jobs["1"], *on_drive(), "--metrics", "metrics", "--dump-state", "first"))
+        self.wait_until(lambda: self.steps_done() >= 2, "two steps of the first job")
+        ranks = children(first.pid)
+        self.stop(ranks)
+        self.assertTrue(all(swap_files(pid, self.swap) for pid in ranks))
+        self.assertFalse((self.home / "first").exists())
+        state, _ = self.state(mlaunch(2, *jobs["2"], *on_drive()))
+        self.assertEqual(state, expected["2"])
+        for pid in ranks:
+            os.kill(pid, signal.SIGCONT)
+        _, error = first.communicate(timeout=30)
+        self.assertEqual(first.returncode, 0, error)
+        self.assertEqual(self.read("first"), expected["1"])
+        self.assert_nothing_left(ranks)
+
+    def test_with_little_locked_memory(self):
+        """As an ordinary user: the limit does not bind root."""
+        limited = ["prlimit", "--memlock=65536:65536"]
+        if os.geteuid() == 0:
+            limited += ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            self.home.chmod(0o777)
+            self.swap.chmod(0o777)
+        if subprocess.run([*limited, *train("--help")], capture_output=True).returncode != 0:
+            self.skipTest("an ordinary user cannot start the programs of this build")
+        job = mlaunch(2, *JOB, *self.STEPS)
+        expected, _ = self.state(job)
+        done = self.run_program([*limited, *job, *on_drive(), "--dump-state", "state"])
+        self.assertEqual(self.read("state"), expected)
+        self.assertEqual(len(re.findall(r"does not register \d+ bytes for disk transfers \(.*ulimit -l\)", done.stderr)),
+                         1, done.stderr)
+
+    def test_without_io_uring(self):
+        job = mlaunch(2, *JOB, *self.STEPS)
+        expected, _ = self.state(job)
+        forbidden = [sys.executable, str(pathlib.Path(__file__).resolve()), WITHOUT_IO_URING]
+        done = self.run_program([*forbidden, *job, *on_drive(), "--dump-state", "state"])
+        self.assertEqual(self.read("state"), expected)
+        self.assertEqual(done.stderr.count("io_uring is forbidden here"), 1, done.stderr)
+        self.assertIn("threads that read and write instead", done.stderr)
+
+
+class Failing(OffloadTest):
+    def test_a_killed_rank_leaves_nothing(self):
+        process, ranks = self.start_training(2)
+        self.assertTrue(all(swap_files(pid, self.swap) for pid in ranks), "the check below is able to fail")
+        os.kill(ranks[1], signal.SIGKILL)
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL)
+        self.assertRegex(error, r"mlaunch: rank 1 of 2 failed: .*killed by signal 9 \(SIGKILL\)")
+        self.assert_nothing_left(ranks)
+        self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive()))
+
+    def flip(self, pid):
+        """Every byte of a stopped rank's swap file."""
+        for fd in swap_files(pid, self.swap):
+            with open(fd, "r+b", buffering=0) as file:
+                content = file.read()
+                file.seek(0)
+                file.write(bytes(byte ^ 0x10 for byte in content))
+
+    def test_flipped_bits_in_the_swap_file(self):
+        process, ranks = self.start_training(2, "--dump-state", "state", "--output", "out")
+
+        def spoilt():
+            """Again until it is found: what was in memory when the rank stopped replaces what was flipped."""
+            if process.poll() is None and parent(ranks[1]) == process.pid:
+                self.stop([ranks[1]])
+                self.flip(ranks[1])
+                os.kill(ranks[1], signal.SIGCONT)
+            return process.poll() is not None
+        self.wait_until(spoilt, "the flipped bits to be found")
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, DATA, error)
+        self.assertRegex(error, "mlaunch: rank 1 of 2 failed")
+        self.assertRegex(error, r"swap at byte \d+: \d+ bytes of (read|write) \w+/[\w.]+ are not what was written")
+        self.assertFalse((self.home / "state").exists())
+        self.assertFalse((self.home / "out/latest").exists())
+        self.assert_nothing_left(ranks)
+
+    def refuse(self, words, *arguments):
+        done = self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(), *arguments), expect=HOST)
+        for word in words:
+            self.assertEqual(len(re.findall(word, done.stderr)), 1, f"{word!r} in {done.stderr}")
+        self.assertNotIn("step 1/", done.stdout)
+
+    def test_folders_that_cannot_serve(self):
+        self.write("file", "")
+        for path in ("nowhere", "file"):
+            with self.subTest(path=path):
+                done = self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(path)), expect=IO)
+                self.assertEqual(done.stderr.count(f"{path}: cannot make a file for offloaded tensors"), 1, done.stderr)
+                self.assertNotIn("step 1/", done.stdout)
+
+    def test_limits_that_are_too_small(self):
+        self.refuse([r"out of memory in tier device: its budget is \d+ bytes, and this Plan needs at least \d+",
+                     "raise --device-memory or --host-memory"], "--device-memory", "100KB")
+        self.refuse(["each of 2 ranks may use 50000 bytes of the --host-memory budget",
+                     "raise the budget, or move more to the disk"], "--host-memory", "100KB")
+
+
+class SmallDrive(OffloadTest):
+    """On a file system of its own size, which only the run and who looks into it see."""
+
+    def setUp(self):
+        super().setUp()
+        tried = subprocess.run(self.on_drive_of("1m", "true"), cwd=self.home, capture_output=True, text=True)
+        if tried.returncode != 0:
+            self.skipTest(f"cannot mount a tmpfs: {tried.stderr.strip()}")
+
+    @staticmethod
+    def on_drive_of(size, *command):
+        user = [] if os.geteuid() == 0 else ["--map-root-user"]
+        return ["unshare", "--mount", *user, "sh", "-c", f"mount -t tmpfs -o size={size} tmpfs swap && exec \"$@\"",
+                "sh", *command]
+
+    def test_too_little_space(self):
+        job = mlaunch(1, *JOB, "--steps", "2", "--model", "gpt2-bytes-10m", *on_drive())
+        done = self.run_program(self.on_drive_of("8m", *job), expect=IO)
+        needed = re.search(r"swap: cannot reserve (\d+) bytes for offloaded tensors, 8388608 bytes are available; "
+                           "free space there or choose another directory: No space left on device", done.stderr)
+        self.assertTrue(needed, done.stderr)
+        planned = planned_arenas(done.stdout)["disk"]
+        self.assertAlmostEqual(int(needed[1]) / planned, 1, delta=0.001)
+        self.assertNotIn("step 1/", done.stdout)
+
+    def test_a_drive_that_others_fill(self):
+        """All space was reserved before the first step."""
+        process, ranks = self.start_training(2, prefix=self.on_drive_of("16m"))
+        drive = pathlib.Path(f"/proc/{ranks[0]}/root{self.swap}")
+        with self.assertRaisesRegex(OSError, "No space left"):
+            with open(drive / "filler", "wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(MIB))
+        self.assertEqual(shutil.disk_usage(drive).free, 0)
+        full = self.steps_done()
+        self.wait_until(lambda: self.steps_done() > full + 5, "steps on a full drive")
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+
+
+class InMemoryGroup(OffloadTest):
+    def setUp(self):
+        super().setUp()
+        if os.environ.get("STRATA_SANITIZE"):
+            self.skipTest("sanitizers use memory of their own")
+        why = "no memory control group"
+        for root in MEMORY_GROUPS:
+            group = root / f"strata-test-{os.getpid()}"
+            try:
+                group.mkdir()
+            except OSError as error:
+                why = str(error)
+                continue
+            self.addCleanup(group.rmdir)
+            if any((group / name).exists() for name in ("memory.max", "memory.limit_in_bytes")):
+                self.group = group
+                return
+        self.skipTest(f"cannot make a memory control group: {why}")
+
+    def run_inside(self, limit_bytes, job, expect=0):
+        """What the run printed, its errors too, and the highest use of the group, bytes."""
+        self.run_program(train(*JOB, "--steps", "1"))  # program and libraries are in the page cache, at another's cost
+        limit = self.group / "memory.max"
+        (limit if limit.exists() else self.group / "memory.limit_in_bytes").write_text(str(limit_bytes))
+        done = self.run_program(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), *job], expect)
+        return done.stdout + done.stderr, group_number(self.group, "memory.peak", "memory.max_usage_in_bytes")
+
+    def test_state_larger_than_the_group_s_memory(self):
+        """Optimizer state and parameters live on the drive, and memory in use is what the plan says."""
+        preset = json.loads((pathlib.Path(__file__).parents[2] / "configs/models/gpt2-bytes-10m.json").read_text())
+        self.write("model/config.json", json.dumps(preset | {"n_embd": 512, "n_layer": 8, "n_head": 8}))
+        job = train(*JOB, "--steps", "2", "--model", "model/config.json", "--sequence-length", "16")
+        limit = 240 * MIB
+        printed, peak = self.run_inside(limit, [*job, *on_drive(), "--device-memory", "50MB", "--host-memory",
+                                                "150MB"])
+        self.assertIn("step 2/2", printed)
+        planned = planned_arenas(printed)
+        self.assertGreater(planned["disk"], limit)
+        memory = planned["device"] + planned["pinned"] + planned.get("pageable", 0)
+        # Beside the arenas there are code, stacks, the model's description and the page cache of files.
+        self.assertGreater(peak, 0.9 * memory)
+        self.assertLess(peak, 1.1 * memory)
+        self.assertLess(peak, limit)
+
+    def test_without_offload_it_does_not_fit(self):
+        """And is refused by the plan: the kernel need not kill it."""
+        printed, _ = self.run_inside(100 * MIB, train(*JOB, "--model", "gpt2-bytes-10m"), expect=HOST)
+        self.assertRegex(printed, r"out of memory: the one rank on this host plans \d+\.\d+ MiB, and \d\d\.\d+ MiB are free")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [WITHOUT_IO_URING]:
+        forbid_io_uring()
+        os.execvp(sys.argv[2], sys.argv[2:])
+    unittest.main()

@@ -1,0 +1,30 @@
+// What a folder for offloaded tensors offers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "offload/nvme/probe.h"
+
+namespace strata::train {
+
+struct DiskFacts {
+  std::string path;
+  std::string file_system;  ///< "ext4 on /dev/nvme0n1p1"; empty: unknown
+  std::int64_t free_bytes = 0;
+  bool direct = false;             ///< transfers bypass the page cache
+  offload::ProbeResult speed;      ///< rates of zero: too little free space to measure
+  std::vector<std::string> notes;  ///< fallbacks that were taken
+};
+
+/// Throws IoError naming the folder when offloaded tensors cannot be kept there.
+void require_folder(const std::string& path);
+
+/// About a second; takes at most 256 MiB of the folder's space meanwhile.
+DiskFacts measure_disk(const std::string& path);
+
+/// Of all folders striped, as a run uses them.
+offload::ProbeResult measure_striped(const std::vector<std::string>& paths);
+
+}  // namespace strata::train

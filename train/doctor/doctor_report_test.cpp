@@ -1,0 +1,120 @@
+#include "train/doctor/doctor_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "train/config/byte_size.h"
+
+namespace strata::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A machine on which there is nothing to change.
+DoctorReport healthy() {
+  DoctorReport report;
+  report.machine.processor = "Some CPU";
+  report.machine.instructions = "avx2";
+  report.machine.cores = {.online = 8, .allowed = 4};
+  report.machine.memory = {.total_bytes = std::int64_t{64} << 30,
+                           .available_bytes = std::int64_t{32} << 30};
+  report.machine.huge_pages = "madvise";
+  report.machine.transfers = {
+      .locked_limit_bytes = kUnlimitedMemory, .registered = true, .tried_bytes = 64 << 20};
+  report.host_copy_rate = 2.5e10;
+  report.why_no_device = "no driver";
+  return report;
+}
+
+DiskFacts drive() {
+  DiskFacts disk;
+  disk.path = "/drive";
+  disk.file_system = "ext4 on /dev/nvme0n1";
+  disk.free_bytes = std::int64_t{100} << 30;
+  disk.direct = true;
+  disk.speed = {.settings = {.request_bytes = 2 << 20, .depth = 8},
+                .read_rate = 3e9,
+                .write_rate = 2e9,
+                .mixed_rate = 2.5e9};
+  return disk;
+}
+
+TEST(DoctorReport, NothingToChange) {
+  const DoctorReport report = healthy();
+  EXPECT_THAT(advice(report), IsEmpty());
+  const std::string text = to_text(report);
+  EXPECT_THAT(text, HasSubstr("cores         4 usable of 8"));
+  EXPECT_THAT(text, HasSubstr("32.00 GiB available of 64.00 GiB\n"));
+  EXPECT_THAT(text, HasSubstr("25.0 GB/s copied"));
+  EXPECT_THAT(text, HasSubstr("memlock       unlimited: disk windows are registered\n"));
+  EXPECT_THAT(text, HasSubstr("GPU           no driver: steps run on the CPU"));
+  EXPECT_THAT(text, HasSubstr("nothing to change"));
+}
+
+TEST(DoctorReport, LockedMemoryThatIsTooLittle) {
+  DoctorReport report = healthy();
+  report.machine.transfers.locked_limit_bytes = 8 << 20;
+  EXPECT_THAT(to_text(report), HasSubstr("8.00 MiB, but it does not bind this user"));
+  EXPECT_THAT(advice(report), IsEmpty());
+  report.machine.transfers.registered = false;
+  EXPECT_THAT(
+      advice(report),
+      ElementsAre(HasSubstr("memlock 8.00 MiB: disk windows are not registered; ulimit -l")));
+  EXPECT_THAT(to_text(report), HasSubstr("to change\n  memlock 8.00 MiB"));
+}
+
+TEST(DoctorReport, ForbiddenIoUringIsSaidOnce) {
+  DoctorReport report = healthy();
+  report.machine.transfers.why_no_uring = "io_uring is forbidden here";
+  report.machine.transfers.registered = false;
+  report.disks = {drive()};
+  report.disks[0].notes = {"io_uring is forbidden here: disk transfers use threads",
+                           "/drive: this file system refuses O_DIRECT"};
+  EXPECT_THAT(advice(report), ElementsAre(HasSubstr("kernel.io_uring_disabled=0"),
+                                          HasSubstr("/drive: this file system refuses O_DIRECT")));
+  EXPECT_THAT(to_text(report), HasSubstr("threads do the disk transfers"));
+}
+
+TEST(DoctorReport, ControlGroups) {
+  DoctorReport report = healthy();
+  report.machine.cores.quota = 1.5;
+  report.machine.memory.cgroup =
+      MemoryCgroup{.limit_bytes = std::int64_t{4} << 30, .left_bytes = std::int64_t{1} << 30};
+  EXPECT_THAT(to_text(report), HasSubstr("a control group grants the time of 1.5"));
+  EXPECT_THAT(to_text(report), HasSubstr("allows 4.00 GiB, 1.00 GiB of it are left"));
+  EXPECT_THAT(advice(report), ElementsAre(HasSubstr("--threads 1")));
+}
+
+TEST(DoctorReport, DisksAndDevices) {
+  DoctorReport report = healthy();
+  report.disks = {drive(), drive()};
+  report.striped = report.disks[0].speed;
+  report.disks[1].speed = {};
+  report.devices.push_back({"Some GPU, driver 1",
+                            {.free_bytes = 1 << 30, .total_bytes = std::int64_t{2} << 30},
+                            {.to_device = 2e10, .to_host = 1e10, .both_ways = 3e10}});
+  const std::string text = to_text(report);
+  EXPECT_THAT(text, HasSubstr("/drive: ext4 on /dev/nvme0n1, 100.00 GiB free, O_DIRECT"));
+  EXPECT_THAT(text, HasSubstr("3.00 GB/s read, 2.00 GB/s written, 2.50 GB/s both at once; chosen: "
+                              "requests of 2.00 MiB, 8 at a time"));
+  EXPECT_THAT(text, HasSubstr("too little free space to measure"));
+  EXPECT_THAT(text, HasSubstr("disks striped 3.00 GB/s read"));
+  EXPECT_THAT(text, HasSubstr("GPU           Some GPU, driver 1, 1.00 GiB free of 2.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("20.0 GB/s to the device, 10.0 GB/s back, 30.0 GB/s both at once"));
+  EXPECT_THAT(text, Not(HasSubstr("steps run on the CPU")));
+}
+
+TEST(DoctorReport, ADeviceThatCannotBeUsed) {
+  DoctorReport report = healthy();
+  report.devices.push_back({.description = "number 0", .problem = "no code for sm_50"});
+  EXPECT_THAT(to_text(report), HasSubstr("GPU           number 0: no code for sm_50\n"));
+  EXPECT_THAT(to_text(report), Not(HasSubstr("to the device")));
+  EXPECT_THAT(advice(report), ElementsAre("GPU: no code for sm_50"));
+}
+
+}  // namespace
+}  // namespace strata::train
