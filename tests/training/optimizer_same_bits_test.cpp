@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/training/ranks.h"
+#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {
@@ -154,6 +155,18 @@ TEST_P(OptimizerSameBits, SixteenBitSumsRoundEachMicroStepAndHalveTheirMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, OptimizerSameBits, testing::Values(1, 2, 3));
+
+TEST(OptimizerSlices, AreLimitedByTheTileAndBySubGroups) {
+  const auto slice = [](std::int64_t sub_group) {
+    train::TrainOptions options;
+    options.tile_elements = 4096;
+    options.zero.sub_group_elements = sub_group;
+    return train::make_plan(options, {}, {}, 1).limits.tile_elements;
+  };
+  EXPECT_EQ(slice(2048), 2048);
+  EXPECT_EQ(slice(8192), 4096);
+  EXPECT_EQ(slice(0), 4096);  // no limit
+}
 
 TEST(SixteenBitSums, OfOneContributionAreItself) {
   for (DType dtype : {DType::bf16, DType::f16}) {

@@ -52,7 +52,7 @@ void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
   count("zero.reduce_bucket_elements", "gradient elements per reduction", o.reduce_bucket_elements);
   count("zero.allgather_bucket_elements", "parameter elements per gather at stages 1 and 2",
         o.allgather_bucket_elements, 1);
-  count("zero.sub_group_elements", "elements per optimizer slice, 0: one parameter",
+  count("zero.sub_group_elements", "most elements per optimizer slice, 0: no limit",
         o.sub_group_elements);
   count("zero.prefetch_bucket_elements", "elements gathered ahead at stage 3, 0: none",
         o.prefetch_bucket_elements);

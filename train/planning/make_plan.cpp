@@ -154,7 +154,9 @@ runtime::Plan make_plan(const TrainOptions& options,
   plan.limits.max_reuse_distance = options.zero.max_reuse_distance_elements;
   plan.limits.reduce_bucket_elements = options.zero.reduce_bucket_elements;
   plan.limits.gather_bucket_elements = options.zero.allgather_bucket_elements;
-  plan.limits.tile_elements = std::min(options.tile_elements, options.zero.sub_group_elements);
+  plan.limits.tile_elements = options.tile_elements;
+  if (options.zero.sub_group_elements > 0)
+    plan.limits.tile_elements = std::min(options.tile_elements, options.zero.sub_group_elements);
   return plan;
 }
 
