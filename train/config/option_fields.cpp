@@ -117,17 +117,15 @@ void add_optimizer_fields(TrainOptions& o, std::vector<OptionField>& fields) {
   fields.insert(
       fields.end(),
       {{"optimizer.type",
-        "adamw, adam (decay added to the gradient), lion or sgd; adamw_8bit is adamw with "
-        "state_recipe "
-        "8bit",
+        "adamw, adam (decay added to the gradient), lion or sgd; adamw_8bit: adamw with "
+        "state_recipe 8bit",
         &p.type},
        {"optimizer.learning_rate", "peak, unless the scheduler names its own", &p.learning_rate, 0,
         kMostRate},
        {"optimizer.beta1", "decay of the first moment", &p.beta1, 0, 0.9999999999999999},
        {"optimizer.beta2",
-        "decay of the second moment; of lion's only one: 0.99 by default, but 0.999 as in "
-        "DeepSpeed "
-        "where a JSON chooses Lion",
+        "decay of the second moment; lion, decay of its moment: 0.99 by default, in a JSON 0.999 "
+        "as in DeepSpeed",
         &p.beta2, 0, 0.9999999999999999},
        {"optimizer.epsilon", "added to the root of the second moment", &p.epsilon, 0, 1},
        {"optimizer.weight_decay", "per unit of learning rate", &p.weight_decay, 0, 1e3},
