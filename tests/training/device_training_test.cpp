@@ -232,6 +232,21 @@ TEST(DeviceTraining, AgreesWithTheCpuInstructionByInstruction) {
     }
 }
 
+TEST(DeviceTraining, UpdatesStateInEveryFormatAsTheCpuDoesInstructionByInstruction) {
+  using train::StateRecipe;
+  for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
+    TrainingCase training = llama_on_device(1);
+    training.options.dtype = training.options.communication_dtype = DType::bf16;
+    training.options.state_recipe = recipe;
+    training.options.steps = 2;
+    runtime::LockstepReport report;
+    training.lockstep = &report;
+    run_training(training);
+    const std::string operation = recipe == StateRecipe::eight_bit ? "adamw_8bit" : "adamw_packed";
+    EXPECT_NE(report.to_string().find(operation), std::string::npos) << report.to_string();
+  }
+}
+
 /// A device one of whose kernels does something else.
 class BrokenDevice final : public SimulatedDevice {
  public:
