@@ -170,6 +170,25 @@ void save_first_weights(const TrainingCase& training, const std::string& directo
   });
 }
 
+/// Remainders, 8-bit moments and their scales, too.
+TEST(ListedState, IsAllThatARunGoesOnFromInEveryFormat) {
+  using train::StateRecipe;
+  for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
+    const auto at_stage = [&](int stage) {
+      TrainingCase training = case_of(DType::bf16, stage);
+      training.options.state_recipe = recipe;
+      return training;
+    };
+    const Outcome straight = run(at_stage(2), 0, 8, nullptr, nullptr);
+    SavedState state;
+    run(at_stage(2), 0, 4, nullptr, &state);
+    const Outcome rest = run(at_stage(3), 4, 8, &state, nullptr);
+    EXPECT_TRUE(std::equal(rest.losses.begin(), rest.losses.end(), straight.losses.begin() + 4,
+                           straight.losses.end()));
+    EXPECT_EQ(rest.state, straight.state);
+  }
+}
+
 TEST(LoadedWeights, AreTheSameMasterInTwoPartsAsInOne) {
   const TestDirectory directory;
   save_first_weights(case_of(DType::f32, 0), directory / "fp32");
