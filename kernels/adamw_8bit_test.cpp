@@ -37,10 +37,12 @@ TEST(DynamicMap, HoldsThePapersNumbers) {
   for (const bool is_signed : {true, false}) {
     const std::vector<double> numbers = papers_numbers(is_signed);
     ASSERT_EQ(numbers.size(), 256);
-    for (std::size_t code = 0; code < 256; ++code) {
-      const auto byte = static_cast<std::uint8_t>(code);
-      const double value = is_signed ? signed_value(byte) : unsigned_value(byte);
-      EXPECT_NEAR(value, numbers[code], 1e-6 * std::fabs(numbers[code])) << code;
+    for (int i = 0; i < 256; ++i) {
+      // The signed ones begin with the least, -0.993.
+      const auto code = static_cast<std::uint8_t>(is_signed ? i - 127 : i);
+      const double value = is_signed ? signed_value(code) : unsigned_value(code);
+      const double number = numbers[static_cast<std::size_t>(i)];
+      EXPECT_NEAR(value, number, 1e-6 * std::fabs(number)) << i;
     }
   }
 }
@@ -74,10 +76,13 @@ TEST(DynamicMap, RoundsToTheNearest) {
   EXPECT_EQ(unsigned_code(0), 0);
   EXPECT_EQ(unsigned_code(1e-30F), 1);  // not zero
   EXPECT_EQ(unsigned_code(1), 255);
-  EXPECT_EQ(signed_code(0), 127);
-  EXPECT_EQ(signed_code(1e-30F), 127);
-  EXPECT_EQ(signed_code(1), 255);
-  EXPECT_EQ(signed_code(-1), 0);
+  EXPECT_EQ(signed_code(0), 0);
+  EXPECT_EQ(signed_code(1e-30F), 0);
+  EXPECT_EQ(signed_code(-1e-30F), 0);
+  EXPECT_EQ(signed_code(1), 128);
+  EXPECT_EQ(signed_code(-1), 129);
+  EXPECT_EQ(signed_value(0), 0);
+  EXPECT_EQ(unsigned_value(0), 0);
 }
 
 Attributes settings(double weight_decay, bool decoupled = true) {

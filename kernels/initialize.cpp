@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/float16.h"
 #include "kernels/operand_check.h"
 
 namespace strata::kernels {
@@ -16,7 +18,9 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   if (!(deviation >= 0) || std::isinf(deviation))
     throw InvalidArgument("initialize: deviation is " + std::to_string(deviation) +
                           ", expected a number that is not negative");
-  return {TensorType(check.float_attribute(attributes, "dtype"), {attributes.integer("rows")})};
+  const bool remainder = static_cast<DType>(attributes.integer("dtype")) == DType::i16;
+  return {TensorType(remainder ? DType::i16 : check.float_attribute(attributes, "dtype"),
+                     {attributes.integer("rows")})};
 }
 
 Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
@@ -50,6 +54,16 @@ Attributes TensorInitializer::attributes(DType dtype, std::int64_t first,
           {"tensor_high", high(tensor)},
           {"tensor_low", low(tensor)},
           {"first", static_cast<double>(first)}};
+}
+
+void store_initial_values(std::span<const float> values, DType dtype, std::byte* to) {
+  if (dtype == DType::i16) {
+    auto* remainders = reinterpret_cast<std::int16_t*>(to);
+    for (std::size_t i = 0; i < values.size(); ++i) remainders[i] = master_remainder(values[i]);
+    return;
+  }
+  convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, to,
+                static_cast<std::int64_t>(values.size()), Rounding::master);
 }
 
 void initial_values(const InitialValues& initializer, std::int64_t first, std::span<float> values) {

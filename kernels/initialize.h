@@ -4,7 +4,9 @@
 //             this deviation; else constant (default 0): they all are this number. With a
 //             deviation: seed_high, seed_low, tensor_high, tensor_low, two 64-bit numbers in words
 //             of 32 bits (attributes hold 53); first: which element of the tensor is the first here
-// outputs     values [rows], any float type
+// outputs     values [rows], any float type; or i16: by how much each was rounded to bf16, the
+// other
+//             half of a packed master (optimizer_operands.h)
 //
 // Element i of a tensor is the normal number i % 4 of block i / 4 of random words (philox.h) under
 // the seed and the tensor's key: the same value in whatever pieces a tensor is made. It is computed
@@ -31,6 +33,9 @@ struct TensorInitializer {
   /// The attributes that make elements [first, first + count).
   [[nodiscard]] Attributes attributes(DType dtype, std::int64_t first, std::int64_t count) const;
 };
+
+/// fp32 values as an output of `initialize` of this type.
+void store_initial_values(std::span<const float> values, DType dtype, std::byte* to);
 
 /// values[k] becomes element first + k before it is rounded to a type. On the calling thread.
 void initial_values(const InitialValues& initializer, std::int64_t first, std::span<float> values);

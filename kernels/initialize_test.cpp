@@ -3,16 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 
 namespace strata::kernels {
 namespace {
 
-constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16};
+constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16, DType::i16};
 constexpr std::byte kBefore{0xFF};
 
 /// Both keys beyond 32 bits, as hashes of names are.
@@ -25,8 +27,7 @@ std::vector<std::byte> expected(const TensorInitializer& tensor, DType dtype, st
   std::vector<float> values(static_cast<std::size_t>(count));
   initial_values(InitialValues::from(tensor.attributes(dtype, first, count)), first, values);
   std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(size_of(dtype)));
-  convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype, bytes.data(),
-                count, Rounding::master);
+  store_initial_values(values, dtype, bytes.data());
   return bytes;
 }
 
@@ -111,11 +112,25 @@ TEST(Initialize, ConstantsFillEverything) {
         const TensorInitializer tensor{.constant = constant};
         std::vector<float> values(1029, static_cast<float>(constant));
         std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(size_of(dtype)));
-        convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), dtype,
-                      bytes.data(), 1029, Rounding::master);
+        store_initial_values(values, dtype, bytes.data());
         EXPECT_EQ(made(runner, tensor, dtype, 2, 1029, 1), bytes)
             << name << ' ' << name_of(dtype) << ' ' << constant;
       }
+}
+
+TEST(Initialize, AParameterAndItsRemainderAreTheMaster) {
+  const auto as = [](DType dtype) { return expected(kNormal, dtype, 3, 4000); };
+  const std::vector<std::byte> master = as(DType::f32), parameter = as(DType::bf16),
+                               remainder = as(DType::i16);
+  for (std::size_t i = 0; i < 4000; ++i) {
+    float whole = 0;
+    std::uint16_t upper = 0;
+    std::int16_t lower = 0;
+    std::memcpy(&whole, &master[4 * i], sizeof whole);
+    std::memcpy(&upper, &parameter[2 * i], sizeof upper);
+    std::memcpy(&lower, &remainder[2 * i], sizeof lower);
+    ASSERT_EQ(master_from_parts(upper, lower), whole) << i;
+  }
 }
 
 TEST(Initialize, RefusesWhatIsNoDeviationOrNoFloat) {

@@ -13,9 +13,14 @@ inline std::string parameter_shard_name(const std::string& unit) {
 }
 /// fp32 master copy (absent when the compute type is fp32).
 inline std::string master_name(const std::string& unit) { return "master/" + unit; }
+/// The lower half of a packed master, beside a bf16 parameter.
+inline std::string remainder_name(const std::string& unit) { return "remainder/" + unit; }
 inline std::string moment1_name(const std::string& unit) { return "moment1/" + unit; }
 inline std::string moment2_name(const std::string& unit) { return "moment2/" + unit; }
-/// Master and moments of the tile that starts at `first_element` of the unit, where they do not
+/// Of 8-bit moments: one fp32 value per block.
+inline std::string moment1_scale_name(const std::string& unit) { return "moment1_scale/" + unit; }
+inline std::string moment2_scale_name(const std::string& unit) { return "moment2_scale/" + unit; }
+/// All of this of the tile that starts at `first_element` of the unit, where they do not
 /// live on the device.
 inline std::string record_name(const std::string& unit, std::int64_t first_element) {
   return "record/" + unit + "/" + std::to_string(first_element);
@@ -28,7 +33,7 @@ inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepC
 inline constexpr const char* kStepMetrics = "step_metrics";  ///< kernels::StepMetrics
 /// Seed and step of the last step, for updates that run in the next one.
 inline constexpr const char* kUpdateRandom = "update_random";
-inline constexpr const char* kAgreedWord = "agreed_word";    ///< int64 [AgreedWord::kWords]
+inline constexpr const char* kAgreedWord = "agreed_word";  ///< int64 [AgreedWord::kWords]
 
 // Pinned memory, the host's side of the border.
 inline constexpr const char* kHostWord = "host/word";  ///< what the host adds to the agreed word

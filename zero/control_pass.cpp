@@ -33,8 +33,7 @@ class ControlPass {
     add_norms();
     agree();
     control();
-    if (settings_.plan.updates == runtime::Updates::next_step &&
-        !settings_.optimizer.keeps_master)
+    if (settings_.plan.updates == runtime::Updates::next_step && settings_.optimizer.random)
       keep_random();
   }
 
@@ -98,8 +97,8 @@ class ControlPass {
   }
 
   void control() {
-    const ValueId step = persistent_value(
-        graph_, runtime::kStepState, bytes_type(sizeof(kernels::StepState)), Role::control);
+    const ValueId step = persistent_value(graph_, runtime::kStepState,
+                                          bytes_type(sizeof(kernels::StepState)), Role::control);
     const ValueId control = graph_.next_version(persistent_value(
         graph_, runtime::kStepControl, bytes_type(sizeof(kernels::StepControl)), Role::control));
     const ValueId metrics = persistent_value(

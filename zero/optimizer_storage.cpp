@@ -34,14 +34,21 @@ std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
   const std::int64_t count = tile.extent.elements();
   std::int64_t record_bytes = 0;
   for (const OptimizerState& kind : kinds) {
-    const kernels::TensorType flat(kind.dtype, kernels::Shape{held});
+    const std::int64_t per_value = kind.elements_per_value;
+    const kernels::TensorType flat(kind.dtype, kernels::Shape{held / per_value});
+    const std::int64_t before = (tile.extent.begin - owned.optimizer_begin) / per_value;
     if (plan.optimizer_tier == Tier::device)
-      storages.push_back({kind.kind, kind.storage(unit.name), flat, Tier::device, kind.dtype,
-                          (tile.extent.begin - owned.optimizer_begin) * size_of(kind.dtype)});
+      storages.push_back({kind.kind, per_value, kind.storage(unit.name), flat, Tier::device,
+                          kind.dtype, before * size_of(kind.dtype)});
     else
-      storages.push_back({kind.kind, runtime::record_name(unit.name, tile.extent.begin),
-                          {}, tile.tier, kind.dtype, record_bytes});
-    record_bytes += count * size_of(kind.dtype);
+      storages.push_back({kind.kind,
+                          per_value,
+                          runtime::record_name(unit.name, tile.extent.begin),
+                          {},
+                          tile.tier,
+                          kind.dtype,
+                          record_bytes});
+    record_bytes += count / per_value * size_of(kind.dtype);
   }
   if (plan.optimizer_tier != Tier::device)
     for (StateStorage& storage : storages)

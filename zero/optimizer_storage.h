@@ -1,5 +1,5 @@
 // Where a rank keeps the optimizer state of a unit: on the device one storage per kind; elsewhere
-// one record [master | moments] per tile, which moves as a whole.
+// one record [master or remainder | moments | scales] per tile, which moves as a whole.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
 /// One kind of state of one tile.
 struct StateStorage {
   const char* kind;
-  std::string name;  ///< of the persistent storage that it is a part of
+  std::int64_t elements_per_value;  ///< as in OptimizerState
+  std::string name;                 ///< of the persistent storage that it is a part of
   kernels::TensorType storage_type;
   runtime::Tier tier;
   DType dtype;

@@ -18,8 +18,15 @@ struct Kept {
   std::string storage;
   runtime::Tier tier;
   DType dtype;
-  Extent held;
-  std::int64_t storage_element = 0;  ///< of the first one held
+  Extent held;                       ///< elements of the unit's flat space
+  std::int64_t storage_element = 0;  ///< place in the storage of the first value held
+  std::int64_t elements_per_value = 1;
+
+  /// The first value at or behind an element of flat space. A value belongs to the tensor in which
+  /// its block begins.
+  [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
+    return (element + elements_per_value - 1) / elements_per_value;
+  }
 };
 
 std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
@@ -39,12 +46,11 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
       const StateStorage s = state_storages(unit, plan, owned, tile, settings)[kind];
       const std::int64_t first = s.offset_bytes / size_of(s.dtype);
       const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
-                           kept.back().kind == s.kind &&
-                           kept.back().held.end == tile.extent.begin;
+                           kept.back().kind == s.kind && kept.back().held.end == tile.extent.begin;
       if (goes_on)
         kept.back().held.end = tile.extent.end;
       else
-        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.extent, first});
+        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.extent, first, s.elements_per_value});
     }
   return kept;
 }
@@ -101,11 +107,27 @@ class StateLister {
   void add_part(const runtime::Segment& segment, const Kept& kept, const Extent& range, int owner) {
     const Extent part =
         intersect({segment.offset_elements, segment.offset_elements + segment.elements}, range);
-    if (part.elements() == 0) return;
-    entries_.push_back({segment.name, kept.kind, kept.storage, kept.tier, kept.dtype, segment.shape,
-                        part.begin - segment.offset_elements, part.elements(), part.begin,
-                        part.begin - kept.held.begin + kept.storage_element,
-                        segment.initializer, owner, updates_});
+    const std::int64_t tensor_begin = kept.value_at(segment.offset_elements);
+    const std::int64_t tensor_end = kept.value_at(segment.offset_elements + segment.elements);
+    StateEntry entry;
+    entry.unit_element = kept.value_at(part.begin);
+    entry.elements = kept.value_at(part.end) - entry.unit_element;
+    if (entry.elements == 0) return;
+    entry.name = segment.name;
+    entry.kind = kept.kind;
+    entry.storage = kept.storage;
+    entry.tier = kept.tier;
+    entry.dtype = kept.dtype;
+    entry.elements_per_value = kept.elements_per_value;
+    entry.shape =
+        kept.elements_per_value == 1 ? segment.shape : kernels::Shape{tensor_end - tensor_begin};
+    entry.first_element = entry.unit_element - tensor_begin;
+    entry.storage_element =
+        entry.unit_element - kept.value_at(kept.held.begin) + kept.storage_element;
+    entry.initializer = segment.initializer;
+    entry.owner = owner;
+    entry.version = updates_;
+    entries_.push_back(std::move(entry));
   }
 
   /// Every rank keeps them; the first one saves them.

@@ -16,14 +16,17 @@
 namespace strata::zero {
 
 /// Elements [first_element, first_element + elements) of one tensor in one kind of state, or one
-/// scalar of the step, and where this rank keeps them.
+/// scalar of the step, and where this rank keeps them. Of a kind that has one value per block of
+/// elements_per_value elements of flat space, all counts and places are of these values, and a
+/// value belongs to the tensor in which its block begins.
 struct StateEntry {
   std::string name;     ///< Hugging Face name; of a scalar "step_state.FIELD" (kernels::StepState)
-  std::string kind;     ///< "parameter", "master", "moment1", "moment2", "scalar"
+  std::string kind;     ///< "parameter", "scalar", or that of an OptimizerState
   std::string storage;  ///< name in the PersistentLayout
   runtime::Tier tier = runtime::Tier::device;
   DType dtype = DType::f32;
-  kernels::Shape shape;  ///< of the whole tensor; a scalar has no dimensions
+  std::int64_t elements_per_value = 1;  ///< of the parameter
+  kernels::Shape shape;  ///< of the whole tensor; values of blocks: their number; a scalar: []
   std::int64_t first_element = 0;
   std::int64_t elements = 0;
   std::int64_t unit_element = 0;     ///< first_element in the unit's flat space; 0 of a scalar

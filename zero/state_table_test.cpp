@@ -16,6 +16,9 @@ namespace {
 using kernels::Shape;
 using runtime::ParameterUnit;
 
+/// Of quantized moments.
+constexpr std::int64_t kBlock = 128;
+
 /// A large unit with a padded tensor, one of less than a cell with gaps, and a frozen one.
 std::vector<ParameterUnit> make_units() {
   std::vector<ParameterUnit> units(3);
@@ -33,25 +36,48 @@ std::vector<ParameterUnit> make_units() {
   return units;
 }
 
-StepSettings settings_of(const std::vector<ParameterUnit>& units, int stage, int world, int rank,
-                         DType dtype, int moments) {
+struct Case {
+  int stage, world;
+  DType dtype;
+  int moments;
+  MasterFormat master = MasterFormat::fp32;
+  std::int64_t scale_block = 0;
+};
+
+StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c, int rank) {
   StepSettings settings;
-  settings.plan.world = world;
+  settings.plan.world = c.world;
   // The small unit stays gathered at stage 3, as persistence thresholds make it.
-  settings.plan.units = plan_units(units, {stage, 2048, INT64_MAX}, world);
+  settings.plan.units = plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
   settings.rank = rank;
-  settings.dtype = dtype;
-  settings.optimizer.moments = moments;
+  settings.dtype = c.dtype;
+  settings.optimizer.moments = c.moments;
+  settings.optimizer.master = c.master;
+  settings.optimizer.scale_block = c.scale_block;
+  if (c.scale_block > 0) settings.optimizer.moment_dtype = DType::u8;
   return settings;
 }
 
 std::vector<std::string> kinds_of(const ParameterUnit& unit, const StepSettings& settings) {
   std::vector<std::string> kinds{"parameter"};
   if (!unit.trainable) return kinds;
-  if (settings.dtype != DType::f32) kinds.emplace_back("master");
-  if (settings.optimizer.moments > 0) kinds.emplace_back("moment1");
-  if (settings.optimizer.moments > 1) kinds.emplace_back("moment2");
+  const OptimizerSettings& optimizer = settings.optimizer;
+  if (settings.dtype != DType::f32 && optimizer.master == MasterFormat::fp32)
+    kinds.emplace_back("master");
+  if (optimizer.master == MasterFormat::packed) kinds.emplace_back("remainder");
+  if (optimizer.moments > 0) kinds.emplace_back("moment1");
+  if (optimizer.moments > 1) kinds.emplace_back("moment2");
+  if (optimizer.scale_block > 0 && optimizer.moments > 0) kinds.emplace_back("moment1_scale");
+  if (optimizer.scale_block > 0 && optimizer.moments > 1) kinds.emplace_back("moment2_scale");
   return kinds;
+}
+
+/// Values of a kind that a stretch of flat space has: elements, or blocks that begin in it.
+std::int64_t values_in(const std::string& kind, std::int64_t begin, std::int64_t end) {
+  if (!kind.ends_with("_scale")) return end - begin;
+  std::int64_t blocks = 0;
+  for (std::int64_t i = begin; i < end; ++i) blocks += i % kBlock == 0 ? 1 : 0;
+  return blocks;
 }
 
 /// How often each element of each tensor and kind occurs.
@@ -62,7 +88,10 @@ Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings&
   for (const ParameterUnit& unit : units)
     for (const runtime::Segment& segment : unit.segments)
       for (const std::string& kind : kinds_of(unit, settings))
-        counts[segment.name + " " + kind].assign(static_cast<std::size_t>(segment.elements), 0);
+        counts[segment.name + " " + kind].assign(
+            static_cast<std::size_t>(values_in(kind, segment.offset_elements,
+                                               segment.offset_elements + segment.elements)),
+            0);
   return counts;
 }
 
@@ -87,20 +116,19 @@ void count(const std::vector<StateEntry>& entries, Counts& counts) {
   }
 }
 
-struct Case {
-  int stage, world;
-  DType dtype;
-  int moments;
-};
-
 class StateTable : public testing::TestWithParam<int> {
  protected:
   static std::vector<Case> cases() {
     std::vector<Case> all;
-    for (int stage = 0; stage <= 3; ++stage)
+    for (int stage = 0; stage <= 3; ++stage) {
       for (DType dtype : {DType::f32, DType::bf16})
-        for (int moments = 0; moments <= 2; ++moments)
+        for (int moments = 0; moments <= 2; ++moments) {
           all.push_back({stage, GetParam(), dtype, moments});
+          all.push_back({stage, GetParam(), dtype, moments, MasterFormat::fp32, kBlock});
+        }
+      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::packed});
+      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::none});
+    }
     return all;
   }
   const std::vector<ParameterUnit> units_ = make_units();
@@ -108,12 +136,9 @@ class StateTable : public testing::TestWithParam<int> {
 
 TEST_P(StateTable, SavesEachElementOfEveryKindExactlyOnceOverAllRanks) {
   for (const Case& c : cases()) {
-    Counts counts =
-        empty_counts(units_, settings_of(units_, c.stage, c.world, 0, c.dtype, c.moments));
+    Counts counts = empty_counts(units_, settings_of(units_, c, 0));
     for (int rank = 0; rank < c.world; ++rank)
-      count(tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
-                       StateScope::saved),
-            counts);
+      count(tensors_of(units_, settings_of(units_, c, rank), StateScope::saved), counts);
     for (const auto& [name, times] : counts)
       for (std::size_t i = 0; i < times.size(); ++i)
         ASSERT_EQ(times[i], 1) << name << " element " << i << " at stage " << c.stage;
@@ -122,12 +147,9 @@ TEST_P(StateTable, SavesEachElementOfEveryKindExactlyOnceOverAllRanks) {
 
 TEST_P(StateTable, HoldsReplicasOfExactlyWhatTheStageDoesNotShard) {
   for (const Case& c : cases()) {
-    Counts counts =
-        empty_counts(units_, settings_of(units_, c.stage, c.world, 0, c.dtype, c.moments));
+    Counts counts = empty_counts(units_, settings_of(units_, c, 0));
     for (int rank = 0; rank < c.world; ++rank)
-      count(tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
-                       StateScope::held),
-            counts);
+      count(tensors_of(units_, settings_of(units_, c, rank), StateScope::held), counts);
     for (const auto& [name, times] : counts) {
       const bool parameter = name.ends_with(" parameter");
       const bool small = !name.starts_with("table") && !name.starts_with("positions");
@@ -142,7 +164,7 @@ TEST_P(StateTable, HoldsReplicasOfExactlyWhatTheStageDoesNotShard) {
 TEST_P(StateTable, EveryEntryLiesInDeclaredStorageApartFromTheOthers) {
   for (const Case& c : cases())
     for (int rank = 0; rank < c.world; ++rank) {
-      const StepSettings settings = settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments);
+      const StepSettings settings = settings_of(units_, c, rank);
       runtime::PersistentLayout layout;
       declare_state(layout, units_, settings);
       std::map<std::string, std::vector<int>> used;
@@ -164,12 +186,12 @@ TEST_P(StateTable, FlatPlaceAndTensorPlaceAgree) {
   for (const Case& c : cases())
     for (int rank = 0; rank < c.world; ++rank)
       for (const StateEntry& entry :
-           tensors_of(units_, settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments),
-                      StateScope::held))
+           tensors_of(units_, settings_of(units_, c, rank), StateScope::held))
         for (const ParameterUnit& unit : units_)
           for (const runtime::Segment& segment : unit.segments)
             if (segment.name == entry.name) {
-              EXPECT_EQ(entry.unit_element - entry.first_element, segment.offset_elements);
+              EXPECT_EQ(entry.unit_element - entry.first_element,
+                        values_in(entry.kind, 0, segment.offset_elements));
             }
 }
 
@@ -182,9 +204,7 @@ TEST_P(StateTable, TheOwnerOfAnElementIsTheRankThatSavesIt) {
       of[static_cast<std::size_t>(entry.first_element + i)] = rank;
   };
   for (const Case& c : cases()) {
-    const auto settings = [&](int rank) {
-      return settings_of(units_, c.stage, c.world, rank, c.dtype, c.moments);
-    };
+    const auto settings = [&](int rank) { return settings_of(units_, c, rank); };
     Elements savers;
     for (int rank = 0; rank < c.world; ++rank)
       for (const StateEntry& entry : tensors_of(units_, settings(rank), StateScope::saved)) {
@@ -218,7 +238,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
   state.at_floor = 8;
   for (int rank = 0; rank < GetParam(); ++rank)
     for (StateScope scope : {StateScope::held, StateScope::saved}) {
-      const StepSettings settings = settings_of(units_, 3, GetParam(), rank, DType::f16, 2);
+      const StepSettings settings = settings_of(units_, {3, GetParam(), DType::f16, 2}, rank);
       std::vector<StateEntry> entries = list_state(units_, settings, scope, kUpdates);
       std::erase_if(entries, [](const StateEntry& entry) { return entry.kind != "scalar"; });
       if (scope == StateScope::saved && rank != 0) {
@@ -247,14 +267,37 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
 TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
   std::vector<ParameterUnit> units = make_units();
   for (ParameterUnit& unit : units) unit.trainable = false;
-  const StepSettings settings = settings_of(units, 0, 1, 0, DType::f32, 2);
+  const StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
   for (const StateEntry& entry : list_state(units, settings, StateScope::held, 0))
     EXPECT_EQ(entry.kind, "parameter");
 }
 
+/// Blocks that tensors share: the first of them has the scale.
+TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
+  const std::vector<ParameterUnit> units = make_units();
+  std::map<std::string, std::int64_t> scales;
+  for (const StateEntry& entry :
+       list_state(units, settings_of(units, {0, 1, DType::bf16, 1, MasterFormat::fp32, kBlock}, 0),
+                  StateScope::held, 0))
+    if (entry.kind == "moment1_scale") {
+      EXPECT_EQ(entry.dtype, DType::f32);
+      EXPECT_EQ(entry.elements, entry.shape.elements());
+      scales[entry.name] += entry.elements;
+    }
+  EXPECT_EQ(scales, (std::map<std::string, std::int64_t>{
+                        {"table", 55}, {"positions", 19}, {"q.bias", 1}, {"norm", 1}}));
+}
+
+TEST(StateTableOf, RefusesAPackedMasterOfParametersThatAreNotBf16) {
+  const std::vector<ParameterUnit> units = make_units();
+  for (const DType dtype : {DType::f32, DType::f16})
+    EXPECT_THROW(optimizer_states(settings_of(units, {0, 1, dtype, 2, MasterFormat::packed}, 0)),
+                 InvalidArgument);
+}
+
 TEST(StateTableOf, RefusesThePlanOfAnotherModel) {
   const std::vector<ParameterUnit> units = make_units();
-  StepSettings settings = settings_of(units, 0, 1, 0, DType::f32, 2);
+  StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
   settings.plan.units[1].unit = "other";
   EXPECT_THROW(list_state(units, settings, StateScope::held, 0), InvalidArgument);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "kernels/step_state.h"
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
@@ -47,7 +48,8 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins) 
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const auto& outputs = graph.nodes[i].outputs;
-    const auto loss = std::find_first_of(outputs.begin(), outputs.end(), losses.begin(), losses.end());
+    const auto loss =
+        std::find_first_of(outputs.begin(), outputs.end(), losses.begin(), losses.end());
     if (loss == outputs.end()) continue;
     runtime::Node node = make("add_loss", {word, *loss});
     node.block = graph.nodes[i].block;
@@ -67,13 +69,29 @@ std::string_view name_of(Position position) {
 std::vector<OptimizerState> optimizer_states(const StepSettings& settings) {
   const OptimizerSettings& optimizer = settings.optimizer;
   std::vector<OptimizerState> states;
-  if (settings.dtype != DType::f32 && optimizer.keeps_master)
-    states.push_back({"master", runtime::master_name, DType::f32});
+  if (keeps_master_copy(settings)) states.push_back({"master", runtime::master_name, DType::f32});
+  if (optimizer.master == MasterFormat::packed) {
+    if (settings.dtype != DType::bf16)
+      throw InvalidArgument("a packed master needs bf16 parameters, found " +
+                            std::string(name_of(settings.dtype)) + "; use MasterFormat::fp32");
+    states.push_back({"remainder", runtime::remainder_name, DType::i16});
+  }
   if (optimizer.moments > 0)
     states.push_back({"moment1", runtime::moment1_name, optimizer.moment_dtype});
   if (optimizer.moments > 1)
     states.push_back({"moment2", runtime::moment2_name, optimizer.moment_dtype});
+  if (optimizer.scale_block == 0) return states;
+  if (optimizer.moments > 0)
+    states.push_back(
+        {"moment1_scale", runtime::moment1_scale_name, DType::f32, optimizer.scale_block});
+  if (optimizer.moments > 1)
+    states.push_back(
+        {"moment2_scale", runtime::moment2_scale_name, DType::f32, optimizer.scale_block});
   return states;
+}
+
+bool keeps_master_copy(const StepSettings& settings) {
+  return settings.dtype != DType::f32 && settings.optimizer.master == MasterFormat::fp32;
 }
 
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
@@ -198,11 +216,12 @@ Graph lower_drain(Graph graph, const StepSettings& settings) {
   place_parameters(graph, settings);
   late_update_pass(graph, settings);
   const std::int64_t bytes = sizeof(kernels::StepControl);
-  const ValueId control = persistent_root(graph, runtime::kStepControl,
-                                          {DType::u8, Shape{bytes}}, Role::control);
-  graph.apply_into("fill_zero", {}, {graph.at_version(control, 1)},
-                   {{"dtype", static_cast<double>(DType::u8)}, {"rows", static_cast<double>(bytes)}},
-                   update_block(graph), runtime::Pass::update, "no update is pending");
+  const ValueId control =
+      persistent_root(graph, runtime::kStepControl, {DType::u8, Shape{bytes}}, Role::control);
+  graph.apply_into(
+      "fill_zero", {}, {graph.at_version(control, 1)},
+      {{"dtype", static_cast<double>(DType::u8)}, {"rows", static_cast<double>(bytes)}},
+      update_block(graph), runtime::Pass::update, "no update is pending");
   return graph;
 }
 

@@ -14,15 +14,22 @@ std::string_view name_of(Position position);
 constexpr bool begins_step(Position p) { return p == Position::only || p == Position::first; }
 constexpr bool ends_step(Position p) { return p == Position::only || p == Position::last; }
 
-/// The optimizer as an operation of kernels/ over flat shards.
+/// What updates add to when parameters are not fp32 (those that are need nothing beside them).
+enum class MasterFormat : std::uint8_t {
+  fp32,    ///< an fp32 copy
+  packed,  ///< the bf16 parameter and a remainder of 16 bits (kernels/optimizer_operands.h)
+  none,    ///< the parameter itself
+};
+
+/// The optimizer as an operation of kernels/ over flat shards, and the state that it keeps.
 struct OptimizerSettings {
-  std::string operation = "adamw";  ///< "adamw", "adamw_bf16" or "sgd"
-  kernels::Attributes attributes;   ///< of every call; weight_decay is added per segment
-  int moments = 2;                  ///< states per parameter
+  std::string operation = "adamw";
+  kernels::Attributes attributes;  ///< of every call; weight_decay is added per segment
+  MasterFormat master = MasterFormat::fp32;
+  int moments = 2;  ///< 0 to 2
   DType moment_dtype = DType::f32;
-  /// Of parameters that are not fp32: an fp32 copy that updates add to. Without one the operation
-  /// rounds stochastically and gets the random numbers' key.
-  bool keeps_master = true;
+  std::int64_t scale_block = 0;  ///< elements of a moment that share an fp32 scale; 0: no scales
+  bool random = false;           ///< the operation rounds at random: gets rng, key and first
 };
 
 struct StepSettings {
@@ -35,12 +42,17 @@ struct StepSettings {
 
 /// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
 struct OptimizerState {
-  const char* kind;                                 ///< "master", "moment1", "moment2"
+  const char* kind;  ///< "master", "remainder", "moment1", "moment2", "moment1_scale", ...
   std::string (*storage)(const std::string& unit);  ///< its name (runtime/state_names.h)
   DType dtype;
+  std::int64_t elements_per_value = 1;  ///< of the unit's flat space; they start at its multiples
 };
-/// In the order of the optimizer operation's operands.
+/// In the order of the optimizer operation's operands. Where there is no "master" the operation
+/// has the parameter, in place, in front of them. Throws InvalidArgument for a packed master of
+/// parameters that are not bf16.
 std::vector<OptimizerState> optimizer_states(const StepSettings& settings);
+/// Is the first of them a "master"?
+bool keeps_master_copy(const StepSettings& settings);
 
 /// What a rank keeps of one unit.
 struct OwnedUnit {

@@ -31,7 +31,7 @@ class UpdatePass {
   UpdatePass(Graph& graph, const StepSettings& settings, Of of)
       : graph_(graph), settings_(settings), of_(of), block_(update_block(graph)) {
     control_ = latest(runtime::kStepControl, kControlType, Role::control);
-    if (!settings.optimizer.keeps_master)
+    if (settings.optimizer.random)
       random_ = of == Of::this_step ? random_input(graph)
                                     : latest(runtime::kUpdateRandom, kRandomType, Role::control);
   }
@@ -93,10 +93,9 @@ class UpdatePass {
     const runtime::UnitPlan& plan = settings_.plan.units[u];
     if (!plan.shard_parameter) return {graph_.at_version(graph_.unit_values[u], 0), 0};
     const TensorType type(settings_.dtype, Shape{o.owned_end - o.owned_begin});
-    return {graph_.at_version(
-                persistent_root(graph_, runtime::parameter_shard_name(unit.name), type,
-                                Role::parameter, plan.parameter_tier),
-                0),
+    return {graph_.at_version(persistent_root(graph_, runtime::parameter_shard_name(unit.name),
+                                              type, Role::parameter, plan.parameter_tier),
+                              0),
             o.owned_begin};
   }
 
@@ -104,18 +103,19 @@ class UpdatePass {
   struct State {
     std::string name;
     ValueId value;
+    std::int64_t elements_per_value;
   };
 
   std::vector<State> tile_states(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                                  const OwnedUnit& o, const OptimizerTile& tile) {
     std::vector<State> states;
     for (const StateStorage& s : state_storages(unit, plan, o, tile, settings_)) {
-      const ValueId root =
-          persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
-      const TensorType type(s.dtype, Shape{tile.extent.elements()});
+      const ValueId root = persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
+      const TensorType type(s.dtype, Shape{tile.extent.elements() / s.elements_per_value});
       std::string name = unit.name + "." + s.kind;
-      states.push_back(
-          {name, graph_.add_view(graph_.at_version(root, 0), s.offset_bytes, type, name)});
+      states.push_back({name,
+                        graph_.add_view(graph_.at_version(root, 0), s.offset_bytes, type, name),
+                        s.elements_per_value});
     }
     return states;
   }
@@ -147,14 +147,13 @@ class UpdatePass {
                        name + what);
     };
     const ValueId parameter = part(parameters, ".parameter");
-    const std::vector<OptimizerState> states_kept = optimizer_states(settings_);
-    const bool has_master =
-        !states_kept.empty() && states_kept[0].kind == std::string_view("master");
+    const bool has_master = keeps_master_copy(settings_);
     std::vector<ValueId> inputs;
     if (!has_master) inputs.push_back(parameter);
     for (const State& state : kinds)
-      inputs.push_back(flat_view(graph_, state.value, extent.begin - tile.extent.begin,
-                                 extent.end - tile.extent.begin, state.name));
+      inputs.push_back(flat_view(
+          graph_, state.value, (extent.begin - tile.extent.begin) / state.elements_per_value,
+          (extent.end - tile.extent.begin) / state.elements_per_value, state.name));
     std::vector<ValueId> outputs;
     for (ValueId state : inputs) outputs.push_back(graph_.next_version(state));
     if (has_master) outputs.push_back(graph_.next_version(parameter));
@@ -163,7 +162,7 @@ class UpdatePass {
     kernels::Attributes attributes = settings_.optimizer.attributes;
     attributes.set("weight_decay", decay);
     if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
-    if (!settings_.optimizer.keeps_master) {
+    if (settings_.optimizer.random) {
       inputs.push_back(random_);
       attributes.set("key", static_cast<double>(u));
       attributes.set("first", static_cast<double>(extent.begin));

@@ -104,7 +104,8 @@ HWY_INLINE Floats load_codes(const std::uint8_t* from) {
   const hn::Rebind<std::uint8_t, Wide> d8;
   const auto code = hn::PromoteTo(di, hn::LoadU(d8, from));
   if constexpr (kSigned) {
-    const auto number = hn::Sub(code, hn::Set(di, 127));
+    const auto above_least = hn::And(hn::Add(code, hn::Set(di, 127)), hn::Set(di, 255));
+    const auto number = hn::Sub(above_least, hn::Set(di, 127));
     return hn::CopySign(magnitudes<true>(hn::Abs(number)), hn::ConvertTo(d, number));
   } else {
     return magnitudes<false>(hn::Add(code, hn::Set(di, 1)));
@@ -119,9 +120,9 @@ HWY_INLINE void store_codes(Floats y, std::uint8_t* to) {
   Integers code;
   if constexpr (kSigned) {
     const auto number = magnitude_numbers<true>(hn::Abs(y));
-    const auto zero = hn::Set(di, 127);
     const auto below = hn::RebindMask(di, hn::Lt(y, hn::Zero(d)));
-    code = hn::IfThenElse(below, hn::Sub(zero, hn::Min(number, zero)), hn::Add(zero, number));
+    const auto negative = hn::Neg(hn::Min(number, hn::Set(di, 127)));
+    code = hn::And(hn::IfThenElse(below, negative, number), hn::Set(di, 255));
   } else {
     code = hn::Sub(magnitude_numbers<false>(y), hn::Set(di, 1));
   }

@@ -1,6 +1,5 @@
 #include "kernels/initialize.h"
 
-#include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/step_kernels.h"
@@ -12,17 +11,16 @@ void initialize_kernel(Stream& stream, const KernelCall& call) {
   const Tensor& out = call.outputs[0];
   const InitialValues initializer = InitialValues::from(call.attributes);
   const std::int64_t first = call.attributes.integer("first", 0);
-  for_each_range(
-      &cpu(stream).pool(), out.elements(), kTaskElements,
-      [&](std::int64_t begin, std::int64_t end) {
-        float values[kElements];
-        for (; begin < end; begin += kElements) {
-          const std::int64_t count = std::min(kElements, end - begin);
-          initial_values(initializer, first + begin, {values, static_cast<std::size_t>(count)});
-          convert_range(DType::f32, reinterpret_cast<const std::byte*>(values), out.dtype(),
-                        element(out, 0, begin), count, Rounding::master);
-        }
-      });
+  for_each_range(&cpu(stream).pool(), out.elements(), kTaskElements,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   float values[kElements];
+                   for (; begin < end; begin += kElements) {
+                     const std::int64_t count = std::min(kElements, end - begin);
+                     const std::span<float> chunk(values, static_cast<std::size_t>(count));
+                     initial_values(initializer, first + begin, chunk);
+                     store_initial_values(chunk, out.dtype(), element(out, 0, begin));
+                   }
+                 });
 }
 
 }  // namespace strata::kernels

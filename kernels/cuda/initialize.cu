@@ -24,6 +24,15 @@ struct InitializeArguments {
   FlatRange range;
 };
 
+/// As store_initial_values does.
+template <typename T>
+STRATA_DEVICE T stored(float value) {
+  if constexpr (std::is_same_v<T, std::int16_t>)
+    return kernels::master_remainder(value);
+  else
+    return from_master<T>(value);
+}
+
 template <typename T>
 struct Initialize {
   static constexpr int kThreads = kFlatThreads;
@@ -50,7 +59,7 @@ struct Initialize {
     values_of(values, x.initializer, x.first / kPack + static_cast<std::uint64_t>(pack));
     Pack<T, kPack> rounded;
 #pragma unroll
-    for (int i = 0; i < kPack; ++i) rounded.v[i] = from_master<T>(values[i]);
+    for (int i = 0; i < kPack; ++i) rounded.v[i] = stored<T>(values[i]);
     if (x.packs && begin >= 0 && begin + kPack <= x.range.count) {
       store<kPack>(x.out + begin, rounded);
       return;
@@ -66,7 +75,7 @@ struct Initialize {
 void initialize(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor& out = call.outputs[0];
   const std::int64_t first = call.attributes.integer("first", 0);
-  with_float_type(out.dtype(), [&](auto element) {
+  const auto launch_as = [&](auto element) {
     using T = decltype(element);
     FlatRange range{.count = out.elements(), .lead = first % kPack};
     const auto pack_bytes = static_cast<std::uintptr_t>(kPack * sizeof(T));
@@ -77,7 +86,11 @@ void initialize(kernels::Stream& stream, const kernels::KernelCall& call) {
         InitializeArguments<T>{reinterpret_cast<T*>(out.data),
                                kernels::InitialValues::from(call.attributes),
                                static_cast<std::uint64_t>(first), start % pack_bytes == 0, range});
-  });
+  };
+  if (out.dtype() == DType::i16)
+    launch_as(std::int16_t{});
+  else
+    with_float_type(out.dtype(), launch_as);
 }
 
 }  // namespace strata::cuda

@@ -141,6 +141,29 @@ TEST(DeviceTraining, RoundsStochasticallyAsTheCpuDoes) {
   expect_same(expected, run_training(training), "stage 3");
 }
 
+TEST(DeviceTraining, KeepsStateInEveryFormatAsTheCpuDoes) {
+  using train::OffloadTarget;
+  using train::StateRecipe;
+  for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
+    TrainingCase training = gpt2_on_device(2);
+    training.options.dtype = training.options.communication_dtype = DType::bf16;
+    training.options.state_recipe = recipe;
+    training.options.steps = 2;
+    EXPECT_EQ(initial_state(training), [training]() mutable {
+      training.make_device = nullptr;
+      return initial_state(training);
+    }());
+    const TrainingResult expected = run_training(training);
+    const std::string what = "recipe " + std::to_string(static_cast<int>(recipe));
+    expect_close(expected, on_cpu(training), 2e-2, what);
+    // The host makes the updates.
+    training.options.zero.stage = 3;
+    training.options.tile_elements = 4096;
+    training.options.offload.optimizer = OffloadTarget::cpu;
+    expect_same(expected, run_training(training), what + ", stage 3, on the host");
+  }
+}
+
 /// State behind the device: the host's queues beside the device's.
 TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
   using train::OffloadTarget;
@@ -207,6 +230,21 @@ TEST(DeviceTraining, AgreesWithTheCpuInstructionByInstruction) {
       training.lockstep = nullptr;
       expect_same(checked, run_training(training), "unchecked");
     }
+}
+
+TEST(DeviceTraining, UpdatesStateInEveryFormatAsTheCpuDoesInstructionByInstruction) {
+  using train::StateRecipe;
+  for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
+    TrainingCase training = llama_on_device(1);
+    training.options.dtype = training.options.communication_dtype = DType::bf16;
+    training.options.state_recipe = recipe;
+    training.options.steps = 2;
+    runtime::LockstepReport report;
+    training.lockstep = &report;
+    run_training(training);
+    const std::string operation = recipe == StateRecipe::eight_bit ? "adamw_8bit" : "adamw_packed";
+    EXPECT_NE(report.to_string().find(operation), std::string::npos) << report.to_string();
+  }
 }
 
 /// A device one of whose kernels does something else.

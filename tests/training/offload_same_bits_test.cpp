@@ -74,6 +74,40 @@ TEST(OffloadSameBitsOf, StochasticRounding) {
   expect_homes_do_not_matter(training, run_training(training));
 }
 
+/// Records of every shape, on every tier.
+TEST(OffloadSameBitsOf, StateRecipes) {
+  using train::OptimizerType;
+  using train::StateRecipe;
+  const struct {
+    OptimizerType type;
+    StateRecipe recipe;
+  } cases[] = {{OptimizerType::adamw, StateRecipe::packed_master},
+               {OptimizerType::adamw, StateRecipe::packed_bf16_moments},
+               {OptimizerType::adamw, StateRecipe::eight_bit},
+               {OptimizerType::lion, StateRecipe::packed_bf16_moments},
+               {OptimizerType::lion, StateRecipe::bf16_moments}};
+  for (const auto& [type, recipe] : cases)
+    for (const int world : {1, 2}) {
+      TrainingCase training = small_case(world, 0);
+      training.options.dtype = training.options.communication_dtype = DType::bf16;
+      training.options.optimizer.type = type;
+      training.options.state_recipe = recipe;
+      const TrainingResult expected = run_training(training);
+      training.options.zero.stage = world == 1 ? 0 : 3;
+      training.options.tile_elements = 2048;
+      for (const OffloadTarget optimizer : {OffloadTarget::cpu, OffloadTarget::nvme})
+        for (const OffloadTarget parameters : {OffloadTarget::none, optimizer}) {
+          training.options.offload.optimizer = optimizer;
+          training.options.offload.parameters = parameters;
+          training.options.offload.updates =
+              parameters == OffloadTarget::none ? UpdateTime::next_step : UpdateTime::step_end;
+          expect_same(expected, run_training(training),
+                      "recipe " + std::to_string(static_cast<int>(recipe)) + ", optimizer " +
+                          name_of(optimizer) + ", parameters " + name_of(parameters));
+        }
+    }
+}
+
 /// The loss scale is so large that the first steps overflow and are skipped.
 TEST(OffloadSameBitsOf, SkippedSteps) {
   TrainingCase training = small_case(2, 3);

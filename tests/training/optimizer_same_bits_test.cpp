@@ -3,15 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/training/ranks.h"
+#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {
 
 using train::OptimizerType;
+using train::StateRecipe;
 
 struct OptimizerCase {
   const char* name;
@@ -102,6 +105,67 @@ TEST_P(OptimizerSameBits, AcrossStagesWithStochasticRoundingInsteadOfAMaster) {
   EXPECT_NE(run_training(training).state, stochastic.state);
 }
 
+struct RecipeCase {
+  OptimizerType type;
+  StateRecipe recipe;
+  double bytes;  ///< of optimizer state per element
+};
+
+constexpr RecipeCase kRecipes[] = {
+    {OptimizerType::adamw, StateRecipe::fp32_master, 12},
+    {OptimizerType::adamw, StateRecipe::packed_master, 10},
+    {OptimizerType::adamw, StateRecipe::bf16_moments, 8},
+    {OptimizerType::adamw, StateRecipe::packed_bf16_moments, 6},
+    {OptimizerType::adamw, StateRecipe::eight_bit, 6.0625},
+    {OptimizerType::lion, StateRecipe::fp32_master, 8},
+    {OptimizerType::lion, StateRecipe::packed_master, 6},
+    {OptimizerType::lion, StateRecipe::bf16_moments, 6},
+    {OptimizerType::lion, StateRecipe::packed_bf16_moments, 4},
+};
+
+/// Of bf16 parameters.
+TrainingCase recipe_case(int world, const RecipeCase& recipe) {
+  TrainingCase training = case_of(world);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  training.options.optimizer.type = recipe.type;
+  if (recipe.type == OptimizerType::lion) training.options.optimizer.learning_rate = 2e-3;
+  training.options.state_recipe = recipe.recipe;
+  return training;
+}
+
+/// A state but for the lines of masters, which packing changes.
+std::string without_masters(const std::string& state) {
+  std::istringstream lines(state);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" master ") == std::string::npos && line.find(" remainder ") == std::string::npos)
+      rest += line + '\n';
+  return rest;
+}
+
+TEST_P(OptimizerSameBits, AcrossStagesOfEveryRecipe) {
+  TrainingResult whole, unpacked;  // with fp32 master and moments, with a master copy
+  for (const RecipeCase& recipe : kRecipes) {
+    const std::string what = std::string(recipe.type == OptimizerType::lion ? "lion" : "adamw") +
+                             " " + std::to_string(static_cast<int>(recipe.recipe));
+    TrainingResult result = expect_stages_agree(recipe_case(GetParam(), recipe), what);
+    if (recipe.recipe == StateRecipe::fp32_master) whole = result;
+    const double whole_bytes = recipe.type == OptimizerType::lion ? 8 : 12;
+    EXPECT_EQ(static_cast<double>(result.memory.optimizer),
+              static_cast<double>(whole.memory.optimizer) / whole_bytes * recipe.bytes)
+        << what;
+    EXPECT_NEAR(result.metrics.back().loss, whole.metrics.back().loss, 0.05) << what;
+    if (is_packed(recipe.recipe)) {
+      result.state = without_masters(result.state);
+      unpacked.state = without_masters(unpacked.state);
+      expect_same(unpacked, result, what + " and the same with a copy");
+    } else {
+      EXPECT_NE(result.state, unpacked.state) << what;
+      unpacked = std::move(result);
+    }
+  }
+}
+
 TEST_P(OptimizerSameBits, WithinReductionOrdersOfAccumulation) {
   for (const OptimizerCase& optimizer : optimizers()) {
     TrainingCase training = case_of(GetParam());
@@ -154,6 +218,18 @@ TEST_P(OptimizerSameBits, SixteenBitSumsRoundEachMicroStepAndHalveTheirMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, OptimizerSameBits, testing::Values(1, 2, 3));
+
+TEST(OptimizerSlices, AreLimitedByTheTileAndBySubGroups) {
+  const auto slice = [](std::int64_t sub_group) {
+    train::TrainOptions options;
+    options.tile_elements = 4096;
+    options.zero.sub_group_elements = sub_group;
+    return train::make_plan(options, {}, {}, 1).limits.tile_elements;
+  };
+  EXPECT_EQ(slice(2048), 2048);
+  EXPECT_EQ(slice(8192), 4096);
+  EXPECT_EQ(slice(0), 4096);  // no limit
+}
 
 TEST(SixteenBitSums, OfOneContributionAreItself) {
   for (DType dtype : {DType::bf16, DType::f16}) {

@@ -1,12 +1,15 @@
 // The state that zero/state_table.h lists is all that a run goes on from (design 2.12).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
 
+#include "core/test_directory.h"
 #include "runtime/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
@@ -147,6 +150,78 @@ TEST(ListedState, IsAllThatARunGoesOnFromAtAnotherStage) {
         EXPECT_EQ(rest.state, straight.state) << what;
       }
     }
+}
+
+/// On every rank, before the first step.
+void on_engines(const TrainingCase& training, const std::function<void(train::Engine&)>& body) {
+  on_rank_threads(kWorld, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    body(engine);
+    communicator.close();
+  });
+}
+
+/// Saves the first weights of a run.
+void save_first_weights(const TrainingCase& training, const std::string& directory) {
+  on_engines(training, [&](train::Engine& engine) {
+    train::initialize_weights(engine, 1);
+    train::save_weights(engine, directory, {}, "test");
+  });
+}
+
+/// Remainders, 8-bit moments and their scales, too.
+TEST(ListedState, IsAllThatARunGoesOnFromInEveryFormat) {
+  using train::StateRecipe;
+  for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
+    const auto at_stage = [&](int stage) {
+      TrainingCase training = case_of(DType::bf16, stage);
+      training.options.state_recipe = recipe;
+      return training;
+    };
+    const Outcome straight = run(at_stage(2), 0, 8, nullptr, nullptr);
+    SavedState state;
+    run(at_stage(2), 0, 4, nullptr, &state);
+    const Outcome rest = run(at_stage(3), 4, 8, &state, nullptr);
+    EXPECT_TRUE(std::equal(rest.losses.begin(), rest.losses.end(), straight.losses.begin() + 4,
+                           straight.losses.end()));
+    EXPECT_EQ(rest.state, straight.state);
+  }
+}
+
+TEST(LoadedWeights, AreTheSameMasterInTwoPartsAsInOne) {
+  const TestDirectory directory;
+  save_first_weights(case_of(DType::f32, 0), directory / "fp32");
+  TrainingCase training = case_of(DType::bf16, 1);
+  training.options.steps = 2;
+  training.weights = directory / "fp32";
+  const TrainingResult copy = run_training(training);
+  training.options.state_recipe = train::StateRecipe::packed_master;
+  const TrainingResult packed = run_training(training);
+  EXPECT_EQ(packed.evaluation, copy.evaluation);
+  EXPECT_EQ(packed.metrics[1].loss, copy.metrics[1].loss);
+  EXPECT_EQ(packed.metrics[1].gradient_norm, copy.metrics[1].gradient_norm);
+}
+
+TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
+  const TestDirectory directory;
+  TrainingCase training = case_of(DType::bf16, 3);
+  training.options.state_recipe = train::StateRecipe::packed_master;
+  save_first_weights(training, directory / "bf16");
+  const auto remains = [&](bool load) {
+    std::atomic<std::int64_t> nonzero = 0;
+    on_engines(training, [&](train::Engine& engine) {
+      train::initialize_weights(engine, 1);
+      if (load) train::load_weights(engine, train::ModelFiles(directory / "bf16"));
+      for (const zero::StateEntry& entry : zero::list_state(
+               engine.programs().units, engine.programs().settings, zero::StateScope::saved, 0))
+        if (entry.kind == "remainder")
+          for (const std::byte byte : engine.storage(entry)) nonzero += byte != std::byte{0};
+    });
+    return nonzero.load();
+  };
+  EXPECT_GT(remains(false), 0);
+  EXPECT_EQ(remains(true), 0);
 }
 
 TEST(DumpState, ListsEveryTensorAndEveryScalarOnce) {

@@ -26,7 +26,7 @@ std::vector<TypeRow> optimizer_types() {
       {"AdamW", "adamw", adam, {}},
       {"SGD", "sgd", {"learning_rate", "momentum", "dampening", "weight_decay", "nesterov"}, {}},
       {"Adagrad", "", {}, {}},
-      {"Lion", "", {}, {}},
+      {"Lion", "lion", {"learning_rate", "beta1", "beta2", "weight_decay"}, {}},
       {"Lamb", "", {}, {}},
       {"Muon", "", {}, {}},
       {"OneBitAdam", "", {}, {}},

@@ -231,10 +231,17 @@ const Refused kRefused[] = {
     {R"("fp16": {"enabled": "CONFIG_FP16_ENABLED"})", {"fp16.enabled", "unfilled template token"}},
     {R"("fp16": {"enabled": true, "min_loss_scale": 0})", {"fp16.min_loss_scale"}},
     {R"("fp16": {"enabled": true, "fp16_master_weights_and_grads": true})", {"fp32; set false"}},
+    {R"("bf16": {"enabled": true, "bf16_optimizer_states": true})",
+     {"set false", R"("state_recipe": "bf16-moments")"}},
+    {R"("strata": {"state_recipe": "8-bit"})",
+     {"strata.state_recipe: found '8-bit'", "packed-bf16-moments, 8bit, bf16-sr"}},
+    {R"("strata": {"state_recipe": "packed-master"})",
+     {"strata.state_recipe: found packed-master, which needs --dtype bf16"}},
     {R"("bf16": {"enabled": true, "loss_scale": 128})", {"bf16.loss_scale: found 128"}},
     {R"("bf16": {"enabled": true}, "bfloat16": {"enabled": false})",
      {"bfloat16.enabled", "contradicts ds.json:2: bf16.enabled"}},
-    {R"("optimizer": {"type": "Lion"})", {"optimizer.type: found 'Lion'", "Adam, AdamW, SGD"}},
+    {R"("optimizer": {"type": "Lamb"})",
+     {"optimizer.type: found 'Lamb'", "Adam, AdamW, SGD, Lion"}},
     {R"("optimizer": {"type": "AdamX"})", {"did you mean 'AdamW'?"}},
     {R"("optimizer": {"type": "OneBitAdam", "params": {"lr": 1}})", {"'OneBitAdam'"}},
     {R"("optimizer": {"type": "AdamW", "params": {"amsgrad": true}})", {"params.amsgrad"}},
@@ -275,7 +282,7 @@ TEST(DeepSpeedJson, AllProblemsAreReportedAtOnceWithTheirLines) {
     "train_micro_batch_size_per_gpu": 1, // comment
     "zero_optimization": {"stage": 9,
       "offload_optimizer": {"device": "cup"}}, # another
-    "optimizer": {"type": "Lion", "params": {"lr": "fast"}},
+    "optimizer": {"type": "Lamb", "params": {"lr": "fast"}},
   })");
   EXPECT_THAT(message, HasSubstr("ds.json:3: zero_optimization.stage"));
   EXPECT_THAT(message, HasSubstr("ds.json:4: zero_optimization.offload_optimizer.device"));

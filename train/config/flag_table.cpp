@@ -51,7 +51,7 @@ constexpr std::array kFlags = {
     value("--communication-dtype,--communication_data_type", "communication_dtype",
           "fp32|bf16|fp16"),
     value("--reduction", "reduction", "ordered|native"),
-    value("--state-recipe", "state_recipe", "fp32-master|bf16-sr"),
+    value("--state-recipe", "state_recipe", "RECIPE"),
     value("--zero,--zero_stage,--zero-stage", "zero.stage", "0|1|2|3"),
     value("--prefetch", "zero.prefetch_bucket_elements", "N"),
     value("--max-live-parameters", "zero.max_live_parameters_elements", "N"),

@@ -35,8 +35,12 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         "own sums, other bits",
         &o.reduction},
        {"state_recipe",
-        "of 16-bit parameters; fp32-master: fp32 copy and moments; bf16-sr: bf16 moments, no copy, "
-        "stochastic rounding",
+        "what the optimizer keeps of 16-bit parameters (bytes per element with AdamW, parameter "
+        "included); fp32-master: fp32 copy and moments (14); packed-master: the same numbers, the "
+        "copy's upper half is the bf16 parameter (12); bf16-moments: fp32 copy, moments rounded "
+        "stochastically (10); packed-bf16-moments: both (8); 8bit: fp32 copy, moments of 8 bits in "
+        "blocks of 128, lossy, AdamW and Adam (8.06); bf16-sr: bf16 moments, no copy, all rounded "
+        "stochastically (6)",
         &o.state_recipe}});
 }
 
@@ -52,7 +56,7 @@ void add_zero_fields(ZeroOptions& o, std::vector<OptionField>& fields) {
   count("zero.reduce_bucket_elements", "gradient elements per reduction", o.reduce_bucket_elements);
   count("zero.allgather_bucket_elements", "parameter elements per gather at stages 1 and 2",
         o.allgather_bucket_elements, 1);
-  count("zero.sub_group_elements", "elements per optimizer slice, 0: one parameter",
+  count("zero.sub_group_elements", "most elements per optimizer slice, 0: no limit",
         o.sub_group_elements);
   count("zero.prefetch_bucket_elements", "elements gathered ahead at stage 3, 0: none",
         o.prefetch_bucket_elements);
@@ -112,11 +116,17 @@ void add_optimizer_fields(TrainOptions& o, std::vector<OptionField>& fields) {
   OptimizerOptions& p = o.optimizer;
   fields.insert(
       fields.end(),
-      {{"optimizer.type", "adamw, adam (decay added to the gradient) or sgd", &p.type},
+      {{"optimizer.type",
+        "adamw, adam (decay added to the gradient), lion or sgd; adamw_8bit: adamw with "
+        "state_recipe 8bit",
+        &p.type},
        {"optimizer.learning_rate", "peak, unless the scheduler names its own", &p.learning_rate, 0,
         kMostRate},
        {"optimizer.beta1", "decay of the first moment", &p.beta1, 0, 0.9999999999999999},
-       {"optimizer.beta2", "decay of the second moment", &p.beta2, 0, 0.9999999999999999},
+       {"optimizer.beta2",
+        "decay of the second moment; lion, decay of its moment: 0.99 by default, in a JSON 0.999 "
+        "as in DeepSpeed",
+        &p.beta2, 0, 0.9999999999999999},
        {"optimizer.epsilon", "added to the root of the second moment", &p.epsilon, 0, 1},
        {"optimizer.weight_decay", "per unit of learning rate", &p.weight_decay, 0, 1e3},
        {"optimizer.bias_correction", "divide the moments by 1 - beta^t", &p.bias_correction},

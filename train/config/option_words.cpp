@@ -24,10 +24,14 @@ constexpr Choice<DType> kDTypes[] = {
 constexpr Choice<OptimizerType> kOptimizers[] = {
     {OptimizerType::adamw, "adamw"},
     {OptimizerType::adam, "adam"},
+    {OptimizerType::lion, "lion"},
     {OptimizerType::sgd, "sgd"},
     {OptimizerType::adamw, "adamw_torch"},
     {OptimizerType::adamw, "adamw_torch_fused"},
     {OptimizerType::adamw, "adamw_hf"},
+    {OptimizerType::adamw, "adamw_8bit"},
+    {OptimizerType::adamw, "adamw_bnb_8bit"},
+    {OptimizerType::lion, "lion_32bit"},
 };
 constexpr Choice<SchedulerType> kSchedulers[] = {
     {SchedulerType::constant, "constant"},
@@ -48,8 +52,14 @@ constexpr Choice<NoDecay> kNoDecays[] = {{NoDecay::norms_and_biases, "default"},
 constexpr Choice<DeviceChoice> kDevices[] = {
     {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 
-constexpr Choice<StateRecipe> kRecipes[] = {{StateRecipe::fp32_master, "fp32-master"},
-                                            {StateRecipe::bf16_sr, "bf16-sr"}};
+constexpr Choice<StateRecipe> kRecipes[] = {
+    {StateRecipe::fp32_master, "fp32-master"},
+    {StateRecipe::packed_master, "packed-master"},
+    {StateRecipe::bf16_moments, "bf16-moments"},
+    {StateRecipe::packed_bf16_moments, "packed-bf16-moments"},
+    {StateRecipe::eight_bit, "8bit"},
+    {StateRecipe::bf16_sr, "bf16-sr"},
+};
 
 constexpr Choice<comm::Reduction> kReductions[] = {{comm::Reduction::ordered, "ordered"},
                                                    {comm::Reduction::native, "native"}};

@@ -17,7 +17,7 @@ namespace strata::train {
 
 /// adamw: decoupled weight decay (what DeepSpeed runs for "Adam", too). adam: decay added to the
 /// gradient ("adam_w_mode": false).
-enum class OptimizerType : std::uint8_t { adamw, adam, sgd };
+enum class OptimizerType : std::uint8_t { adamw, adam, lion, sgd };
 
 /// The first three as in transformers, the others as in DeepSpeed.
 enum class SchedulerType : std::uint8_t {
@@ -33,10 +33,23 @@ enum class SchedulerType : std::uint8_t {
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
 
-/// What is kept of a 16-bit parameter. fp32_master: fp32 copy and moments (14 bytes per element
-/// with the parameter). bf16_sr: bf16 moments and no copy (6 bytes), updates rounded
-/// stochastically.
-enum class StateRecipe : std::uint8_t { fp32_master, bf16_sr };
+/// What optimizers keep beside 16-bit parameters, and how. In brackets bytes per element with the
+/// parameter: of AdamW, of Lion. fp32 parameters are their own master, without a copy.
+enum class StateRecipe : std::uint8_t {
+  fp32_master,          ///< fp32 copy and moments (14, 10)
+  packed_master,        ///< the same numbers; the copy's upper half is the bf16 parameter (12, 8)
+  bf16_moments,         ///< fp32 copy, moments rounded stochastically (10, 8)
+  packed_bf16_moments,  ///< both (8, 6)
+  eight_bit,            ///< fp32 copy, moments of 8 bits in blocks: AdamW and Adam (8.06); lossy
+  bf16_sr,              ///< bf16 moments, no copy: updates rounded stochastically (6)
+};
+constexpr bool is_packed(StateRecipe recipe) {
+  return recipe == StateRecipe::packed_master || recipe == StateRecipe::packed_bf16_moments;
+}
+constexpr bool has_bf16_moments(StateRecipe recipe) {
+  return recipe == StateRecipe::bf16_moments || recipe == StateRecipe::packed_bf16_moments ||
+         recipe == StateRecipe::bf16_sr;
+}
 
 /// Where the Programs run. automatic: on a CUDA device where there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };

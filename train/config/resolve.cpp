@@ -19,6 +19,7 @@ ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSet
                        int world, const ModelConfig& model) {
   Resolver resolver(command_line, file, world, model);
   resolver.take_given_values();
+  resolver.take_optimizer();
   resolver.take_precision();
   resolver.take_batch();
   resolver.take_zero();

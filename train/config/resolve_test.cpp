@@ -141,6 +141,72 @@ TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
             SchedulerType::constant);
 }
 
+TEST(Resolve, LionHasTheBetasOfItsPaperOrOfDeepSpeed) {
+  const auto type_lion = [](const std::string& params, const std::vector<std::string>& words = {}) {
+    return resolve_text(
+        with_batch("\"optimizer\": {\"type\": \"Lion\", \"params\": {" + params + "}}"), words);
+  };
+  const ResolvedConfig paper = resolve_flags({"--optimizer", "lion"});
+  EXPECT_EQ(paper.options.optimizer.type, OptimizerType::lion);
+  EXPECT_EQ(paper.options.optimizer.beta1, 0.9);
+  EXPECT_EQ(paper.options.optimizer.beta2, 0.99);
+  EXPECT_EQ(
+      resolve_flags({"--optim", "lion_32bit", "--betas", "0.95", "0.98"}).options.optimizer.beta2,
+      0.98);
+  const ResolvedConfig deepspeed = type_lion("\"lr\": 1e-4");
+  EXPECT_EQ(deepspeed.options.optimizer.type, OptimizerType::lion);
+  EXPECT_EQ(deepspeed.options.optimizer.beta2, 0.999);
+  EXPECT_THAT(lines(deepspeed.notes), HasSubstr("optimizer.type: the second beta is 0.999"));
+  const ResolvedConfig said = type_lion("\"betas\": [0.9, 0.99], \"eps\": 1e-6");
+  EXPECT_EQ(said.options.optimizer.beta2, 0.99);
+  EXPECT_THAT(lines(said.notes), Not(HasSubstr("second beta")));
+  EXPECT_THAT(lines(said.warnings), HasSubstr("params.eps: has no effect with Lion"));
+  EXPECT_EQ(type_lion("", {"--optimizer", "adamw"}).options.optimizer.beta2, 0.999);
+}
+
+TEST(Resolve, NamesOfEightBitOptimizersChooseTheRecipe) {
+  for (const char* name : {"adamw_8bit", "adamw_bnb_8bit"}) {
+    const ResolvedConfig resolved = resolve_flags({"--optim", name});
+    EXPECT_EQ(resolved.options.optimizer.type, OptimizerType::adamw);
+    EXPECT_EQ(resolved.options.state_recipe, StateRecipe::eight_bit);
+    EXPECT_EQ(resolved.origin_of("state_recipe"), Origin::command_line);
+  }
+  const ResolvedConfig other =
+      resolve_flags({"--optim", "adamw_8bit", "--state-recipe", "bf16-moments"});
+  EXPECT_EQ(other.options.state_recipe, StateRecipe::bf16_moments);
+  EXPECT_THAT(lines(other.notes), HasSubstr("--state-recipe bf16-moments wins over --optimizer"));
+}
+
+TEST(Resolve, RecipesThatTheTypesDoNotAllowAreRefused) {
+  const auto wrong = [](const std::vector<std::string>& words) {
+    return refusal(with_batch(""), words);
+  };
+  const std::string types[] = {"adamw", "adam", "lion", "sgd"};
+  const std::string recipes[] = {"fp32-master",         "packed-master", "bf16-moments",
+                                 "packed-bf16-moments", "8bit",          "bf16-sr"};
+  const bool allowed[4][6] = {{true, true, true, true, true, true},
+                              {true, true, true, true, true, true},
+                              {true, true, true, true, false, false},
+                              {true, false, false, false, false, false}};
+  const bool any_dtype[] = {true, false, true, false, true, false};
+  for (int t = 0; t < 4; ++t)
+    for (int r = 0; r < 6; ++r)
+      for (const std::string dtype : {"bf16", "fp16", "fp32"}) {
+        const std::string said =
+            wrong({"--optimizer", types[t], "--state-recipe", recipes[r], "--dtype", dtype});
+        EXPECT_EQ(said.empty(), allowed[t][r] && (any_dtype[r] || dtype == "bf16"))
+            << types[t] << " " << recipes[r] << " " << dtype << ": " << said;
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0) << said;
+      }
+  EXPECT_EQ(
+      wrong({"--optimizer", "lion", "--state-recipe", "bf16-sr"}),
+      "--state-recipe: found bf16-sr, which needs AdamW or Adam and --dtype bf16; change that "
+      "or use fp32-master");
+  EXPECT_EQ(wrong({"--optimizer", "sgd", "--state-recipe", "bf16-moments"}),
+            "--state-recipe: found bf16-moments, which needs AdamW, Adam or Lion; change that or "
+            "use fp32-master");
+}
+
 TEST(Resolve, SequencesMustFitTheModel) {
   EXPECT_THAT(refusal(with_batch(""), {"--sequence-length", "129"}),
               HasSubstr("--sequence-length: found 129 tokens, expected at most 128"));

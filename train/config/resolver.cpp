@@ -121,6 +121,29 @@ void Resolver::take_given_values() {
   }
 }
 
+void Resolver::take_optimizer() {
+  const Given* type = given("optimizer.type");
+  // transformers' names for it.
+  if (type != nullptr &&
+      (same_word(type->words[0], "adamw_8bit") || same_word(type->words[0], "adamw_bnb_8bit"))) {
+    if (is_open("state_recipe")) {
+      options_.state_recipe = StateRecipe::eight_bit;
+      sources_["state_recipe"] = {origin("optimizer.type"), type->where};
+    } else if (options_.state_recipe != StateRecipe::eight_bit) {
+      note_contradiction(*given("state_recipe"), *type);
+    }
+  }
+  if (options_.optimizer.type != OptimizerType::lion || !is_open("optimizer.beta2")) return;
+  if (origin("optimizer.type") == Origin::file) {
+    findings_.notes.push_back(type->where +
+                              ": the second beta is 0.999, as DeepSpeed's Lion has it by default; "
+                              "its paper uses 0.99: \"betas\": [0.9, 0.99]");
+  } else {
+    constexpr double kPaper = 0.99;
+    options_.optimizer.beta2 = kPaper;
+  }
+}
+
 void Resolver::take_precision() {
   if (open_autos_.contains("dtype")) derived("dtype");
   if (is_open("communication_dtype")) {

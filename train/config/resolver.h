@@ -22,6 +22,8 @@ class Resolver {
 
   /// Every option from its flag, else from the file.
   void take_given_values();
+  /// What a type of optimizer says besides.
+  void take_optimizer();
   void take_precision();
   void take_batch();
   /// Bucket sizes from the model's width where the file says "auto".
@@ -55,6 +57,7 @@ class Resolver {
   void derived(std::string_view option);
   void report_open_autos();
   void problem(const std::string& where, const std::string& text);
+  void check_state_recipe();
   void check_model_limits();
   void take_nvme_paths();
   void check_nvme();

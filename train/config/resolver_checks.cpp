@@ -65,13 +65,7 @@ void Resolver::check() {
     problem(given == nullptr ? "" : given->where,
             "nesterov needs a momentum above 0 and no dampening");
   }
-  if (options_.state_recipe == StateRecipe::bf16_sr &&
-      (options_.dtype != DType::bf16 || optimizer.type == OptimizerType::sgd)) {
-    const Given* said = given("state_recipe");
-    problem(said == nullptr ? "" : said->where,
-            "found bf16-sr, which keeps bf16 parameters and the moments of AdamW or Adam; use "
-            "--dtype bf16 with one of these, or fp32-master");
-  }
+  check_state_recipe();
   if (options_.tile_elements % 1024 != 0) {
     const Given* said = given("tile_elements");
     problem(said == nullptr ? "" : said->where,
@@ -95,6 +89,25 @@ void Resolver::check() {
         "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
         "clip: set 0)");
   }
+}
+
+void Resolver::check_state_recipe() {
+  const StateRecipe recipe = options_.state_recipe;
+  const OptimizerType type = options_.optimizer.type;
+  const bool needs_adam = recipe == StateRecipe::eight_bit || recipe == StateRecipe::bf16_sr;
+  const bool needs_bf16 = is_packed(recipe) || recipe == StateRecipe::bf16_sr;
+  std::string needs;
+  if (recipe != StateRecipe::fp32_master && type == OptimizerType::sgd)
+    needs = needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
+  else if (needs_adam && type == OptimizerType::lion)
+    needs = "AdamW or Adam";
+  if (needs_bf16 && options_.dtype != DType::bf16)
+    needs += (needs.empty() ? "" : " and ") + std::string("--dtype bf16");
+  if (needs.empty()) return;
+  const Given* said = given("state_recipe");
+  if (said == nullptr) said = given("optimizer.type");
+  problem(said->where, "found " + text_of(*find_field(fields_, "state_recipe")) + ", which needs " +
+                           needs + "; change that or use fp32-master");
 }
 
 void Resolver::check_model_limits() {

@@ -92,7 +92,7 @@ std::string describe_state(Engine& engine) {
       const std::int64_t count = std::min(kChunkElements, entry.elements - first);
       add_limbs(range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
                              entry.first_element + first, engine.read(entry, first, count, buffer),
-                             size_of(entry.dtype)),
+                             size_of(entry.dtype), entry.elements_per_value),
                 sum);
     }
   }

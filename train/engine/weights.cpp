@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
-#include "kernels/cpu/convert.h"
 #include "kernels/initialize.h"
 #include "train/engine/state_digest.h"
 #include "train/files/commit.h"
@@ -76,19 +75,17 @@ class DeviceInitializer {
   std::unique_ptr<kernels::Stream> stream_;
 };
 
-/// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5).
-/// `buffer` is scratch.
+/// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5), a
+/// remainder what that leaves of it: 0 of values that are bf16 already. `buffer` is scratch.
 void store(const Engine& engine, const zero::StateEntry& entry, std::int64_t first,
            std::span<const float> values, std::vector<std::byte>& buffer) {
   buffer.resize(values.size() * static_cast<std::size_t>(size_of(entry.dtype)));
-  kernels::convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), entry.dtype,
-                         buffer.data(), static_cast<std::int64_t>(values.size()),
-                         kernels::Rounding::master);
+  kernels::store_initial_values(values, entry.dtype, buffer.data());
   engine.write(entry, first, buffer);
 }
 
 bool is_weight(const zero::StateEntry& entry) {
-  return entry.kind == "parameter" || entry.kind == "master";
+  return entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
 }
 
 /// What this rank keeps; weights that are initialized or loaded are version 0.

@@ -9,9 +9,9 @@
 
 namespace strata::train {
 
-/// Fills parameters (and masters) of this rank from the initializers, in the memory of a device by
-/// its own kernel. An element's value depends on `seed`, its tensor's name and its index alone,
-/// whatever the world, the stage and the device.
+/// Fills parameters (and masters, whole or as remainders) of this rank from the initializers, in
+/// the memory of a device by its own kernel. An element's value depends on `seed`, its tensor's
+/// name and its index alone, whatever the world, the stage and the device.
 void initialize_weights(Engine& engine, std::int64_t seed);
 
 /// Reads every range this rank holds; never the whole model. Names with or without the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/adamw_8bit.h"
 #include "kernels/step_control.h"
 #include "zero/policy.h"
 
@@ -156,28 +157,47 @@ runtime::Plan make_plan(const TrainOptions& options,
   plan.limits.max_reuse_distance = options.zero.max_reuse_distance_elements;
   plan.limits.reduce_bucket_elements = options.zero.reduce_bucket_elements;
   plan.limits.gather_bucket_elements = options.zero.allgather_bucket_elements;
-  plan.limits.tile_elements = std::min(options.tile_elements, options.zero.sub_group_elements);
+  plan.limits.tile_elements = options.tile_elements;
+  if (options.zero.sub_group_elements > 0)
+    plan.limits.tile_elements = std::min(options.tile_elements, options.zero.sub_group_elements);
   return plan;
 }
 
 zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
   const OptimizerOptions& o = options.optimizer;
+  const StateRecipe recipe = options.state_recipe;
   zero::OptimizerSettings settings;
   if (o.type == OptimizerType::sgd) {
     settings.operation = "sgd";
     settings.moments = o.momentum > 0 ? 1 : 0;
     settings.attributes = {
         {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov ? 1.0 : 0.0}};
-  } else {
-    const bool stochastic = options.state_recipe == StateRecipe::bf16_sr;
-    settings.operation = stochastic ? "adamw_bf16" : "adamw";
-    settings.keeps_master = !stochastic;
-    if (stochastic) settings.moment_dtype = DType::bf16;
-    settings.moments = 2;
-    settings.attributes = {{"beta1", o.beta1},
-                           {"beta2", o.beta2},
-                           {"eps", o.epsilon},
-                           {"decoupled", o.type == OptimizerType::adamw ? 1.0 : 0.0}};
+    return settings;
+  }
+  const bool lion = o.type == OptimizerType::lion;
+  settings.operation = lion ? "lion" : "adamw";
+  settings.moments = lion ? 1 : 2;
+  settings.attributes = {{"beta1", o.beta1}, {"beta2", o.beta2}};
+  if (!lion) {
+    settings.attributes.set("eps", o.epsilon);
+    settings.attributes.set("decoupled", o.type == OptimizerType::adamw ? 1.0 : 0.0);
+  }
+  if (is_packed(recipe)) {
+    settings.operation += "_packed";
+    settings.master = zero::MasterFormat::packed;
+  }
+  if (has_bf16_moments(recipe)) {
+    settings.moment_dtype = DType::bf16;
+    settings.random = true;
+  }
+  if (recipe == StateRecipe::bf16_sr) {
+    settings.operation += "_bf16";
+    settings.master = zero::MasterFormat::none;
+  }
+  if (recipe == StateRecipe::eight_bit) {
+    settings.operation += "_8bit";
+    settings.moment_dtype = DType::u8;
+    settings.scale_block = kernels::kQuantizedBlock;
   }
   return settings;
 }
