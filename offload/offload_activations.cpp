@@ -85,10 +85,9 @@ class ActivationOffloader {
         row_bytes = rows.stride;
     VersionMap versions(row_bytes, {});
     for (ValueId id : life.written)
-      versions.for_each(runtime::rows_of(graph_.type(id), value(id).offset_bytes),
-                        [&](VersionMap::Content& content, std::int64_t) {
-                          content.version = value(id).version;
-                        });
+      versions.for_each(
+          runtime::rows_of(graph_.type(id), value(id).offset_bytes),
+          [&](VersionMap::Content& content, std::int64_t) { content.version = value(id).version; });
     bool one = true;
     versions.for_each({0, graph_.bytes(root), 1, graph_.bytes(root)},
                       [&](const VersionMap::Content& content, std::int64_t) {

@@ -72,8 +72,8 @@ class TransferPlacement {
   [[nodiscard]] Node& node(int i) { return graph_.nodes[static_cast<std::size_t>(i)]; }
 
   void visit(int i) {
-    const bool moves = node(i).operation->name == "copy" ||
-                       runtime::is_disk_transfer(*node(i).operation);
+    const bool moves =
+        node(i).operation->name == "copy" || runtime::is_disk_transfer(*node(i).operation);
     const ValueId condition = node(i).predicate;
     // Reads before writes: an operand in place is read first.
     for (std::size_t k = 0; k < node(i).inputs.size(); ++k)
@@ -146,12 +146,12 @@ class TransferPlacement {
     if (open == open_.end()) return;
     std::erase_if(open->second, [&](std::size_t r) {
       const Region& region = regions_[r];
-      return &region != mine && region.bytes.overlaps(range) &&
-             (write || !region.written.empty());
+      return &region != mine && region.bytes.overlaps(range) && (write || !region.written.empty());
     });
   }
 
-  void note(Region& region, int i, ValueId id, const ByteRange& range, bool write, ValueId condition) {
+  void note(Region& region, int i, ValueId id, const ByteRange& range, bool write,
+            ValueId condition) {
     const std::int32_t version = value(id).version;
     if (!write) {
       // Weights that layers read are many views of one unit: they come together.
@@ -242,8 +242,8 @@ class TransferPlacement {
   void serve(Region& region) {
     const bool on_disk = value(region.root).tier == Tier::disk;
     merge(region.written);
-    const bool any_conditional = std::ranges::any_of(
-        region.written, [](const Piece& piece) { return piece.conditional; });
+    const bool any_conditional =
+        std::ranges::any_of(region.written, [](const Piece& piece) { return piece.conditional; });
     // The disk moves whole roots, and its two hops know no common predicate.
     const bool patched = on_disk && !region.written.empty() &&
                          (!covers(region) || (any_conditional && region.side == Side::device));
@@ -265,9 +265,8 @@ class TransferPlacement {
 
   /// Neighbours in one version become one piece.
   static void merge(std::vector<Piece>& pieces) {
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-      return a.bytes.begin < b.bytes.begin;
-    });
+    std::sort(pieces.begin(), pieces.end(),
+              [](const Piece& a, const Piece& b) { return a.bytes.begin < b.bytes.begin; });
     std::vector<Piece> merged;
     for (const Piece& piece : pieces) {
       if (!merged.empty() && merged.back().bytes.end == piece.bytes.begin &&
@@ -292,8 +291,9 @@ class TransferPlacement {
     const ValueId home = flat(region.root, piece.bytes, piece.version);
     const ValueId to = flat(region.copy, inside(region, piece), piece.version);
     const auto move = [&](ValueId source, ValueId target, const std::string& verb) {
-      inserter_.before(region.first, runtime::transfer_node(graph_, source, target, Moves::in,
-                                                            region.block, region.pass, verb + name));
+      inserter_.before(region.first,
+                       runtime::transfer_node(graph_, source, target, Moves::in, region.block,
+                                              region.pass, verb + name));
     };
     if (value(region.root).tier == Tier::disk && region.side == Side::device) {
       const ValueId window = add_window(region);
@@ -318,8 +318,8 @@ class TransferPlacement {
       Node transfer = runtime::transfer_node(graph_, source, to, Moves::out, last.block, last.pass,
                                              verb + name);
       if (piece.conditional)
-        transfer.predicate = transfer.queue == runtime::Queue::disk_write ? last.predicate
-                                                                          : region.condition;
+        transfer.predicate =
+            transfer.queue == runtime::Queue::disk_write ? last.predicate : region.condition;
       inserter_.after(region.last, std::move(transfer));
     };
     if (value(region.root).tier == Tier::disk && region.side == Side::device) {

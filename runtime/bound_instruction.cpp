@@ -24,8 +24,8 @@ kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
 void check_places(const Instruction& in) {
   const bool copies = in.operation->name == "copy" || is_disk_transfer(*in.operation);
   const auto check = [&](const Operand& o) {
-    const bool right = in.on_host ? o.tier == Tier::pinned || o.tier == Tier::pageable
-                                  : o.tier == Tier::device;
+    const bool right =
+        in.on_host ? o.tier == Tier::pinned || o.tier == Tier::pageable : o.tier == Tier::device;
     STRATA_CHECK(copies || right || o.bytes == 0, in.label, "works in tier", name_of(o.tier));
   };
   for (const Operand& o : in.inputs) check(o);
@@ -37,8 +37,7 @@ DiskTransfer disk_transfer(const Instruction& in, const ExecutorParts& parts) {
   const bool write = in.outputs[0].tier == Tier::disk;
   const Operand& on_disk = write ? in.outputs[0] : in.inputs[0];
   const Operand& in_memory = write ? in.inputs[0] : in.outputs[0];
-  const std::int64_t bytes =
-      (on_disk.bytes + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment;
+  const std::int64_t bytes = (on_disk.bytes + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment;
   const Arena* arena = parts.arenas[static_cast<int>(in_memory.tier)];
   STRATA_CHECK(parts.disk != nullptr && on_disk.offset_bytes + bytes <= parts.disk->bytes(),
                in.label, on_disk.offset_bytes, bytes);
@@ -77,8 +76,9 @@ BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& pa
   STRATA_CHECK(!beside || parts.host_kernels != nullptr, in.label, "needs the host's kernels");
   bound.kernel = (beside ? *parts.host_kernels : kernels).find(in.operation->name);
   if (bound.kernel == nullptr)
-    throw InternalError("the backend '" + std::string(beside ? "cpu" : backend) + "' has no kernel for operation '" +
-                        std::string(in.operation->name) + "' (instruction " + in.label + ")");
+    throw InternalError("the backend '" + std::string(beside ? "cpu" : backend) +
+                        "' has no kernel for operation '" + std::string(in.operation->name) +
+                        "' (instruction " + in.label + ")");
   return bound;
 }
 

@@ -312,8 +312,8 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
     if (bound.predicate == nullptr || *bound.predicate != 0) {
       if (in.collective)
-        bound.communicator->run(*stream, *in.collective, bound.inputs[0].data, bound.outputs[0].data,
-                                bound.workspace);
+        bound.communicator->run(*stream, *in.collective, bound.inputs[0].data,
+                                bound.outputs[0].data, bound.workspace);
       else if (in.queue == Queue::upload || in.queue == Queue::download)
         std::memcpy(bound.outputs[0].data, bound.inputs[0].data,
                     static_cast<std::size_t>(in.outputs[0].bytes));

@@ -41,8 +41,8 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
       const auto [at, fresh] =
           range_of.try_emplace(root, static_cast<std::int32_t>(ranges_.size()));
       if (fresh)
-        ranges_.push_back({arena->base() + o.offset_bytes - value.offset_bytes,
-                           whole.type.span_bytes(), 0});
+        ranges_.push_back(
+            {arena->base() + o.offset_bytes - value.offset_bytes, whole.type.span_bytes(), 0});
       std::vector<std::int32_t>& touched = touched_[i];
       if (std::find(touched.begin(), touched.end(), at->second) != touched.end()) return;
       touched.push_back(at->second);

@@ -32,7 +32,7 @@ class DeadRanges {
     std::int32_t users = 0;
   };
   std::vector<Range> ranges_;
-  std::vector<std::vector<std::int32_t>> touched_;       ///< ranges, by instruction
+  std::vector<std::vector<std::int32_t>> touched_;     ///< ranges, by instruction
   std::unique_ptr<std::atomic<std::int32_t>[]> left_;  ///< users to come in this run, by range
 };
 

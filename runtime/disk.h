@@ -30,7 +30,8 @@ class Disk {
   [[nodiscard]] virtual std::int64_t bytes() const = 0;
   /// The memory must stay until the ticket was waited for; `what` names it in errors and must stay
   /// as long. May wait while too many transfers are under way.
-  virtual Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
+  virtual Ticket start_read(std::int64_t offset, std::span<std::byte> to,
+                            std::string_view what) = 0;
   virtual Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
                              std::string_view what) = 0;
   /// Until the transfer has completed. Throws IoError naming path, offset, bytes and `what` when it
@@ -39,7 +40,7 @@ class Disk {
   /// Any bytes, at once: for what happens between steps. Throw as `wait`.
   virtual void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;
   virtual void write_bytes(std::int64_t offset, std::span<const std::byte> from,
-                         std::string_view what) = 0;
+                           std::string_view what) = 0;
   [[nodiscard]] virtual DiskCounters counters() const = 0;
 };
 

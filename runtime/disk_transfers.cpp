@@ -48,8 +48,7 @@ class TransferRun {
   [[nodiscard]] bool meets_another(std::int32_t instruction) const {
     const DiskTransfer& mine = queue_.transfer(instruction);
     for (std::size_t k = 0; k < count_; ++k) {
-      const DiskTransfer& other =
-          queue_.transfer(under_way_[(first_ + k) % kMost].instruction);
+      const DiskTransfer& other = queue_.transfer(under_way_[(first_ + k) % kMost].instruction);
       const auto size = static_cast<std::int64_t>(mine.memory.size());
       const auto other_size = static_cast<std::int64_t>(other.memory.size());
       const bool on_disk = (mine.write || other.write) && mine.offset < other.offset + other_size &&

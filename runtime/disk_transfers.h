@@ -1,6 +1,6 @@
 // The transfers of one disk queue: started and finished in the queue's order, several under way at
-// once, so that the disk does not idle between two instructions. Two that share bytes of the disk or
-// of memory, at least one of which writes them, are never under way together.
+// once, so that the disk does not idle between two instructions. Two that share bytes of the disk
+// or of memory, at least one of which writes them, are never under way together.
 #pragma once
 
 #include <array>

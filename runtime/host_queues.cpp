@@ -182,9 +182,8 @@ void HostQueues::run_operation(Run& run, std::int32_t index) {
 bool HostQueues::is_met(Run& run, const Instruction& in) {
   for (const std::int32_t other : in.waits) {
     const Queue queue = run.program->program->instructions[static_cast<std::size_t>(other)].queue;
-    if (is_host_queue(queue)
-            ? !run.progress[static_cast<std::size_t>(queue)].has_reached(other)
-            : !device_.has_completed(run.number, other))
+    if (is_host_queue(queue) ? !run.progress[static_cast<std::size_t>(queue)].has_reached(other)
+                             : !device_.has_completed(run.number, other))
       return false;
   }
   // Only the first instruction of a queue meets the border, and then nothing is under way.

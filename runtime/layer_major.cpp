@@ -62,8 +62,7 @@ class Interleaver {
   void find_last_writers() {
     std::map<ValueId, std::size_t> unit_of;
     for (std::size_t u = 0; u < one_.units.size(); ++u)
-      if (one_.unit_gradients[u] != kNoValue)
-        unit_of[one_.root_of(one_.unit_gradients[u])] = u;
+      if (one_.unit_gradients[u] != kNoValue) unit_of[one_.root_of(one_.unit_gradients[u])] = u;
     std::map<std::size_t, std::size_t> last;
     for (std::size_t i = 0; i < one_.nodes.size(); ++i)
       for (ValueId out : one_.nodes[i].outputs)
@@ -105,9 +104,8 @@ class Interleaver {
       value.type = {accumulated_, graph.type(part).shape};
       value.role = Role::gradient;
       sum = graph.add_value(std::move(value));
-      graph.apply_into("convert", {part}, {sum},
-                       {{"dtype", static_cast<double>(accumulated_)}}, block, Pass::backward,
-                       "convert gradient " + name);
+      graph.apply_into("convert", {part}, {sum}, {{"dtype", static_cast<double>(accumulated_)}},
+                       block, Pass::backward, "convert gradient " + name);
     }
   }
 
@@ -115,9 +113,9 @@ class Interleaver {
   ValueId loss_;
   DType accumulated_;
   LayerMajorStep step_;
-  std::vector<std::vector<ValueId>> ids_;                 // by micro-step, of each value
+  std::vector<std::vector<ValueId>> ids_;                  // by micro-step, of each value
   std::map<std::size_t, std::vector<std::size_t>> ended_;  // node -> units
-  std::vector<ValueId> sums_;                             // of units, so far
+  std::vector<ValueId> sums_;                              // of units, so far
 };
 
 }  // namespace

@@ -81,9 +81,8 @@ std::int64_t place_in_order(std::vector<Interval>& intervals, const std::vector<
 /// Those that reach the top had the least choice: they choose first in the next attempt.
 void promote_highest(std::vector<int>& order, const std::vector<Interval>& placed,
                      std::int64_t top) {
-  std::stable_partition(order.begin(), order.end(), [&](int i) {
-    return placed[i].offset_bytes + room(placed[i]) == top;
-  });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](int i) { return placed[i].offset_bytes + room(placed[i]) == top; });
 }
 
 constexpr int kAttemptsPerOrder = 12;

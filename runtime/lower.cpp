@@ -45,9 +45,9 @@ class Lowering {
         STRATA_CHECK(options_.communicator != nullptr, "collective without communicator");
         bytes = options_.communicator->workspace_bytes(*node.collective);
       } else {
-        bytes = kernels::workspace_bytes(*node.operation, graph_.types(node.inputs),
-                                         graph_.types(node.outputs), node.attributes,
-                                         node.queue == Queue::host ? options_.host : options_.device);
+        bytes = kernels::workspace_bytes(
+            *node.operation, graph_.types(node.inputs), graph_.types(node.outputs), node.attributes,
+            node.queue == Queue::host ? options_.host : options_.device);
       }
       if (bytes == 0) continue;
       Value value;

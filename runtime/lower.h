@@ -14,15 +14,16 @@ struct LowerOptions {
   std::string name;                    ///< of the Program
   kernels::DeviceCapabilities device;  ///< for workspaces
   const comm::Communicator* communicator =
-      nullptr;  ///< for workspaces; may be null without collectives
+      nullptr;                            ///< for workspaces; may be null without collectives
   kernels::DeviceCapabilities host = {};  ///< for workspaces of what runs on the host
   /// Null: transfers stay where they stand in the Graph, which is correct and overlaps little.
   const Scheduling* scheduling = nullptr;
 };
 
-/// Lowers `graph` (its node order is final, unless it is to be scheduled) over `persistent`, which must already hold all of its
-/// persistent roots. Waits cover every pair of instructions on different queues whose byte ranges
-/// overlap with at least one write, data and storage reuse alike, transitively reduced.
+/// Lowers `graph` (its node order is final, unless it is to be scheduled) over `persistent`, which
+/// must already hold all of its persistent roots. Waits cover every pair of instructions on
+/// different queues whose byte ranges overlap with at least one write, data and storage reuse
+/// alike, transitively reduced.
 Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
 
 }  // namespace strata::runtime

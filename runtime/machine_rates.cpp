@@ -24,8 +24,8 @@ MachineRates MachineRates::typical(const kernels::DeviceCapabilities& device) {
 }
 
 std::int64_t cost_ns(const MachineRates& rates, const Graph& graph, const Node& node) {
-  const kernels::Cost cost = node.operation->cost(graph.types(node.inputs),
-                                                  graph.types(node.outputs), node.attributes);
+  const kernels::Cost cost =
+      node.operation->cost(graph.types(node.inputs), graph.types(node.outputs), node.attributes);
   const auto moved = [&] { return static_cast<double>(graph.bytes(node.outputs[0])); };
   double seconds = 0;
   switch (node.queue) {

@@ -217,8 +217,8 @@ class GraphScheduler {
       if (reader == first_reader.end()) continue;
       for (int transfer : transfers) {
         const Node& node = graph_.nodes[static_cast<std::size_t>(transfer)];
-        problem_.buffers.push_back({kAhead, graph_.type(node.outputs[0]).shape.elements(),
-                                    {transfer, reader->second}});
+        problem_.buffers.push_back(
+            {kAhead, graph_.type(node.outputs[0]).shape.elements(), {transfer, reader->second}});
       }
     }
   }
@@ -316,7 +316,7 @@ class GraphScheduler {
   const Scheduling& scheduling_;
   const TierBytes& persistent_bytes_;
   ScheduleProblem problem_;
-  std::map<ValueId, int> buffer_of_;  // of a transient root
+  std::map<ValueId, int> buffer_of_;                  // of a transient root
   std::vector<std::pair<Copy, ValueId>> gap_copies_;  // the earlier, root of the later
 };
 

@@ -66,7 +66,7 @@ struct Slot {
   std::array<EventPointer, kQueues> inputs_read;  ///< null of what the host serves
   std::array<EventPointer, kQueues> ended;        ///< of this run, for waits of the host
   EventPointer finished;
-  QueueProgress enqueued;  ///< the list up to here; host queues may ask for its events
+  QueueProgress enqueued;   ///< the list up to here; host queues may ask for its events
   std::vector<Span> spans;  ///< by instruction, only where times are wanted
 };
 
@@ -128,7 +128,8 @@ class StreamExecutor final : public Executor, private DeviceSide {
         throw InternalError("instruction '" + in.label + "' is predicated, which operation '" +
                             std::string(in.operation->name) + "' does not know");
       for (std::int32_t other : in.waits) make_events(*loaded, in, other);
-      if (reads_staged_input(p, in) && !is_host_queue(in.queue)) loaded->inputs_end = static_cast<std::int32_t>(i) + 1;
+      if (reads_staged_input(p, in) && !is_host_queue(in.queue))
+        loaded->inputs_end = static_cast<std::int32_t>(i) + 1;
     }
     loaded->on_host = host_program(p, loaded->bound);
     if (!loaded->on_host.empty()) host_.start_threads();
@@ -256,9 +257,8 @@ class StreamExecutor final : public Executor, private DeviceSide {
   // What host queues ask, on their threads.
   [[nodiscard]] bool has_completed(RunNumber run, std::int32_t instruction) override {
     Slot& slot = slot_of(run);
-    return is_poisoned() ||
-           (slot.enqueued.has_reached(instruction) &&
-            device_.reached(*completed_event(*slot.loaded, run, instruction)));
+    return is_poisoned() || (slot.enqueued.has_reached(instruction) &&
+                             device_.reached(*completed_event(*slot.loaded, run, instruction)));
   }
   void wait_completed(RunNumber run, std::int32_t instruction) override {
     Slot& slot = slot_of(run);
@@ -418,8 +418,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   }
 
   void record_inputs_read(Slot& slot) {
-    for (const int q : kDeviceQueues)
-      device_.record(stream(Queue::compute), *slot.inputs_read[q]);
+    for (const int q : kDeviceQueues) device_.record(stream(Queue::compute), *slot.inputs_read[q]);
   }
 
   void record(Loaded& loaded, Stretch& stretch) {

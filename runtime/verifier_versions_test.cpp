@@ -199,8 +199,9 @@ TEST(VerifierOfVersions, WhatMayBeSkippedGivesNoFirstContent) {
   v.add({v.elements(kTemporary, 1, 0, 16)}, {});
   EXPECT_EQ(v.problem(), "");
   v.add({v.elements(kTemporary, 1, 8, 16)}, {});
-  EXPECT_EQ(v.problem(), "#3 'step 3' reads 'temporary' at byte 256, which is written under another "
-                         "condition only");
+  EXPECT_EQ(v.problem(),
+            "#3 'step 3' reads 'temporary' at byte 256, which is written under another "
+            "condition only");
 }
 
 TEST(VerifierOfVersions, AParameterEndsWithOneVersion) {

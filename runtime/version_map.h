@@ -36,7 +36,8 @@ class VersionMap {
   struct Content {
     std::int32_t version = kNothing;
     ValueId lost_to = kNoValue;  ///< who took the bytes, where they hold nothing any more
-    int condition = 0;  ///< not 0: they hold it only if this predicate held (numbered by the replay)
+    int condition =
+        0;  ///< not 0: they hold it only if this predicate held (numbered by the replay)
   };
 
   /// Rows of `row_bytes`; every byte holds `initial`.

@@ -221,8 +221,8 @@ class VersionReplay {
   const Program& program_;
   const std::vector<ValueId>& roots_;
   const std::function<void(std::string)>& report_;
-  std::map<ValueId, Contents> contents_;                        // of roots
-  int condition_ = 0;  // of the instruction under replay; 0: none
+  std::map<ValueId, Contents> contents_;  // of roots
+  int condition_ = 0;                     // of the instruction under replay; 0: none
   std::map<Predicate, int> predicates_;
   std::map<std::pair<ValueId, std::int32_t>, Predicate> copied_from_;  // by root and version
   std::array<std::map<std::int64_t, ValueId>, kTiers> owners_;  // stretch of an arena -> its root

@@ -161,11 +161,10 @@ class GatherPass {
     const ValueId parameters = graph_.unit_values[region.unit];
     const OwnedUnit owned =
         owned_unit(unit, settings_.plan.units[region.unit], settings_.plan.world, settings_.rank);
-    const ValueId shard =
-        persistent_value(graph_, runtime::parameter_shard_name(unit.name),
-                         {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},
-                         runtime::Role::parameter,
-                         settings_.plan.units[region.unit].parameter_tier);
+    const ValueId shard = persistent_value(
+        graph_, runtime::parameter_shard_name(unit.name),
+        {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},
+        runtime::Role::parameter, settings_.plan.units[region.unit].parameter_tier);
     runtime::Value whole = graph_.values[parameters];
     whole.tier = runtime::Tier::device;
     whole.name = "gathered/" + unit.name;
@@ -181,12 +180,12 @@ class GatherPass {
       gather.partition = slice(owned.partition, piece.begin, piece.end);
       const std::int64_t start = std::max<std::int64_t>(mine.begin - owned.owned_begin, 0);
       const std::int64_t count = mine.elements();
-      Node node = collective_node(
-          gather,
-          flat_view(graph_, shard, count == 0 ? 0 : start, count == 0 ? 0 : start + count,
-                    unit.name + ".own"),
-          flat_view(graph_, gathered, piece.begin, piece.end, unit.name + ".piece"), first.block,
-          first.pass, "gather " + unit.name);
+      Node node =
+          collective_node(gather,
+                          flat_view(graph_, shard, count == 0 ? 0 : start,
+                                    count == 0 ? 0 : start + count, unit.name + ".own"),
+                          flat_view(graph_, gathered, piece.begin, piece.end, unit.name + ".piece"),
+                          first.block, first.pass, "gather " + unit.name);
       node.moves = runtime::Moves::in;
       inserter_.before(region.first, std::move(node));
     }

@@ -72,8 +72,9 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
                             "' on the disk of every rank but updates them in parts; shard the "
                             "parameters, too (ZeRO 3), or keep them in host memory");
   if (plan.updates == runtime::Updates::gradient)
-    throw InvalidArgument("the Plan updates each parameter behind its own gradient, which no pass "
-                          "does yet; set updates to step_end or next_step");
+    throw InvalidArgument(
+        "the Plan updates each parameter behind its own gradient, which no pass "
+        "does yet; set updates to step_end or next_step");
   const runtime::GradientTypes& types = plan.gradient;
   if (types.accumulated != DType::f32 && types.accumulated != types.produced)
     throw InvalidArgument("the Plan adds gradients up in " +

@@ -11,9 +11,9 @@ struct ColumnSum {
   static constexpr int kThreads = kWarps * kWarp;
   static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
 
-  /// The sum of partial[i * stride], i in [0, count), for this lane's column where it is `there`: each
-  /// warp adds every kWarps-th in order, then the warps' sums are added in order, all in fp64. Complete
-  /// in the first warp; all threads call it.
+  /// The sum of partial[i * stride], i in [0, count), for this lane's column where it is `there`:
+  /// each warp adds every kWarps-th in order, then the warps' sums are added in order, all in fp64.
+  /// Complete in the first warp; all threads call it.
   static STRATA_DEVICE double of(const float* partial, std::int64_t stride, std::int64_t count,
                                  bool there) {
     double sum = 0;

@@ -28,8 +28,7 @@ class MemoryDisk final : public runtime::Disk {
                      std::string_view what) override {
     check(offset, from.data(), from.size(), what);
     std::lock_guard lock(mutex_);
-    under_way_[next_] = {
-        offset, {const_cast<std::byte*>(from.data()), from.size()}, true};
+    under_way_[next_] = {offset, {const_cast<std::byte*>(from.data()), from.size()}, true};
     counters_.written_bytes += static_cast<std::int64_t>(from.size());
     return next_++;
   }
@@ -47,7 +46,8 @@ class MemoryDisk final : public runtime::Disk {
     std::lock_guard lock(mutex_);
     std::memcpy(to.data(), space_.data() + offset, to.size());
   }
-  void write_bytes(std::int64_t offset, std::span<const std::byte> from, std::string_view) override {
+  void write_bytes(std::int64_t offset, std::span<const std::byte> from,
+                   std::string_view) override {
     std::lock_guard lock(mutex_);
     std::memcpy(space_.data() + offset, from.data(), from.size());
   }

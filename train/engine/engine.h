@@ -157,7 +157,7 @@ class Engine {
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
   int drain_handle_ = -1, evaluate_handle_ = -1, generate_handle_ = -1;
-  bool in_step_ = false;  ///< a step is started in part
+  bool in_step_ = false;          ///< a step is started in part
   bool updates_pending_ = false;  ///< the last step's, which the next one or a drain runs
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;

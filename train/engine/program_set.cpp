@@ -40,9 +40,8 @@ runtime::TierBytes budgets(const OffloadOptions& options,
   if (pageable + pinned > mine)
     throw OutOfMemory("out of host memory: each of " + std::to_string(local_ranks) +
                       " ranks may use " + std::to_string(mine) +
-                      " bytes of the --host-memory budget, and keeps " +
-                      std::to_string(pageable) + " of optimizer state and " +
-                      std::to_string(pinned) +
+                      " bytes of the --host-memory budget, and keeps " + std::to_string(pageable) +
+                      " of optimizer state and " + std::to_string(pinned) +
                       " of parameters, gradients and inputs there; raise the budget, or move more "
                       "to the disk (--offload-optimizer nvme, --offload-param nvme)");
   budget[static_cast<std::size_t>(runtime::Tier::pageable)] = pageable;
@@ -106,11 +105,11 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   std::map<Position, runtime::Graph> graphs;
   const runtime::Plan& plan = set.settings.plan;
   if (plan.order == runtime::MicroStepOrder::by_layer) {
-    runtime::LayerMajorStep step = runtime::layer_major(model.graph, model.loss, plan.micro_steps,
-                                                        plan.gradient.accumulated);
+    runtime::LayerMajorStep step =
+        runtime::layer_major(model.graph, model.loss, plan.micro_steps, plan.gradient.accumulated);
     runtime::Graph& graph = graphs[Position::only];
-    graph = zero::lower_micro_step(std::move(step.graph), step.losses, set.settings,
-                                   Position::only);
+    graph =
+        zero::lower_micro_step(std::move(step.graph), step.losses, set.settings, Position::only);
     finish(graph);
   } else {
     for (Position position : positions(options.accumulation)) {

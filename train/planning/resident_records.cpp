@@ -8,11 +8,12 @@ namespace {
 /// One is read, one is updated, one is written; one more of each keeps the disk busy in between.
 constexpr std::int64_t kWindows = 6;
 
+/// Rounded up: block scales take a fraction of a byte per element.
 std::int64_t record_bytes_per_element(const zero::StepSettings& settings) {
-  std::int64_t bytes = 0;
+  std::int64_t per_cell = 0;
   for (const zero::OptimizerState& state : zero::optimizer_states(settings))
-    bytes += size_of(state.dtype);
-  return bytes;
+    per_cell += size_of(state.dtype) * (runtime::kCellElements / state.elements_per_value);
+  return (per_cell + runtime::kCellElements - 1) / runtime::kCellElements;
 }
 
 }  // namespace
@@ -32,8 +33,8 @@ std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
     // The largest part of any rank, so that all ranks plan alike.
     const std::int64_t whole = units[u].elements;
     const int owners = plan.shard_optimizer ? settings.plan.world : 1;
-    const std::int64_t largest = (whole / runtime::kCellElements + owners - 1) / owners *
-                                 runtime::kCellElements;
+    const std::int64_t largest =
+        (whole / runtime::kCellElements + owners - 1) / owners * runtime::kCellElements;
     const std::int64_t part = largest - plan.optimizer_device_elements;
     const std::int64_t fits = std::max<std::int64_t>(0, free_bytes - taken) / each;
     // A tile that begins inside stays whole; where a part begins inside a tile it ends later.

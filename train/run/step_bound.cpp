@@ -12,11 +12,10 @@ namespace {
 using runtime::Queue;
 
 /// Queues that cross a link or the disk, and what people call them.
-constexpr std::array<std::pair<Queue, const char*>, 4> kMoving{
-    {{Queue::disk_read, "disk read"},
-     {Queue::disk_write, "disk write"},
-     {Queue::upload, "upload"},
-     {Queue::download, "download"}}};
+constexpr std::array<std::pair<Queue, const char*>, 4> kMoving{{{Queue::disk_read, "disk read"},
+                                                                {Queue::disk_write, "disk write"},
+                                                                {Queue::upload, "upload"},
+                                                                {Queue::download, "download"}}};
 
 const runtime::QueueUsage& of(const runtime::Usage& usage, Queue queue) {
   return usage[static_cast<std::size_t>(queue)];
@@ -52,9 +51,7 @@ StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
     queue.waited_seconds /= steps;
     queue.bytes = static_cast<std::int64_t>(static_cast<double>(queue.bytes) / steps);
   }
-  const auto bytes = [&](Queue queue) {
-    return static_cast<double>(of(bound.usage, queue).bytes);
-  };
+  const auto bytes = [&](Queue queue) { return static_cast<double>(of(bound.usage, queue).bytes); };
   const auto consider = [&](const char* name, double time) {
     if (time <= bound.bound_seconds) return;
     bound.bound_seconds = time;

@@ -11,10 +11,10 @@ namespace strata::train {
 
 /// Of one step, or the mean of several.
 struct StepBound {
-  double bound_seconds = 0;     ///< of perfect overlap: the busiest resource alone
-  const char* limit = "";       ///< "compute", "disk", "link up", "link down"
-  double reached = 0;           ///< bound / measured time
-  runtime::Usage usage;         ///< per step
+  double bound_seconds = 0;          ///< of perfect overlap: the busiest resource alone
+  const char* limit = "";            ///< "compute", "disk", "link up", "link down"
+  double reached = 0;                ///< bound / measured time
+  runtime::Usage usage;              ///< per step
   [[nodiscard]] bool moves() const;  ///< whether anything crosses a link or the disk
 };
 

@@ -75,8 +75,9 @@ class TrainingRun {
     if (options_.check_device && (options_.offload.optimizer != OffloadTarget::none ||
                                   options_.offload.parameters != OffloadTarget::none ||
                                   options_.offload.activations != OffloadTarget::none))
-      throw ConfigError("--check-device runs one instruction at a time on the device and knows no "
-                        "queues of the host; leave out the offload settings");
+      throw ConfigError(
+          "--check-device runs one instruction at a time on the device and knows no "
+          "queues of the host; leave out the offload settings");
     device_ = std::make_unique<RunDevice>(
         options_.check_device ? DeviceChoice::cuda : options_.device, options_.reduction,
         request_.context.local_rank, *communicator_);
@@ -138,8 +139,7 @@ class TrainingRun {
   void register_windows() {
     const runtime::Arena& pinned = engine_->arena(runtime::Tier::pinned);
     const std::int64_t kept = engine_->programs().persistent.bytes(runtime::Tier::pinned);
-    disk_->register_memory(
-        {pinned.base() + kept, static_cast<std::size_t>(pinned.bytes() - kept)});
+    disk_->register_memory({pinned.base() + kept, static_cast<std::size_t>(pinned.bytes() - kept)});
     print_notes();
   }
 
