@@ -3,7 +3,8 @@
 
     bench/peers/compare.py --peers FOLDER_WITH_train.py --python PEERS_PYTHON --data TEXT [--repeat 5] [--cases one,two] --out NAME
 
-Cases: `one` = one process, two threads (eager, torch.compile); `two` = two ranks of one thread (DeepSpeed ZeRO 1-3).
+Cases: `one` = one process, two threads (eager, torch.compile); `two` = two ranks of one thread (DeepSpeed ZeRO 1-3);
+`offload` = two ranks, ZeRO-3, state on the device, in host memory, on the drive of --nvme-path (DeepSpeed with the same offload).
 Every engine starts from the same Hugging Face folder, written by Strata, and sees the same samples
 (`--shuffle false --no-decay none`), so the losses must agree. Writes NAME.json (raw) and NAME.md in bench/results.
 """
@@ -24,34 +25,36 @@ def arguments():
     p.add_argument("--repeat", type=int, default=5)
     p.add_argument("--steps", type=int, default=4, help="timed")
     p.add_argument("--warmup", type=int, default=2)
+    p.add_argument("--nvme-path", default="/tmp/strata-peers-nvme")
     p.add_argument("--out", required=True)
     return p.parse_args()
 
 
-def strata(args, folder, ranks, stage, metrics):
+def strata(args, folder, ranks, stage, metrics, offload=()):
     train = [os.path.join(args.build, "bin", "train")]
     if ranks > 1:
         train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks)] + train
     return train + ["--model", folder, "--data", args.data, "--shuffle", "false", "--no-decay", "none",
                     "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
                     "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--betas", "0.9", "0.95",
-                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--metrics", metrics]
+                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--metrics", metrics, *offload]
 
 
-def run_strata(args, folder, ranks, stage, scratch):
+def run_strata(args, folder, ranks, stage, scratch, offload=()):
     metrics = os.path.join(scratch, "metrics.jsonl")
-    subprocess.run(strata(args, folder, ranks, stage, metrics), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(strata(args, folder, ranks, stage, metrics, offload), check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in open(metrics)]
     timed = lines[args.warmup:]
     return {"tokens_per_second": GLOBAL_BATCH * SEQUENCE / statistics.median(l["seconds"] for l in timed),
             "losses": [l["loss"] for l in lines], "peak_rss_bytes": lines[-1]["peak_rss_bytes"],
-            "arena_bytes": lines[-1]["arena_bytes"]}
+            "arena_bytes": lines[-1]["arena_bytes"],
+            "bound_reached": [line["bound_reached"] for line in timed if "bound_reached" in line]}
 
 
-def run_peer(args, folder, engine, ranks, stage):
+def run_peer(args, folder, engine, ranks, stage, offload="none"):
     command = [args.python, os.path.join(args.peers, "train.py"), "--engine", engine, "--model", folder, "--data", args.data,
                "--ranks", str(ranks), "--batch", str(GLOBAL_BATCH // ranks), "--seq", str(SEQUENCE), "--steps", str(args.steps),
-               "--warmup", str(args.warmup), "--zero", str(stage)]
+               "--warmup", str(args.warmup), "--zero", str(stage), "--offload", offload, "--nvme-path", args.nvme_path]
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     result = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
     return {key: result[key] for key in ("tokens_per_second", "losses", "peak_rss_bytes")}
@@ -94,6 +97,16 @@ def main():
             jobs.append((f"strata ZeRO-{stage}, 2 ranks", lambda stage=stage: run_strata(args, folder, 2, stage, scratch)))
             if stage:
                 jobs.append((f"DeepSpeed ZeRO-{stage}, 2 ranks", lambda stage=stage: run_peer(args, folder, "deepspeed", 2, stage)))
+    if "offload" in args.cases:
+        os.makedirs(args.nvme_path, exist_ok=True)
+        nvme = ["--nvme-path", args.nvme_path]
+        for name, flags in [("no offload", []), ("optimizer in host memory", ["--offload-optimizer", "cpu"]),
+                            ("optimizer on the drive", ["--offload-optimizer", "nvme", *nvme]),
+                            ("all in host memory", ["--offload-optimizer", "cpu", "--offload-param", "cpu"])]:
+            jobs.append((f"strata ZeRO-3, {name}", lambda flags=flags: run_strata(args, folder, 2, 3, scratch, flags)))
+        for target in ("cpu", "nvme"):
+            jobs.append((f"DeepSpeed ZeRO-3, offload {target}",
+                         lambda target=target: run_peer(args, folder, "deepspeed", 2, 3, target)))
     runs, ceilings = {name: [] for name, _ in jobs}, []
     for repetition in range(args.repeat):
         ceilings.append(ceiling(args))
