@@ -20,6 +20,9 @@ struct BoundInstruction {
   std::span<std::byte> workspace;
   const std::uint32_t* predicate = nullptr;
   DiskTransfer disk;  ///< of a transfer between memory and disk
+
+  /// Whether it is to act now: its predicate, which the host can read here, is not 0.
+  [[nodiscard]] bool is_wanted() const { return predicate == nullptr || *predicate != 0; }
 };
 
 /// Throws InternalError when `kernels`, those of `backend`, lack the operation or the run lacks the

@@ -15,6 +15,7 @@
 #include "runtime/bound_instruction.h"
 #include "runtime/dead_ranges.h"
 #include "runtime/executor.h"
+#include "runtime/program_transfers.h"
 #include "runtime/queue_progress.h"
 
 namespace strata::runtime {
@@ -250,10 +251,13 @@ class CpuExecutor final : public Executor {
   }
 
   /// One disk queue in one run.
-  class DiskQueue final : public TransferQueue {
+  class DiskQueue final : public ProgramTransfers {
    public:
     DiskQueue(CpuExecutor& executor, Run& run, int queue)
-        : executor_(executor), run_(run), queue_(queue) {}
+        : ProgramTransfers(run.loaded->program, run.loaded->bound, executor.parts_.observers,
+                           run.progress[queue]),
+          executor_(executor),
+          run_(run) {}
     [[nodiscard]] bool is_met(std::int32_t i) override {
       return CpuExecutor::is_met(run_, instruction(i));
     }
@@ -261,46 +265,21 @@ class CpuExecutor final : public Executor {
       CpuExecutor::wait_until_met(run_, instruction(i));
     }
     [[nodiscard]] bool is_stopped() const override { return executor_.is_poisoned(); }
-    [[nodiscard]] bool is_wanted(std::int32_t i) const override {
-      return bound(i).predicate == nullptr || *bound(i).predicate != 0;
-    }
-    [[nodiscard]] const DiskTransfer& transfer(std::int32_t i) const override {
-      return bound(i).disk;
-    }
-    [[nodiscard]] std::string_view label(std::int32_t i) const override {
-      return instruction(i).label;
-    }
     void started(std::int32_t i) override {
       run_.loaded->dead->begin(i);
-      for (Observer* observer : executor_.parts_.observers) observer->begin(program(), i);
+      ProgramTransfers::started(i);
     }
     void finished(std::int32_t i, const TransferTimes& times) override {
-      for (Observer* observer : executor_.parts_.observers) {
-        observer->end(program(), i);
-        observer->executed(program(), i, nanoseconds(times.begin), nanoseconds(times.end));
-      }
       run_.loaded->dead->end(i);
-      run_.progress[queue_].advance(i);
+      ProgramTransfers::finished(i, times);
     }
     void failed(std::int32_t i, const std::exception& error) override {
       executor_.poison(instruction(i), error);
     }
 
    private:
-    static std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
-      return std::chrono::nanoseconds(time.time_since_epoch()).count();
-    }
-    [[nodiscard]] const Program& program() const { return run_.loaded->program; }
-    [[nodiscard]] const Instruction& instruction(std::int32_t i) const {
-      return program().instructions[static_cast<std::size_t>(i)];
-    }
-    [[nodiscard]] const BoundInstruction& bound(std::int32_t i) const {
-      return run_.loaded->bound[static_cast<std::size_t>(i)];
-    }
-
     CpuExecutor& executor_;
     Run& run_;
-    int queue_;
   };
 
   [[nodiscard]] bool is_poisoned() const { return poisoned_.load(std::memory_order_acquire); }
@@ -310,7 +289,7 @@ class CpuExecutor final : public Executor {
     const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
     loaded.dead->begin(index);
     for (Observer* observer : parts_.observers) observer->begin(loaded.program, index);
-    if (bound.predicate == nullptr || *bound.predicate != 0) {
+    if (bound.is_wanted()) {
       if (in.collective)
         bound.communicator->run(*stream, *in.collective, bound.inputs[0].data,
                                 bound.outputs[0].data, bound.workspace);

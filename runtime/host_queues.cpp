@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/program_transfers.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -10,10 +12,6 @@ constexpr std::array kHostQueues{Queue::disk_read, Queue::disk_write, Queue::hos
 
 std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return std::chrono::nanoseconds(time.time_since_epoch()).count();
-}
-
-bool is_wanted(const BoundInstruction& bound) {
-  return bound.predicate == nullptr || *bound.predicate != 0;
 }
 
 }  // namespace
@@ -95,50 +93,25 @@ void HostQueues::serve(Queue queue, RunNumber first) {
 }
 
 /// One disk queue in one run.
-class HostQueues::DiskQueue final : public TransferQueue {
+class HostQueues::DiskQueue final : public ProgramTransfers {
  public:
   DiskQueue(HostQueues& queues, Run& run, Queue queue)
-      : queues_(queues), run_(run), queue_(queue) {}
+      : ProgramTransfers(*run.program->program, *run.program->bound, queues.parts_.observers,
+                         run.progress[static_cast<std::size_t>(queue)]),
+        queues_(queues),
+        run_(run) {}
   [[nodiscard]] bool is_met(std::int32_t i) override {
     return queues_.is_met(run_, instruction(i));
   }
   void wait_until_met(std::int32_t i) override { queues_.wait_until_met(run_, instruction(i)); }
   [[nodiscard]] bool is_stopped() const override { return queues_.device_.is_poisoned(); }
-  [[nodiscard]] bool is_wanted(std::int32_t i) const override {
-    return runtime::is_wanted(bound(i));
-  }
-  [[nodiscard]] const DiskTransfer& transfer(std::int32_t i) const override {
-    return bound(i).disk;
-  }
-  [[nodiscard]] std::string_view label(std::int32_t i) const override {
-    return instruction(i).label;
-  }
-  void started(std::int32_t i) override {
-    for (Observer* observer : queues_.parts_.observers) observer->begin(program(), i);
-  }
-  void finished(std::int32_t i, const TransferTimes& times) override {
-    for (Observer* observer : queues_.parts_.observers) {
-      observer->end(program(), i);
-      observer->executed(program(), i, nanoseconds(times.begin), nanoseconds(times.end));
-    }
-    run_.progress[static_cast<std::size_t>(queue_)].advance(i);
-  }
   void failed(std::int32_t i, const std::exception& error) override {
     queues_.device_.poison(instruction(i), error);
   }
 
  private:
-  [[nodiscard]] const Program& program() const { return *run_.program->program; }
-  [[nodiscard]] const Instruction& instruction(std::int32_t i) const {
-    return program().instructions[static_cast<std::size_t>(i)];
-  }
-  [[nodiscard]] const BoundInstruction& bound(std::int32_t i) const {
-    return (*run_.program->bound)[static_cast<std::size_t>(i)];
-  }
-
   HostQueues& queues_;
   Run& run_;
-  Queue queue_;
 };
 
 void HostQueues::execute(Run& run, Queue queue) {
@@ -168,7 +141,7 @@ void HostQueues::run_operation(Run& run, std::int32_t index) {
   const BoundInstruction& bound = (*run.program->bound)[static_cast<std::size_t>(index)];
   const auto begin = std::chrono::steady_clock::now();
   for (Observer* observer : parts_.observers) observer->begin(program, index);
-  if (is_wanted(bound))
+  if (bound.is_wanted())
     bound.kernel(*parts_.host_stream,
                  {bound.inputs, bound.outputs, bound.workspace, in.attributes});
   const auto end = std::chrono::steady_clock::now();

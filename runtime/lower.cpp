@@ -116,7 +116,8 @@ class Lowering {
 
   ScheduledGraph schedule(const TierBytes& persistent) {
     try {
-      return schedule_graph(graph_, workspaces_, *options_.scheduling, persistent);
+      return schedule_graph(graph_, workspaces_, *options_.scheduling, persistent,
+                            host_is_device());
     } catch (const OutOfMemory& error) {
       std::string kept;
       for (const Tier tier : kAllTiers)
@@ -145,7 +146,7 @@ class Lowering {
       Instruction in;
       in.operation = node.operation;
       in.attributes = node.attributes;
-      in.queue = queue_of(node);
+      in.queue = queue_of(node, host_is_device());
       in.on_host = node.queue == Queue::host;
       for (ValueId id : node.inputs) in.inputs.push_back(operand(id));
       for (ValueId id : node.outputs) in.outputs.push_back(operand(id));
@@ -163,11 +164,8 @@ class Lowering {
     program_.values = std::move(graph_.values);
   }
 
-  /// A CPU that plays the device does the host's work too: side by side they would only slow one
-  /// another down.
-  [[nodiscard]] Queue queue_of(const Node& node) const {
-    const bool shared = options_.device.backend == kernels::DeviceCapabilities::Backend::cpu;
-    return node.queue == Queue::host && shared ? Queue::compute : node.queue;
+  [[nodiscard]] bool host_is_device() const {
+    return options_.device.backend == kernels::DeviceCapabilities::Backend::cpu;
   }
 
   /// Bytes this rank sends for a collective.

@@ -32,11 +32,12 @@ bool is_gather(const Graph& graph, const Node& node) {
 class GraphScheduler {
  public:
   GraphScheduler(Graph& graph, std::vector<ValueId>& workspaces, const Scheduling& scheduling,
-                 const TierBytes& persistent_bytes)
+                 const TierBytes& persistent_bytes, bool host_is_device)
       : graph_(graph),
         workspaces_(workspaces),
         scheduling_(scheduling),
-        persistent_bytes_(persistent_bytes) {}
+        persistent_bytes_(persistent_bytes),
+        host_is_device_(host_is_device) {}
 
   ScheduledGraph run() {
     problem_.queues = kQueues;
@@ -100,11 +101,6 @@ class GraphScheduler {
     return shares;
   }
 
-  [[nodiscard]] Queue queue_of(const Node& node) const {
-    return node.queue == Queue::host && scheduling_.rates.shared_cores > 0 ? Queue::compute
-                                                                           : node.queue;
-  }
-
   void add_tasks() {
     std::vector<std::vector<int>> after = find_conflicts(graph_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -113,7 +109,7 @@ class GraphScheduler {
       task.kind = node.moves == Moves::in    ? TaskKind::in
                   : node.moves == Moves::out ? TaskKind::out
                                              : TaskKind::work;
-      task.queue = static_cast<int>(queue_of(node));
+      task.queue = static_cast<int>(queue_of(node, host_is_device_));
       task.cost_ns = cost_ns(scheduling_.rates, graph_, node);
       task.shares = shares(node);
       task.after = std::move(after[i]);
@@ -315,12 +311,17 @@ class GraphScheduler {
   std::vector<ValueId>& workspaces_;
   const Scheduling& scheduling_;
   const TierBytes& persistent_bytes_;
+  bool host_is_device_;
   ScheduleProblem problem_;
   std::map<ValueId, int> buffer_of_;                  // of a transient root
   std::vector<std::pair<Copy, ValueId>> gap_copies_;  // the earlier, root of the later
 };
 
 }  // namespace
+
+Queue queue_of(const Node& node, bool host_is_device) {
+  return node.queue == Queue::host && host_is_device ? Queue::compute : node.queue;
+}
 
 bool has_transfers(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) {
@@ -330,8 +331,9 @@ bool has_transfers(const Graph& graph) {
 }
 
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
-                              const Scheduling& scheduling, const TierBytes& persistent_bytes) {
-  return GraphScheduler(graph, workspaces, scheduling, persistent_bytes).run();
+                              const Scheduling& scheduling, const TierBytes& persistent_bytes,
+                              bool host_is_device) {
+  return GraphScheduler(graph, workspaces, scheduling, persistent_bytes, host_is_device).run();
 }
 
 }  // namespace strata::runtime

@@ -23,6 +23,10 @@ struct ScheduledGraph {
   TierBytes live_bytes{};  ///< most of it in use at one time, as simulated
 };
 
+/// The queue that a node stands on in a Program. A CPU that plays the device does the host's work
+/// too: side by side they would only slow one another down.
+Queue queue_of(const Node& node, bool host_is_device);
+
 /// Whether there is anything to place: gathers, copies, disk transfers.
 bool has_transfers(const Graph& graph);
 
@@ -31,6 +35,7 @@ bool has_transfers(const Graph& graph);
 /// transfers go. `persistent_bytes` is what the arenas hold besides. Throws OutOfMemory naming the
 /// tier when its budget is below the smallest that works.
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
-                              const Scheduling& scheduling, const TierBytes& persistent_bytes);
+                              const Scheduling& scheduling, const TierBytes& persistent_bytes,
+                              bool host_is_device);
 
 }  // namespace strata::runtime

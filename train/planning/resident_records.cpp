@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "zero/partition.h"
+
 namespace strata::train {
 namespace {
 
@@ -18,15 +20,12 @@ std::int64_t record_bytes_per_element(const zero::StepSettings& settings) {
 
 }  // namespace
 
-std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
-                                         const std::vector<runtime::ParameterUnit>& units,
-                                         std::int64_t free_bytes) {
+void keep_records_in_host_memory(zero::StepSettings& settings,
+                                 const std::vector<runtime::ParameterUnit>& units,
+                                 std::int64_t free_bytes) {
   const std::int64_t each = record_bytes_per_element(settings);
-  const std::int64_t tile = std::max<std::int64_t>(
-      settings.plan.limits.tile_elements / runtime::kCellElements * runtime::kCellElements,
-      runtime::kCellElements);  // as zero::cut
+  if (each == 0) return;
   std::int64_t taken = 0;
-  if (each == 0) return taken;
   for (std::size_t u = 0; u < units.size(); ++u) {
     runtime::UnitPlan& plan = settings.plan.units[u];
     if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
@@ -36,6 +35,8 @@ std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
     const std::int64_t largest =
         (whole / runtime::kCellElements + owners - 1) / owners * runtime::kCellElements;
     const std::int64_t part = largest - plan.optimizer_device_elements;
+    const std::int64_t tile =
+        zero::cut(whole, settings.plan.limits.tile_elements).front().elements();
     const std::int64_t fits = std::max<std::int64_t>(0, free_bytes - taken) / each;
     // A tile that begins inside stays whole; where a part begins inside a tile it ends later.
     const std::int64_t stays = fits >= part ? part : fits / tile * tile - (owners > 1 ? tile : 0);
@@ -43,7 +44,6 @@ std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
     plan.optimizer_host_elements = stays;
     taken += stays * each;
   }
-  return taken;
 }
 
 std::int64_t window_bytes(const zero::StepSettings& settings,

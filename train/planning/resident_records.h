@@ -9,10 +9,10 @@ namespace strata::train {
 
 /// Lets records stay in host memory as long as `free_bytes` of this rank last: those that the next
 /// forward pass needs first, because their way from the disk hides least. What stays is neither
-/// read nor written in a step. Only whole tiles stay. Returns the bytes taken.
-std::int64_t keep_records_in_host_memory(zero::StepSettings& settings,
-                                         const std::vector<runtime::ParameterUnit>& units,
-                                         std::int64_t free_bytes);
+/// read nor written in a step. Only whole tiles stay.
+void keep_records_in_host_memory(zero::StepSettings& settings,
+                                 const std::vector<runtime::ParameterUnit>& units,
+                                 std::int64_t free_bytes);
 
 /// Bytes of pinned memory that the windows of records on the disk need to read, update and write
 /// at the same time.
