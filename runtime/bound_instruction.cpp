@@ -33,7 +33,8 @@ void check_places(const Instruction& in) {
   if (in.workspace) check(*in.workspace);
 }
 
-DiskTransfer disk_transfer(const Instruction& in, const ExecutorParts& parts) {
+DiskTransfer disk_transfer(const Program& program, const Instruction& in,
+                           const ExecutorParts& parts) {
   const bool write = in.outputs[0].tier == Tier::disk;
   const Operand& on_disk = write ? in.outputs[0] : in.inputs[0];
   const Operand& in_memory = write ? in.inputs[0] : in.outputs[0];
@@ -47,17 +48,19 @@ DiskTransfer disk_transfer(const Instruction& in, const ExecutorParts& parts) {
                in.label, in_memory.offset_bytes, bytes);
   return {on_disk.offset_bytes,
           {arena->base() + in_memory.offset_bytes, static_cast<std::size_t>(bytes)},
-          write};
+          write,
+          on_disk.offset_bytes >= program.persistent_bytes[static_cast<int>(Tier::disk)]};
 }
 
 }  // namespace
 
-BoundInstruction bind_instruction(const Instruction& in, const ExecutorParts& parts,
-                                  const kernels::KernelTable& kernels, std::string_view backend) {
+BoundInstruction bind_instruction(const Program& program, const Instruction& in,
+                                  const ExecutorParts& parts, const kernels::KernelTable& kernels,
+                                  std::string_view backend) {
   BoundInstruction bound;
   check_places(in);
   if (is_disk_transfer(*in.operation)) {
-    bound.disk = disk_transfer(in, parts);
+    bound.disk = disk_transfer(program, in, parts);
   } else {
     for (const Operand& o : in.inputs) bound.inputs.push_back(tensor(o, parts));
     for (const Operand& o : in.outputs) bound.outputs.push_back(tensor(o, parts));

@@ -25,10 +25,11 @@ struct BoundInstruction {
   [[nodiscard]] bool is_wanted() const { return predicate == nullptr || *predicate != 0; }
 };
 
-/// Throws InternalError when `kernels`, those of `backend`, lack the operation or the run lacks the
-/// axis. Ends the process when an operand leaves its arena.
-BoundInstruction bind_instruction(const Instruction& instruction, const ExecutorParts& parts,
-                                  const kernels::KernelTable& kernels, std::string_view backend);
+/// An instruction of `program`. Throws InternalError when `kernels`, those of `backend`, lack the
+/// operation or the run lacks the axis. Ends the process when an operand leaves its arena.
+BoundInstruction bind_instruction(const Program& program, const Instruction& instruction,
+                                  const ExecutorParts& parts, const kernels::KernelTable& kernels,
+                                  std::string_view backend);
 
 /// Whether it reads what the host writes for each run (runtime/staging.h).
 bool reads_staged_input(const Program& program, const Instruction& instruction);

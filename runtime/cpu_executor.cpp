@@ -78,7 +78,7 @@ class CpuExecutor final : public Executor {
     loaded->program = std::move(program);
     const Program& p = loaded->program;
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
-      loaded->bound.push_back(bind_instruction(p.instructions[i], parts_, kernels_, "cpu"));
+      loaded->bound.push_back(bind_instruction(p, p.instructions[i], parts_, kernels_, "cpu"));
       const int queue = static_cast<int>(p.instructions[i].queue);
       loaded->queues[queue].push_back(static_cast<std::int32_t>(i));
       if (reads_staged_input(p, p.instructions[i]))

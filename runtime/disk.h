@@ -34,6 +34,12 @@ class Disk {
                             std::string_view what) = 0;
   virtual Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
                              std::string_view what) = 0;
+  /// Whatever was written together with any of these bytes is needed no more: they may be written
+  /// with other borders, and nobody asks what they held.
+  virtual void discard(std::int64_t offset, std::int64_t bytes) {
+    (void)offset;
+    (void)bytes;
+  }
   /// Until the transfer has completed. Throws IoError naming path, offset, bytes and `what` when it
   /// failed, DataError when what was read is not what was written.
   virtual void wait(Ticket ticket) = 0;

@@ -68,6 +68,8 @@ class TransferRun {
     if (queue_.is_wanted(instruction)) {
       const DiskTransfer& t = queue_.transfer(instruction);
       const std::string_view what = queue_.label(instruction);
+      if (t.write && t.transient)
+        disk_.discard(t.offset, static_cast<std::int64_t>(t.memory.size()));
       transfer.ticket = t.write ? disk_.start_write(t.offset, t.memory, what)
                                 : disk_.start_read(t.offset, t.memory, what);
     }

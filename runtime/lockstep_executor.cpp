@@ -122,7 +122,8 @@ class LockstepExecutor final : public Executor {
   int load(Program program) override {
     Loaded loaded;
     for (const Instruction& in : program.instructions) {
-      loaded.bound.push_back(bind_instruction(in, parts_, device_.kernels(), device_.backend()));
+      loaded.bound.push_back(
+          bind_instruction(program, in, parts_, device_.kernels(), device_.backend()));
       if (!in.collective && kernels::cpu_kernels().find(in.operation->name) == nullptr)
         throw InternalError("the CPU has no kernel for operation '" +
                             std::string(in.operation->name) + "' (instruction " + in.label + ")");

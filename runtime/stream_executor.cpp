@@ -123,7 +123,8 @@ class StreamExecutor final : public Executor, private DeviceSide {
     for (auto& completed : loaded->completed) completed.resize(p.instructions.size());
     for (std::size_t i = 0; i < p.instructions.size(); ++i) {
       const Instruction& in = p.instructions[i];
-      loaded->bound.push_back(bind_instruction(in, parts_, device_.kernels(), device_.backend()));
+      loaded->bound.push_back(
+          bind_instruction(p, in, parts_, device_.kernels(), device_.backend()));
       if (in.predicate && !in.operation->predicated)
         throw InternalError("instruction '" + in.label + "' is predicated, which operation '" +
                             std::string(in.operation->name) + "' does not know");

@@ -91,6 +91,17 @@ void ExtentTable::set_hash(const Extent& extent) {
     }
 }
 
+void ExtentTable::discard(std::int64_t offset, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for_each_block(offset, bytes, [&](std::size_t index, std::uint32_t begin, std::uint32_t end) {
+    std::erase_if(blocks_[index], [&](const Part& part) {
+      if (part.end <= begin || end <= part.begin) return false;
+      STRATA_CHECK(!part.pending, "bytes go while they are being written, at", offset);
+      return true;
+    });
+  });
+}
+
 void ExtentTable::written(std::int64_t offset, std::int64_t bytes, std::string_view what,
                           std::vector<Extent>& out) const {
   const std::lock_guard lock(mutex_);

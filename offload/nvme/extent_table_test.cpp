@@ -56,6 +56,17 @@ TEST(ExtentTable, HashesFollowTheirExtentThroughSplitsAndOverwrites) {
   EXPECT_EQ(written(table, 0, kBlockBytes).size(), 1u);
 }
 
+TEST(ExtentTable, WhatIsDiscardedIsNotSplit) {
+  ExtentTable table(2 * kBlockBytes);
+  write(table, 0, 4 * kSector, false);
+  write(table, 4 * kSector, 4 * kSector, false);
+  write(table, kBlockBytes, kSector, false);
+  table.discard(3 * kSector, kSector);
+  EXPECT_FALSE(table.across(2 * kSector));
+  EXPECT_EQ(written(table, 0, 2 * kBlockBytes),
+            (std::vector<Extent>{{4 * kSector, 4 * kSector, 0}, {kBlockBytes, kSector, 0}}));
+}
+
 TEST(ExtentTable, RefusesToUseBytesThatAreBeingWritten) {
   ExtentTable table(kBlockBytes);
   const auto extents = write(table, 0, 4 * kSector, true);

@@ -49,6 +49,9 @@ class NvmeStore final : public runtime::Disk {
   Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
                      std::string_view what) override;
+  void discard(std::int64_t offset, std::int64_t bytes) override {
+    extents_.discard(offset, bytes);
+  }
   /// Also IoError when a request of it, or one before it, has been under way for longer than
   /// `stuck_after`: the transfer goes on, its memory must stay, and wait may be called again.
   void wait(Ticket ticket) override;

@@ -56,6 +56,20 @@ TEST_P(NvmeStoreOn, ReadsBackWhatWasWrittenAndCountsIt) {
   EXPECT_EQ(store->counters().read_bytes, 33 * kMiB - 3 * kSector);
 }
 
+TEST_P(NvmeStoreOn, OtherBordersCostNothingWhereTheOldBytesAreDiscarded) {
+  const auto store = make(4 * kMiB);
+  const AlignedMemory large(kMiB / 2), small(kMiB / 4);
+  fill(large, 1);
+  fill(small, 2);
+  store->wait(store->start_write(0, large.bytes(), "large"));
+  store->discard(0, kMiB / 4);
+  store->wait(store->start_write(0, small.bytes(), "small"));
+  EXPECT_EQ(store->counters().read_bytes, 0);
+  const AlignedMemory in(kMiB / 4);
+  store->wait(store->start_read(0, in.bytes(), "small"));
+  EXPECT_TRUE(same(in.bytes(), small.bytes()));
+}
+
 TEST_P(NvmeStoreOn, BytesNeverWrittenReadAsZero) {
   const auto store = make(16 * kMiB);
   const AlignedMemory out(3 * kMiB);
