@@ -294,13 +294,19 @@ class CpuExecutor final : public Executor {
         bound.communicator->run(*stream, *in.collective, bound.inputs[0].data,
                                 bound.outputs[0].data, bound.workspace);
       else if (in.queue == Queue::upload || in.queue == Queue::download)
-        std::memcpy(bound.outputs[0].data, bound.inputs[0].data,
-                    static_cast<std::size_t>(in.outputs[0].bytes));
+        copy(loaded, index);
       else
         bound.kernel(*stream, {bound.inputs, bound.outputs, bound.workspace, in.attributes});
     }
     for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
     loaded.dead->end(index);
+  }
+
+  void copy(const Loaded& loaded, std::int32_t index) {
+    const BoundInstruction& bound = loaded.bound[static_cast<std::size_t>(index)];
+    std::memcpy(bound.outputs[0].data, bound.inputs[0].data,
+                static_cast<std::size_t>(loaded.program.instructions[index].outputs[0].bytes));
+    for (Observer* observer : parts_.observers) observer->copied(loaded.program, index);
   }
 
   /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.

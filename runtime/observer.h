@@ -20,6 +20,13 @@ class Observer {
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
 
+  /// The host has copied an instruction's operand between tiers itself, on a CPU "device"; not where
+  /// its predicate forbade that. What goes to and from the disk is counted there.
+  virtual void copied(const Program& program, int instruction) {
+    (void)program;
+    (void)instruction;
+  }
+
   /// The compute queue of a CPU stood still before an instruction until queue `on` had come far
   /// enough.
   virtual void waited(const Program& program, int instruction, Queue on, std::int64_t ns) {

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "runtime/transfer_node.h"
+#include "runtime/transfer_tally.h"
 
 namespace strata::runtime {
 namespace {
@@ -13,19 +14,7 @@ std::int64_t now_ns() {
 
 /// Between tiers or to other ranks; what computes moves nothing.
 std::int64_t moved_bytes(const Instruction& in) {
-  switch (in.queue) {
-    case Queue::communication:
-      return in.link_bytes;
-    case Queue::upload:
-    case Queue::download:
-    case Queue::disk_read:
-    case Queue::disk_write:
-      return in.outputs[0].bytes;
-    case Queue::compute:
-    case Queue::host:
-      break;
-  }
-  return 0;
+  return in.queue == Queue::communication ? in.link_bytes : bytes_between_tiers(in);
 }
 
 }  // namespace
@@ -38,11 +27,11 @@ void add(Usage& sum, const Usage& more) {
   }
 }
 
-void UsageRecorder::begin_program(const Program& program, std::int64_t) {
+void UsageRecorder::begin_program(const Program& program, std::int64_t step) {
+  StepBytes& of_step = bytes_[static_cast<std::size_t>(step) % bytes_.size()];
   for (const Instruction& in : program.instructions)
     if (const std::int64_t bytes = moved_bytes(in); bytes > 0)
-      counters_[static_cast<std::size_t>(in.queue)].bytes.fetch_add(bytes,
-                                                                    std::memory_order_relaxed);
+      of_step[static_cast<std::size_t>(in.queue)].fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void UsageRecorder::begin(const Program& program, int instruction) {
@@ -69,12 +58,13 @@ void UsageRecorder::waited(const Program&, int, Queue on, std::int64_t ns) {
   counters_[static_cast<std::size_t>(on)].waited_ns.fetch_add(ns, std::memory_order_relaxed);
 }
 
-Usage UsageRecorder::take() {
+Usage UsageRecorder::take(std::int64_t step) {
+  StepBytes& of_step = bytes_[static_cast<std::size_t>(step) % bytes_.size()];
   Usage usage;
   for (std::size_t q = 0; q < usage.size(); ++q) {
     usage[q].busy_seconds = static_cast<double>(counters_[q].busy_ns.exchange(0)) * 1e-9;
     usage[q].waited_seconds = static_cast<double>(counters_[q].waited_ns.exchange(0)) * 1e-9;
-    usage[q].bytes = counters_[q].bytes.exchange(0);
+    usage[q].bytes = of_step[q].exchange(0);
   }
   return usage;
 }

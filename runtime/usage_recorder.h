@@ -14,7 +14,7 @@ namespace strata::runtime {
 struct QueueUsage {
   double busy_seconds = 0;
   double waited_seconds = 0;  ///< by the compute queue, for this one
-  std::int64_t bytes = 0;     ///< moved between tiers, or sent to other ranks
+  std::int64_t bytes = 0;     ///< by Programs: moved between tiers, or sent to other ranks
 };
 using Usage = std::array<QueueUsage, kQueues>;
 void add(Usage& sum, const Usage& more);
@@ -27,14 +27,17 @@ class UsageRecorder final : public Observer {
   void executed(const Program& program, int instruction, std::int64_t begin_ns,
                 std::int64_t end_ns) override;
   void waited(const Program& program, int instruction, Queue on, std::int64_t ns) override;
-  /// Since the last call. Any thread.
-  Usage take();
+  /// Times since the last call; bytes of the Programs that were started with `step`, which must
+  /// have begun. Asked in order, at most one step late. Any thread.
+  Usage take(std::int64_t step);
 
  private:
   struct Counters {
-    std::atomic<std::int64_t> busy_ns{0}, waited_ns{0}, bytes{0};
+    std::atomic<std::int64_t> busy_ns{0}, waited_ns{0};
   };
+  using StepBytes = std::array<std::atomic<std::int64_t>, kQueues>;
   std::array<Counters, kQueues> counters_;
+  std::array<StepBytes, 2> bytes_{};              // of a step, while the next one begins
   std::array<std::int64_t, kQueues> begun_ns_{};  // each of one thread
 };
 

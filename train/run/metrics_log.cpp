@@ -48,4 +48,11 @@ void MetricsLog::write_evaluation(std::int64_t step, double loss) {
   append("{\"step\": " + std::to_string(step) + ", \"eval_loss\": " + number(loss) + "}\n");
 }
 
+void MetricsLog::write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank) {
+  if (!file_) return;
+  std::string ranks;
+  for (const std::string& rank : by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
+  append("{\"steps\": " + std::to_string(steps) + ", \"ranks\": [" + ranks + "]}\n");
+}
+
 }  // namespace strata::train

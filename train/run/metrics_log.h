@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/step_state.h"
 #include "train/run/step_bound.h"
@@ -33,6 +34,8 @@ class MetricsLog {
   explicit MetricsLog(const std::string& path);
   void write(const StepReport& report);
   void write_evaluation(std::int64_t step, double loss);
+  /// What each rank moved in all steps: JSON objects, by rank (train/run/transfer_report.h).
+  void write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank);
 
  private:
   void append(const std::string& line);

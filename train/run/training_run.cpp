@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "comm/factory.h"
+#include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "runtime/trace.h"
@@ -29,6 +30,7 @@
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
 #include "train/run/stop_request.h"
+#include "train/run/transfer_report.h"
 #include "train/run/writable.h"
 
 namespace strata::train {
@@ -86,7 +88,7 @@ class TrainingRun {
     disk_ = std::make_unique<RunDisk>(options_.offload, *communicator_);
     build_engine();
     status_.set_phase(Phase::loading);
-    load();
+    beside_programs([&] { load(); });
     train();
     finish();
     return stopped_early() ? ExitCode::try_again : ExitCode::done;
@@ -115,6 +117,7 @@ class TrainingRun {
     if (options_.check_device) parts.lockstep = &lockstep_;
     parts.observers.push_back(&observer_);
     parts.observers.push_back(&usage_);
+    parts.observers.push_back(&tally_);
     if (!options_.trace.empty()) {
       trace_.emplace(
           request_.context.rank,
@@ -251,9 +254,9 @@ class TrainingRun {
       if (!evaluation_due && !save_due) continue;
       take(engine_->drain());
       if (evaluation_due) evaluate(log, progress);
-      if (save_due && !stopped_) save();
+      if (save_due && !stopped_) beside_programs([&] { save(); });
       clock.restart();
-      (void)usage_.take();  // of no step
+      (void)usage_.take(steps_done_ - 1);  // of no step
     }
     take(engine_->drain());
     progress.finish();
@@ -267,6 +270,37 @@ class TrainingRun {
         first_ && !use.empty())
       std::printf("%s\n", use.c_str());
     if (!due(options_.eval_every_steps) && !stopped_) evaluate(log, progress);
+    report_transfers(log);
+  }
+
+  void report_transfers(MetricsLog& log) {
+    const OffloadOptions& offload = options_.offload;
+    if (options_.metrics.empty() ||
+        (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
+         offload.activations == OffloadTarget::none))
+      return;
+    MovedBytes moved;
+    if (device_->device() == nullptr) moved.copied = tally_.copied_bytes();
+    const runtime::DiskCounters all = disk_counters();
+    moved.disk = {all.read_bytes - beside_programs_.read_bytes,
+                  all.written_bytes - beside_programs_.written_bytes};
+    log.write_transfers(
+        steps_done_,
+        comm::gather_texts(*communicator_, describe_transfers(tally_.programs(), moved)));
+  }
+
+  [[nodiscard]] runtime::DiskCounters disk_counters() const {
+    return disk_->disk() != nullptr ? disk_->disk()->counters() : runtime::DiskCounters{};
+  }
+
+  /// What `body` reads from the disk and writes there is of no Program.
+  template <typename Body>
+  void beside_programs(const Body& body) {
+    const runtime::DiskCounters before = disk_counters();
+    body();
+    const runtime::DiskCounters after = disk_counters();
+    beside_programs_.read_bytes += after.read_bytes - before.read_bytes;
+    beside_programs_.written_bytes += after.written_bytes - before.written_bytes;
   }
 
   [[nodiscard]] bool stopped_early() const { return stopped_ && steps_done_ < options_.steps; }
@@ -283,7 +317,7 @@ class TrainingRun {
     report.flops_per_second = step_flops_ / report.seconds;
     report.mfu = model_flops_utilization(token_flops_, options_.dtype, device_peak_,
                                          report.tokens_per_second / communicator_->size());
-    const runtime::Usage usage = usage_.take();
+    const runtime::Usage usage = usage_.take(metrics.step);
     if (const StepBound bound = find_bound(usage, 1, seconds, rates_); bound.moves())
       report.bound = bound;
     if (report.step > 1) {  // the first one also touches all memory for the first time
@@ -363,6 +397,8 @@ class TrainingRun {
   StatusObserver observer_;
   std::optional<runtime::TraceRecorder> trace_;
   runtime::UsageRecorder usage_;
+  runtime::TransferTally tally_;
+  runtime::DiskCounters beside_programs_;
   runtime::Usage usage_sum_{};
   double usage_steps_ = 0, usage_seconds_ = 0;
   runtime::MachineRates rates_;

@@ -1,0 +1,26 @@
+// The last line of the metrics file where state lives off the device: what each rank moved in the
+// whole run, beside what its Programs say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/disk.h"
+#include "runtime/transfer_tally.h"
+
+namespace strata::train {
+
+/// Of one rank. A device's own copies are not observed from outside.
+struct MovedBytes {
+  std::optional<runtime::QueueBytes> copied;  ///< upload and download, where the host copies
+  runtime::DiskCounters disk;                 ///< by the store, of Programs alone
+};
+
+/// One JSON object: {"programs": [{"name", "runs", "bytes", "conditional_bytes"}], "moved_bytes"};
+/// bytes of a Program are those of one run, conditional ones move where a predicate holds: not in
+/// skipped steps, and not in late updates (docs/adr/0009) of the first one.
+std::string describe_transfers(const std::vector<runtime::ProgramTally>& programs,
+                               const MovedBytes& moved);
+
+}  // namespace strata::train
