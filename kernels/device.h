@@ -82,6 +82,8 @@ class Device {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Equal for two ranks, on whatever hosts, exactly when they use the same hardware.
   [[nodiscard]] virtual std::string identity() const = 0;
+  /// Where it is plugged in, as Linux names its folder: "0000:3b:00.0"; empty: nowhere.
+  [[nodiscard]] virtual std::string pci_address() const { return {}; }
   [[nodiscard]] virtual DeviceCapabilities capabilities() const = 0;
   [[nodiscard]] virtual DeviceMemoryFacts memory() const = 0;
   [[nodiscard]] virtual const KernelTable& kernels() const = 0;

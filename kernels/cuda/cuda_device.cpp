@@ -227,13 +227,20 @@ std::string CudaDevice::description() const {
   return all;
 }
 
-/// PCI addresses repeat from host to host.
-std::string CudaDevice::identity() const {
+std::string CudaDevice::pci_address() const {
   char bus[32] = {};
   STRATA_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal_));
+  std::string address = bus;
+  for (char& c : address)
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  return address;
+}
+
+/// PCI addresses repeat from host to host.
+std::string CudaDevice::identity() const {
   std::string machine;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
-  return "GPU " + std::string(bus) + " of the machine " + machine;
+  return "GPU " + pci_address() + " of the machine " + machine;
 }
 
 kernels::DeviceCapabilities CudaDevice::capabilities() const {

@@ -28,6 +28,7 @@ class CudaDevice final : public kernels::Device {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::string name() const override { return properties_.name; }
   [[nodiscard]] std::string identity() const override;
+  [[nodiscard]] std::string pci_address() const override;
   [[nodiscard]] kernels::DeviceCapabilities capabilities() const override;
   [[nodiscard]] kernels::DeviceMemoryFacts memory() const override;
   [[nodiscard]] const kernels::KernelTable& kernels() const override;

@@ -1,5 +1,6 @@
 #include "train/doctor/doctor_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -49,6 +50,14 @@ std::string cores_text(const CoreFacts& cores) {
   std::string text = std::to_string(cores.allowed) + " usable of " + std::to_string(cores.online) +
                      ": ranks share " + std::to_string(cores.allowed) + " threads";
   if (quota_binds(cores)) text += "; a control group grants the time of " + count_text(cores.quota);
+  return text;
+}
+
+std::string nodes_text(const std::vector<NumaNode>& nodes) {
+  if (nodes.size() < 2) return "1";
+  std::string text = std::to_string(nodes.size()) + ": ranks stay near their memory; cores";
+  for (const NumaNode& node : nodes)
+    text += (&node == nodes.data() ? " " : "; ") + format_core_list(node.cores);
   return text;
 }
 
@@ -125,7 +134,8 @@ void write_machine(JsonWriter& json, const MachineFacts& machine) {
   else
     json.null();
   json.end_object();
-  json.member("numa_nodes", machine.numa_nodes).member("huge_pages", machine.huge_pages);
+  json.member("numa_nodes", std::max<std::size_t>(1, machine.numa_nodes.size()))
+      .member("huge_pages", machine.huge_pages);
   json.key("io_uring").begin_object();
   json.member("allowed", machine.transfers.why_no_uring.empty())
       .member("why_not", machine.transfers.why_no_uring)
@@ -213,7 +223,7 @@ std::string to_text(const DoctorReport& report) {
   page.line("cores", cores_text(machine.cores));
   page.line("memory", memory_text(machine.memory));
   page.line("", rate_text(report.host_copy_rate) + " copied, read and written counted");
-  page.line("NUMA nodes", std::to_string(machine.numa_nodes));
+  page.line("NUMA nodes", nodes_text(machine.numa_nodes));
   page.line("huge pages", huge_pages_text(machine.huge_pages));
   page.line("io_uring", machine.transfers.why_no_uring.empty()
                             ? "allowed: it does the disk transfers"

@@ -55,6 +55,15 @@ TEST(DoctorReport, NothingToChange) {
   EXPECT_THAT(text, HasSubstr("nothing to change"));
 }
 
+TEST(DoctorReport, NodesOfMemory) {
+  DoctorReport report = healthy();
+  EXPECT_THAT(to_text(report), HasSubstr("NUMA nodes    1\n"));
+  report.machine.numa_nodes = {{0, {0, 1}}, {1, {2, 3}}};
+  EXPECT_THAT(to_text(report),
+              HasSubstr("NUMA nodes    2: ranks stay near their memory; cores 0-1; 2-3\n"));
+  EXPECT_THAT(to_json(report), HasSubstr("\"numa_nodes\": 2"));
+}
+
 TEST(DoctorReport, LockedMemoryThatIsTooLittle) {
   DoctorReport report = healthy();
   report.machine.transfers.locked_limit_bytes = 8 << 20;

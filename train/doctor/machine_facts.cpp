@@ -5,12 +5,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <span>
-#include <system_error>
 
 #include "core/system_call.h"
 #include "core/unique_fd.h"
@@ -67,19 +64,6 @@ MemoryFacts find_memory() {
   return memory;
 }
 
-int count_numa_nodes() {
-  int nodes = 0;
-  std::error_code error;
-  for (fs::directory_iterator it("/sys/devices/system/node", error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename();
-    if (name.starts_with("node") && name.size() > 4 &&
-        std::isdigit(static_cast<unsigned char>(name[4])) != 0)
-      ++nodes;
-  }
-  return std::max(1, nodes);
-}
-
 /// The word in brackets of "always [madvise] never".
 std::string huge_page_policy() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -114,7 +98,7 @@ MachineFacts find_machine_facts() {
   facts.instructions = kernels::detect_cpu_features().to_string();
   facts.cores = find_cores();
   facts.memory = find_memory();
-  facts.numa_nodes = count_numa_nodes();
+  facts.numa_nodes = find_numa_nodes();
   facts.huge_pages = huge_page_policy();
   facts.transfers = find_transfers();
   return facts;

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/run/memory_cgroup.h"
+#include "train/run/numa.h"
 
 namespace strata::train {
 
@@ -35,7 +37,7 @@ struct MachineFacts {
   std::string instructions;  ///< sets that work: "avx2 avx512"
   CoreFacts cores;
   MemoryFacts memory;
-  int numa_nodes = 1;
+  std::vector<NumaNode> numa_nodes;  ///< with cores that this process may use; empty: unknown
   std::string huge_pages;  ///< transparent ones: "always", "madvise", "never"; empty: unknown
   TransferFacts transfers;
 };

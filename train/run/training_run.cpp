@@ -1,7 +1,6 @@
 #include "train/run/training_run.h"
 
-#include <sched.h>
-
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -26,6 +25,7 @@
 #include "train/run/corpus.h"
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
+#include "train/run/numa.h"
 #include "train/run/progress.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
@@ -49,12 +49,6 @@ class StepClock {
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_ = Clock::now();
 };
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 class TrainingRun {
  public:
@@ -99,6 +93,11 @@ class TrainingRun {
 
   void build_engine() {
     const int threads = threads_per_rank(options_, request_.context);
+    const std::vector<NumaNode> nodes = find_numa_nodes();
+    const RankPlace place = place_rank(nodes, request_.context.local_rank,
+                                       request_.context.local_world, device_place());
+    place_ = describe(place, nodes.size());
+    const NearMemory near(place);
     EngineParts parts;
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
     rates_ = runtime::MachineRates::typical(capabilities);
@@ -136,6 +135,16 @@ class TrainingRun {
         step_flops_ += in.cost.flops * (position == zero::Position::middle
                                             ? static_cast<double>(options_.accumulation - 2)
                                             : 1.0);
+  }
+
+  /// Collective: ranks tell one another the nodes of their devices.
+  [[nodiscard]] std::optional<DevicePlace> device_place() {
+    const kernels::Device* device = device_->device();
+    const std::optional<int> mine =
+        device != nullptr ? node_of_device(device->pci_address()) : std::nullopt;
+    const std::vector<std::int64_t> nodes = comm::gather_numbers(*communicator_, mine ? *mine : -1);
+    if (!mine) return {};
+    return DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
   }
 
   /// What transfers between memory and disk use of the pinned arena.
@@ -189,6 +198,7 @@ class TrainingRun {
                 options_.optimizer.weight_decay,
                 options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
     std::printf("device: %s\n", device_->description().c_str());
+    if (!place_.empty()) std::printf("memory near rank 0: %s\n", place_.c_str());
     if (const std::string disk = disk_->description(); !disk.empty())
       std::printf("disk: %s\n", disk.c_str());
     std::printf("memory planned for rank 0:\n%s", format_memory(count_memory(programs)).c_str());
@@ -409,6 +419,7 @@ class TrainingRun {
   std::unique_ptr<RunDevice> device_;
   std::unique_ptr<RunDisk> disk_;
   std::unique_ptr<Engine> engine_;  // after what it borrows
+  std::string place_;               ///< among NUMA nodes; empty: there is one
   StopRequest stop_;
   bool stopped_ = false;  ///< all ranks agreed to stop
   std::int64_t steps_done_ = 0;
@@ -423,7 +434,7 @@ class TrainingRun {
 
 int threads_per_rank(const TrainOptions& options, const RankContext& context) {
   if (options.threads > 0) return static_cast<int>(options.threads);
-  return std::max(1, usable_cores() / std::max(1, context.local_world));
+  return std::max(1, static_cast<int>(allowed_cores().size()) / std::max(1, context.local_world));
 }
 
 ExitCode run_training(const RunRequest& request, StatusPage& status) {
