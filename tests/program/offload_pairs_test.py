@@ -1,8 +1,9 @@
 """Every pair of settings that say where state lives and when it moves meets in some run: bits are those of the plain run,
-and the queues of every rank move what its Programs say."""
+and the queues of every rank move, and its arenas take, what its Programs say."""
 import functools
 import itertools
 import json
+import os
 import re
 import subprocess
 import unittest
@@ -21,6 +22,7 @@ SETTINGS = {"ranks": [1, 2, 4], "stage": [0, 1, 2, 3], "optimizer": TARGETS, "pa
 QUEUES = ["disk_read", "disk_write", "upload", "download"]
 STEPS = 3
 HOST = 69
+PAGE = os.sysconf("SC_PAGE_SIZE")
 # Saved activations are 64 KiB and more, which is what leaves the device.
 JOB = ["--device", "cpu", "--config", "config.json", "--steps", STEPS, "--sequence-length", "128", "--micro-batch", "4",
        "--threads", "1", "--param-persistence-threshold", "0"]
@@ -138,6 +140,13 @@ class OffloadPairs(ProgramTest):
             if case["parameters"] != "none" or (tight and case["activations"] != "none"):
                 self.assertGreater(moved["upload"], 0)
                 self.assertGreater(moved["download"], 0)
+            # An arena is mapped in whole pages, and there before the first step.
+            for tier, arena in rank["arenas"].items():
+                self.assertEqual(arena["used_bytes"], -(-arena["planned_bytes"] // PAGE) * PAGE, tier)
+            self.assertGreaterEqual(rank["arenas"].keys(), {"device", "pinned"})
+            if case["optimizer"] == "cpu":
+                self.assertIn("pageable", rank["arenas"])
+            self.assertEqual("disk" in rank["arenas"], moved["disk_write"] > 0)
         # What each step's line says of rank 0 is what that step's Programs say.
         first = transfers["ranks"][0]
         for queue in QUEUES:

@@ -1,10 +1,13 @@
 #include "train/run/run_disk.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstdio>
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
+#include "core/system_call.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
 #include "train/engine/memory_report.h"
@@ -72,6 +75,16 @@ void RunDisk::open(std::int64_t bytes) {
 
 void RunDisk::register_memory(std::span<std::byte> memory) {
   if (store_ && !memory.empty()) store_->register_memory({&memory, 1});
+}
+
+std::int64_t RunDisk::reserved_bytes() const {
+  std::int64_t bytes = 0;
+  for (int device = 0; store_ && device < store_->devices(); ++device) {
+    struct stat file {};
+    checked(::fstat(store_->file(device), &file), "fstat");
+    bytes += file.st_size;
+  }
+  return bytes;
 }
 
 std::string RunDisk::description() const {

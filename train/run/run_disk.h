@@ -26,6 +26,8 @@ class RunDisk {
   void register_memory(std::span<std::byte> memory);
   /// nullptr where nothing lives on the disk.
   [[nodiscard]] runtime::Disk* disk() const { return store_.get(); }
+  /// Size of the files, all of whose blocks are reserved.
+  [[nodiscard]] std::int64_t reserved_bytes() const;
   /// One line: paths and rates; empty without a disk.
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<std::string> notes() const;

@@ -295,8 +295,21 @@ class TrainingRun {
     moved.disk = {all.read_bytes - beside_programs_.read_bytes,
                   all.written_bytes - beside_programs_.written_bytes};
     log.write_transfers(
-        steps_done_,
-        comm::gather_texts(*communicator_, describe_transfers(tally_.programs(), moved)));
+        steps_done_, comm::gather_texts(*communicator_, describe_transfers(tally_.programs(), moved,
+                                                                           uses_of_tiers())));
+  }
+
+  [[nodiscard]] std::vector<TierUse> uses_of_tiers() const {
+    std::vector<TierUse> uses;
+    for (int t = 0; t < runtime::kTiers; ++t) {
+      const auto tier = static_cast<runtime::Tier>(t);
+      const std::int64_t planned = engine_->programs().arena_bytes(tier);
+      if (planned == 0) continue;
+      uses.push_back({tier, planned,
+                      tier == runtime::Tier::disk ? disk_->reserved_bytes()
+                                                  : resident_bytes(engine_->arena(tier))});
+    }
+    return uses;
   }
 
   [[nodiscard]] runtime::DiskCounters disk_counters() const {

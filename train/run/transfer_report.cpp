@@ -1,9 +1,14 @@
 #include "train/run/transfer_report.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "core/json_writer.h"
+#include "core/system_call.h"
 
 namespace strata::train {
 namespace {
@@ -25,8 +30,17 @@ void write(JsonWriter& json, const char* name, const runtime::QueueBytes& bytes)
 
 }  // namespace
 
+std::int64_t resident_bytes(const runtime::Arena& arena) {
+  if (!arena.on_host()) return arena.bytes();
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> pages(static_cast<std::size_t>((arena.bytes() + page - 1) / page));
+  const int result = ::mincore(arena.base(), static_cast<std::size_t>(arena.bytes()), pages.data());
+  checked(result, "mincore");
+  return page * std::ranges::count_if(pages, [](unsigned char flags) { return (flags & 1) != 0; });
+}
+
 std::string describe_transfers(const std::vector<runtime::ProgramTally>& programs,
-                               const MovedBytes& moved) {
+                               const MovedBytes& moved, const std::vector<TierUse>& arenas) {
   JsonWriter json(0);
   json.begin_object().key("programs").begin_array();
   for (const runtime::ProgramTally& tally : programs) {
@@ -40,6 +54,13 @@ std::string describe_transfers(const std::vector<runtime::ProgramTally>& program
   if (moved.copied)
     json.member("upload", (*moved.copied)[static_cast<std::size_t>(Queue::upload)])
         .member("download", (*moved.copied)[static_cast<std::size_t>(Queue::download)]);
+  json.end_object().key("arenas").begin_object();
+  for (const TierUse& use : arenas)
+    json.key(name_of(use.tier))
+        .begin_object()
+        .member("planned_bytes", use.planned)
+        .member("used_bytes", use.used)
+        .end_object();
   return json.end_object().end_object().finish();
 }
 

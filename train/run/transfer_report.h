@@ -1,11 +1,12 @@
-// The last line of the metrics file where state lives off the device: what each rank moved in the
-// whole run, beside what its Programs say.
+// The last line of the metrics file where state lives off the device: what each rank moved and
+// holds, beside what its Programs say.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/arena.h"
 #include "runtime/disk.h"
 #include "runtime/transfer_tally.h"
 
@@ -17,10 +18,20 @@ struct MovedBytes {
   runtime::DiskCounters disk;                 ///< by the store, of Programs alone
 };
 
-/// One JSON object: {"programs": [{"name", "runs", "bytes", "conditional_bytes"}], "moved_bytes"};
-/// bytes of a Program are those of one run, conditional ones move where a predicate holds: not in
-/// skipped steps, and not in late updates (docs/adr/0009) of the first one.
+/// Memory of one tier of a rank, bytes.
+struct TierUse {
+  runtime::Tier tier = runtime::Tier::device;
+  std::int64_t planned = 0;
+  std::int64_t used = 0;  ///< whole pages
+};
+
+/// Of an arena that the host may touch: pages that are in memory now. Else all of it.
+std::int64_t resident_bytes(const runtime::Arena& arena);
+
+/// One JSON object: {"programs": [{"name", "runs", "bytes", "conditional_bytes"}], "moved_bytes",
+/// "arenas"}; bytes of a Program are those of one run, conditional ones move where a predicate
+/// holds: not in skipped steps, and not in late updates (docs/adr/0009) of the first one.
 std::string describe_transfers(const std::vector<runtime::ProgramTally>& programs,
-                               const MovedBytes& moved);
+                               const MovedBytes& moved, const std::vector<TierUse>& arenas);
 
 }  // namespace strata::train
