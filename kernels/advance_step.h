@@ -1,5 +1,6 @@
-// What step_control does (step_control.h), for host and device. Additions, multiplications,
-// divisions and square roots alone, so both give the same bits, but for the bits of a NaN.
+// What step_control and early_control do (their headers), for host and device. Additions,
+// multiplications, divisions and square roots alone, so both give the same bits, but for the bits
+// of a NaN.
 #pragma once
 
 #include <algorithm>
@@ -57,6 +58,19 @@ STRATA_HOST_DEVICE inline void apply_update(const StepRules& rules, double norm,
   control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - state.beta2_power));
 }
 
+/// What steers the updates of the step that `state` stands before; `state` advances by it.
+STRATA_HOST_DEVICE inline StepControl control_step(const StepRules& rules, double rate, bool skip,
+                                                   double norm, StepState& state) {
+  StepControl control;
+  control.slot[(state.updates + state.skipped) % 2] = 1;
+  control.learning_rate = static_cast<float>(rate);
+  if (skip)
+    ++state.skipped;
+  else
+    apply_update(rules, norm, state.loss_scale, state, control);
+  return control;
+}
+
 STRATA_HOST_DEVICE inline std::int64_t raised_flags(
     std::span<const std::int64_t, AgreedWord::kWords> word) {
   std::int64_t flags = 0;
@@ -83,13 +97,7 @@ STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
 
   const std::int64_t step = state.updates + state.skipped;
 
-  control = StepControl{};
-  control.slot[step % 2] = 1;
-  control.learning_rate = static_cast<float>(rate);
-  if (skip)
-    ++state.skipped;
-  else
-    stepping::apply_update(rules, norm, used_scale, state, control);
+  control = stepping::control_step(rules, rate, skip, norm, state);
   if (rules.scale_mode == ScaleMode::dynamic) stepping::update_scale(rules, skip, state);
 
   metrics = StepMetrics{};
@@ -106,6 +114,13 @@ STRATA_HOST_DEVICE inline void advance_step(const StepRules& rules,
   metrics.overflow = skip ? 1 : 0;
   metrics.flags = stepping::raised_flags(word);
   metrics.at_floor = state.at_floor;
+}
+
+/// The `control` that advance_step will write for this `state`, whatever the word, under rules by
+/// which nothing of the gradient enters it (needs_gradient).
+STRATA_HOST_DEVICE inline StepControl control_ahead(const StepRules& rules, StepState state) {
+  return stepping::control_step(rules, learning_rate(rules.schedule, state.updates), false, 0,
+                                state);
 }
 
 }  // namespace strata::kernels

@@ -14,6 +14,7 @@
 #include "kernels/copy.h"
 #include "kernels/cuda/workspaces.h"
 #include "kernels/dropout.h"
+#include "kernels/early_control.h"
 #include "kernels/embedding.h"
 #include "kernels/fill_zero.h"
 #include "kernels/gelu.h"
@@ -50,6 +51,7 @@ constexpr Declaration kOperations[] = {
     convert_operation,
     copy_operation,
     dropout_operation,
+    early_control_operation,
     embedding_operation,
     embedding_backward_operation,
     fill_zero_operation,

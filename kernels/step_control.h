@@ -42,6 +42,11 @@ struct StepRules {
   bool bias_correction = true;
   LearningRateSchedule schedule;
 
+  /// Whether anything of the gradient enters the control: its norm, or that it is finite.
+  [[nodiscard]] bool needs_gradient() const {
+    return clip > 0 || scale_mode != ScaleMode::none || skip_nonfinite;
+  }
+
   [[nodiscard]] Attributes to_attributes() const;
   bool operator==(const StepRules&) const = default;
   /// Absent attributes take the defaults above.

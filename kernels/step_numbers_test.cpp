@@ -1,10 +1,13 @@
-// The operations on the few numbers that steer a step: gradient_scale, add_loss, step_control.
+// The operations on the few numbers that steer a step: gradient_scale, add_loss, step_control,
+// early_control.
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
+#include "core/error.h"
 #include "kernels/add_loss.h"
+#include "kernels/early_control.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/step_control.h"
@@ -75,6 +78,37 @@ TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
   EXPECT_EQ(fresh.at(0).as_struct<StepControl>().apply, 1U);
   EXPECT_EQ(fresh.at(0).as_struct<StepControl>().learning_rate, 0.5F);
   EXPECT_EQ(fresh.at(1).as_struct<StepMetrics>().loss, 1.5);
+}
+
+TEST(EarlyControlKernel, SaysWhatStepControlWillSayOfTheSameState) {
+  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::warmup_cosine}) {
+    const StepRules rules{.schedule = {.kind = kind, .base = 0.5, .warmup_steps = 3}};
+    StepState state;
+    for (int step = 0; step < 6; ++step) {
+      std::vector<TestTensor> before = {TestTensor::from_struct(state)}, early, late;
+      run_kernel(any_runner(), early_control_operation(), before, rules.to_attributes(), early);
+      EXPECT_EQ(before[0].as_struct<StepState>().updates, step) << "the state does not advance";
+      std::vector<std::int64_t> word(AgreedWord::kWords);
+      word[0] = 1000 + step;
+      word[AgreedWord::kNonFinite] = step == 4 ? 1 : 0;  // applied all the same
+      before.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
+      run_kernel(any_runner(), step_control_operation(), before, rules.to_attributes(), late);
+      EXPECT_EQ(early.at(0).bytes(), late.at(0).bytes()) << step;
+      EXPECT_EQ(early.at(0).as_struct<StepControl>().apply, 1U);
+      state = before[0].as_struct<StepState>();
+    }
+  }
+}
+
+TEST(EarlyControlKernel, RefusesRulesThatNeedTheGradient) {
+  const Types state = {{DType::u8, {static_cast<std::int64_t>(sizeof(StepState))}}};
+  const auto infer = [&](const StepRules& rules) {
+    return early_control_operation().infer(state, rules.to_attributes());
+  };
+  EXPECT_EQ(infer({}).size(), 1U);
+  EXPECT_THROW(infer({.clip = 1}), InvalidArgument);
+  EXPECT_THROW(infer({.scale_mode = ScaleMode::constant}), InvalidArgument);
+  EXPECT_THROW(infer({.skip_nonfinite = true}), InvalidArgument);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr std::string_view kSameBits[] = {
     "accumulate",  "adamw", "adamw_bf16",     "adamw_packed", "adamw_8bit",   "lion",
     "lion_packed", "add",   "add_loss",       "convert",      "copy",         "dropout",
     "fill_zero",   "rope",  "gradient_scale", "norm_squares", "residual_add", "rope_table",
-    "select_rows", "sgd",   "step_control",   "embedding",    "initialize",
+    "select_rows", "sgd",   "step_control",   "embedding",    "initialize",   "early_control",
 };
 
 }  // namespace

@@ -33,11 +33,17 @@ class ControlPass {
     add_norms();
     agree();
     control();
+    if (updates_run_early()) control_early();
     if (settings_.plan.updates == runtime::Updates::next_step && settings_.optimizer.random)
       keep_random();
   }
 
  private:
+  /// In front of step_control.
+  [[nodiscard]] bool updates_run_early() const {
+    return settings_.plan.updates == runtime::Updates::gradient;
+  }
+
   /// Behind the last writer of each unit's reduced gradient, where it is still near. The sum is
   /// exact, so its order does not matter. Each element counts on one rank: its owner's.
   void add_norms() {
@@ -97,10 +103,9 @@ class ControlPass {
   }
 
   void control() {
-    const ValueId step = persistent_value(graph_, runtime::kStepState,
-                                          bytes_type(sizeof(kernels::StepState)), Role::control);
-    const ValueId control = graph_.next_version(persistent_value(
-        graph_, runtime::kStepControl, bytes_type(sizeof(kernels::StepControl)), Role::control));
+    const ValueId step = state();
+    const ValueId control =
+        updates_run_early() ? own_control() : graph_.next_version(shared_control());
     const ValueId metrics = persistent_value(
         graph_, runtime::kStepMetrics, bytes_type(sizeof(kernels::StepMetrics)), Role::control);
     kernels::Attributes attributes = settings_.control;
@@ -109,6 +114,41 @@ class ControlPass {
     add("step_control", {step, word_}, {graph_.next_version(step), control, made},
         std::move(attributes), "step_control");
     publish_metrics(made, control);
+  }
+
+  ValueId state() {
+    return persistent_value(graph_, runtime::kStepState, bytes_type(sizeof(kernels::StepState)),
+                            Role::control);
+  }
+
+  /// What updates read.
+  ValueId shared_control() {
+    return persistent_value(graph_, runtime::kStepControl, bytes_type(sizeof(kernels::StepControl)),
+                            Role::control);
+  }
+
+  /// The same for who reads it behind updates that ran early: the copies of the metrics.
+  ValueId own_control() {
+    runtime::Value value;
+    value.name = "step_control of metrics";
+    value.type = bytes_type(sizeof(kernels::StepControl));
+    value.role = Role::control;
+    return graph_.add_value(std::move(value));
+  }
+
+  /// In front of everything, since updates may run from the first gradient on.
+  void control_early() {
+    Node node;
+    node.operation = &kernels::find_operation("early_control");
+    node.attributes = settings_.control;
+    node.inputs = {state()};
+    node.outputs = {graph_.next_version(shared_control())};
+    node.block = block_;
+    node.pass = Pass::update;
+    node.label = "early_control";
+    runtime::NodeInserter inserter;
+    inserter.before(0, std::move(node));
+    inserter.apply(graph_);
   }
 
   /// Two slots, so that the host may read step t's metrics while step t + 1 ends.

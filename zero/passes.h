@@ -26,6 +26,11 @@ void update_pass(runtime::Graph& graph, const StepSettings& settings);
 /// nothing to the state when that step was skipped, drained, or never was.
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
+/// The same behind each unit's own gradient, inside the backward pass (Updates::gradient): behind
+/// the last reduction and the last reader of the parameters. Runs behind control_pass and
+/// gather_pass, after which sharded parameters are read by their gathers alone.
+void early_update_pass(runtime::Graph& graph, const StepSettings& settings);
+
 /// The block "update", added when it is not there yet.
 int update_block(runtime::Graph& graph);
 

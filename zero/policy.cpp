@@ -71,15 +71,22 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
       throw InvalidArgument("the Plan keeps the whole parameters of unit '" + unit.unit +
                             "' on the disk of every rank but updates them in parts; shard the "
                             "parameters, too (ZeRO 3), or keep them in host memory");
-  if (plan.updates == runtime::Updates::gradient)
-    throw InvalidArgument(
-        "the Plan updates each parameter behind its own gradient, which no pass "
-        "does yet; set updates to step_end or next_step");
   const runtime::GradientTypes& types = plan.gradient;
   if (types.accumulated != DType::f32 && types.accumulated != types.produced)
     throw InvalidArgument("the Plan adds gradients up in " +
                           std::string(name_of(types.accumulated)) + ", expected fp32 or " +
                           std::string(name_of(types.produced)) + ", in which they are produced");
+}
+
+void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
+  if (plan.updates != runtime::Updates::gradient || !rules.needs_gradient()) return;
+  const char* found = rules.clip > 0 ? "gradients are clipped to a norm"
+                      : rules.scale_mode != kernels::ScaleMode::none
+                          ? "the loss is scaled"
+                          : "steps that are not finite are skipped";
+  throw InvalidArgument(
+      "the Plan updates each parameter behind its own gradient, but " + std::string(found) +
+      ", which needs the whole gradient first; set updates to step_end or next_step");
 }
 
 }  // namespace strata::zero

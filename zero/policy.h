@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/step_control.h"
 #include "runtime/parameter_unit.h"
 #include "runtime/plan.h"
 
@@ -28,5 +29,9 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
 /// units by name and in order (the message names the first that differs), each kind in a tier where
 /// it can live (docs/offload.md), sums of gradients in fp32 or in the type produced.
 void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
+
+/// Throws InvalidArgument where the Plan updates each parameter behind its own gradient
+/// (Updates::gradient) and `rules` let something of the whole gradient enter the updates.
+void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
 
 }  // namespace strata::zero

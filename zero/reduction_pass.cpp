@@ -30,7 +30,9 @@ class UnitReduction {
         owned_(owned_unit(unit_, plan_, settings.plan.world, settings.rank)),
         at_(at) {}
 
-  /// The gradient that the update is to read: the accumulator in its last version.
+  /// The gradient that the update is to read: the accumulator in its last version. A rank whose
+  /// part is empty may get its empty sum instead, so that on every rank the last writer stands
+  /// behind the reduction.
   ValueId run() {
     return plan_.shard_gradient ? reduce_then_accumulate() : accumulate_then_reduce();
   }
@@ -48,7 +50,8 @@ class UnitReduction {
       return sum;
     }
     const ValueId reduced = reduce_apart(gradient_);
-    if (mine > 0) take(reduced, before, sum);
+    if (mine == 0) return reduced;
+    take(reduced, before, sum);
     return sum;
   }
 
@@ -67,11 +70,12 @@ class UnitReduction {
     }
     if (!ends_step(position_) || !changes_anything()) return sum;
     const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
+    ValueId own = reduced;
     if (accumulated() == DType::f32)
       reduce_scatter(sum, reduced, 0);
     else
-      reduce_and_round(sum, reduced);
-    return plan_.shard_optimizer ? reduced : gather_sums(reduced);
+      own = reduce_and_round(sum, reduced);
+    return plan_.shard_optimizer ? own : gather_sums(reduced);
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
@@ -104,10 +108,11 @@ class UnitReduction {
   }
 
   /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
-  void reduce_and_round(ValueId contribution, ValueId sum) {
+  ValueId reduce_and_round(ValueId contribution, ValueId sum) {
     const ValueId reduced = reduce_apart(contribution);
-    if (owned_.owned_begin < owned_.owned_end)
-      round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
+    if (owned_.owned_begin == owned_.owned_end) return reduced;
+    round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
+    return sum;
   }
 
   /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.

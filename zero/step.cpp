@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "kernels/step_control.h"
 #include "kernels/step_state.h"
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
@@ -197,6 +198,7 @@ void place_parameters(Graph& graph, const StepSettings& settings) {
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
                        const StepSettings& settings, Position position) {
   check_plan(settings.plan, graph.units);
+  check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   reduction_pass(graph, settings, position);
@@ -204,6 +206,8 @@ Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
   if (ends_step(position)) control_pass(graph, settings, word);
   if (ends_step(position) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   gather_pass(graph, settings);
+  if (ends_step(position) && updates == runtime::Updates::gradient)
+    early_update_pass(graph, settings);
   if (begins_step(position) && updates == runtime::Updates::next_step)
     late_update_pass(graph, settings);
   runtime::hoist_gathers(graph, settings.plan.limits);

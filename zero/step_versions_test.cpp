@@ -29,16 +29,22 @@ struct Kind {
   Position position = Position::only;
   DType produced = DType::f32;
   bool recompute = false;
+  runtime::Updates updates = runtime::Updates::step_end;
+  DType accumulated = DType::f32;
+  int rank = 1;
 };
 
-/// Rank 1 of 2. Tiles, reductions and gathers are cut into several pieces; of those of a layer's
-/// matrices, the first ones belong to rank 0 alone and those from kOwnPiece on to rank 1.
+/// One of two ranks. Tiles, reductions and gathers are cut into several pieces; of those of a
+/// layer's matrices, the first ones belong to rank 0 alone and those from kOwnPiece on to rank 1.
+/// Of the vectors rank 0 owns nothing.
 Program step_program(const Kind& kind) {
   runtime::SmallModel model = runtime::small_model({.layers = 2, .hidden = 64, .width = 128});
   runtime::differentiate(model.graph, {kind.produced});
   if (kind.recompute) runtime::recompute(model.graph, {{1, 1}, {2, 2}});
   StepSettings settings;
-  settings.rank = 1;
+  settings.rank = kind.rank;
+  settings.plan.updates = kind.updates;
+  settings.plan.gradient = {kind.produced, DType::f32, kind.accumulated};
   settings.plan.world = kWorld;
   settings.plan.units = plan_units(model.graph.units, {kind.stage, 0, 0}, kWorld);
   settings.plan.limits.tile_elements = 2048;
@@ -50,7 +56,8 @@ Program step_program(const Kind& kind) {
   runtime::Graph graph =
       lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.position);
   layout.add_all(graph);
-  return lower(std::move(graph), layout, {"step", {}, communicators[1].get()});
+  return lower(std::move(graph), layout,
+               {"step", {}, communicators[static_cast<std::size_t>(kind.rank)].get()});
 }
 
 /// Index of the `count`th instruction with this label.
@@ -107,6 +114,97 @@ TEST_P(StepVersions, EveryProgramOfAStepHolds) {
       for (const bool recompute : {false, true})
         EXPECT_EQ(problem(step_program({stage(), position, produced, recompute})), "")
             << name_of(position) << " " << name_of(produced) << " " << recompute;
+}
+
+constexpr runtime::Updates kEarly = runtime::Updates::gradient;
+
+TEST_P(StepVersions, ProgramsHoldWithUpdatesBehindTheirGradients) {
+  for (const Position position :
+       {Position::only, Position::first, Position::middle, Position::last})
+    for (const DType produced : {DType::f32, DType::bf16})
+      for (const DType accumulated : {DType::f32, produced})
+        for (const bool recompute : {false, true}) {
+          std::vector<std::vector<std::string>> sequences;
+          for (const int rank : {0, 1}) {
+            const Program program =
+                step_program({stage(), position, produced, recompute, kEarly, accumulated, rank});
+            EXPECT_EQ(problem(program), "") << name_of(position) << " " << name_of(produced) << " "
+                                            << name_of(accumulated) << " " << recompute;
+            sequences.push_back(program.collective_sequence());
+          }
+          EXPECT_EQ(sequences[0], sequences[1]) << name_of(position) << " " << name_of(produced);
+        }
+}
+
+/// An update waits for the last writer of its gradient and the last reader of its parameters, and
+/// for nothing else.
+struct Ready {
+  int update = -1;  ///< the unit's first
+  int node = -1;    ///< what it waits for
+};
+
+Ready ready_of(const Program& program, const std::string& unit) {
+  const auto root = [&](const Operand& o) {
+    const runtime::Value& value = program.values[static_cast<std::size_t>(o.value)];
+    return value.root == runtime::kNoValue ? o.value : value.root;
+  };
+  Ready ready;
+  ready.update = static_cast<int>(find(program, "update " + unit));
+  const Instruction& update = program.instructions[static_cast<std::size_t>(ready.update)];
+  const ValueId parameter = root(update.inputs[0]), gradient = root(update.inputs[3]);
+  for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i) {
+    const Instruction& in = program.instructions[static_cast<std::size_t>(i)];
+    if (in.label == update.label) continue;
+    for (const Operand& o : in.inputs)
+      if (root(o) == parameter && program.values[static_cast<std::size_t>(o.value)].version == 0)
+        ready.node = i;
+    for (const Operand& o : in.outputs)
+      if (root(o) == gradient) ready.node = i;
+  }
+  return ready;
+}
+
+bool computes_backward(const Instruction& in) {
+  return in.pass == runtime::Pass::backward && in.queue == runtime::Queue::compute &&
+         !in.label.starts_with("norm ");
+}
+
+TEST_P(StepVersions, UpdatesStandRightBehindTheirGradients) {
+  for (const bool recompute : {false, true}) {
+    const Program program = step_program({stage(), Position::only, DType::f32, recompute, kEarly});
+    const auto backward_between = [&](int begin, int end) {
+      return std::count_if(program.instructions.begin() + begin, program.instructions.begin() + end,
+                           computes_backward);
+    };
+    for (const char* unit : {"embedding.matrices", "layer.0.matrices", "layer.0.vectors",
+                             "layer.1.matrices", "head.vectors"}) {
+      const Ready ready = ready_of(program, unit);
+      ASSERT_GT(ready.update, ready.node) << unit;
+      EXPECT_EQ(backward_between(ready.node + 1, ready.update), 0) << unit;
+      const auto left =
+          backward_between(ready.update, static_cast<int>(program.instructions.size()));
+      EXPECT_EQ(left == 0, unit == std::string("embedding.matrices")) << unit;
+    }
+  }
+}
+
+TEST_P(StepVersions, AnUpdateBeforeAReaderOfItsParametersIsRefused) {
+  Program program = step_program({stage(), Position::only, DType::f32, false, kEarly});
+  const auto update = program.instructions.begin() + ready_of(program, "layer.1.matrices").update;
+  const Operand mine = update->inputs[0];
+  const auto reads_mine = [&](const Operand& o) {
+    return o.tier == mine.tier && o.offset_bytes < mine.offset_bytes + mine.bytes &&
+           mine.offset_bytes < o.offset_bytes + o.bytes;
+  };
+  Instruction late;
+  for (auto in = program.instructions.begin(); in != update; ++in)
+    if (std::ranges::any_of(in->inputs, reads_mine)) late = *in;
+  ASSERT_NE(late.operation, nullptr);
+  late.label = "late";
+  late.outputs.clear();
+  std::erase_if(late.inputs, [&](const Operand& o) { return !reads_mine(o); });
+  program.instructions.insert(update + 1, late);
+  expect_says(problem(program), "'late' reads version 0 of 'layer.1.");
 }
 
 TEST_P(StepVersions, AReaderOfParametersBehindTheUpdateIsRefused) {

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <map>
 
 #include "core/check.h"
 #include "kernels/step_state.h"
 #include "runtime/collective_node.h"
+#include "runtime/node_inserter.h"
 #include "runtime/state_names.h"
 #include "zero/optimizer_storage.h"
 #include "zero/partition.h"
@@ -22,8 +24,8 @@ using runtime::ValueId;
 const TensorType kControlType{DType::u8, Shape{sizeof(kernels::StepControl)}};
 const TensorType kRandomType{DType::i64, Shape{2}};
 
-/// Appends the updates of one step. The step's own stand at its end and read what it has just
-/// written; those of the step before stand at the start, so they read version 0 of everything.
+/// Appends the updates of one step. The step's own read what it has just written; those of the step
+/// before stand at the start, so they read version 0 of everything.
 class UpdatePass {
  public:
   enum class Of : std::uint8_t { this_step, step_before };
@@ -38,8 +40,51 @@ class UpdatePass {
 
   /// In the order in which the next forward pass needs them.
   void run() {
-    for (std::size_t u = 0; u < graph_.units.size(); ++u)
-      if (graph_.units[u].trainable) update_unit(u);
+    for (std::size_t u = 0; u < graph_.units.size(); ++u) {
+      if (!graph_.units[u].trainable) continue;
+      update_unit(u);
+      publish(u);
+    }
+  }
+
+  /// This rank's part of one unit.
+  void update_unit(std::size_t u) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const runtime::UnitPlan& plan = settings_.plan.units[u];
+    const OwnedUnit o = owned(u);
+    const Flat gradients = gradient(u, o), parameters = parameter(u, o);
+    for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings_)) {
+      const std::vector<State> states = tile_states(unit, plan, o, tile);
+      for (const auto& [extent, decay] : decay_runs(unit, tile.extent))
+        update_range(u, tile, states, extent, decay, gradients, parameters);
+    }
+  }
+
+  /// Every rank's updated shard to every rank that keeps the whole unit.
+  void publish(std::size_t u) {
+    const runtime::ParameterUnit& unit = graph_.units[u];
+    const runtime::UnitPlan& plan = settings_.plan.units[u];
+    if (!plan.shard_optimizer || plan.shard_parameter) return;
+    const OwnedUnit o = owned(u);
+    const ValueId updated = graph_.next_version(parameter(u, o).value);
+    const ValueId published = graph_.next_version(updated);
+    for (const Extent& piece : cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
+      const Extent mine = intersect(piece, {o.owned_begin, o.owned_end});
+      const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
+      comm::Collective gather;
+      gather.kind = comm::CollectiveKind::all_gather;
+      gather.input_type = gather.wire_type = settings_.dtype;
+      gather.partition = slice(o.partition, piece.begin, piece.end);
+      graph_.nodes.push_back(runtime::collective_node(
+          gather, flat_view(graph_, updated, begin, begin + mine.elements(), unit.name + ".own"),
+          flat_view(graph_, published, piece.begin, piece.end, unit.name + ".whole"), block_,
+          Pass::update, "publish " + unit.name));
+    }
+  }
+
+  /// Of the parameters that updates of this unit write.
+  [[nodiscard]] ValueId parameter_root(std::size_t u) {
+    return graph_.root_of(parameter(u, owned(u)).value);
   }
 
  private:
@@ -54,17 +99,9 @@ class UpdatePass {
     return graph_.at_version(root, version);
   }
 
-  void update_unit(std::size_t u) {
-    const runtime::ParameterUnit& unit = graph_.units[u];
-    const runtime::UnitPlan& plan = settings_.plan.units[u];
-    const OwnedUnit o = owned_unit(unit, plan, settings_.plan.world, settings_.rank);
-    const Flat gradients = gradient(u, o), parameters = parameter(u, o);
-    for (const OptimizerTile& tile : optimizer_tiles(unit, plan, o, settings_)) {
-      const std::vector<State> states = tile_states(unit, plan, o, tile);
-      for (const auto& [extent, decay] : decay_runs(unit, tile.extent))
-        update_range(u, tile, states, extent, decay, gradients, parameters);
-    }
-    if (plan.shard_optimizer && !plan.shard_parameter) publish(u, o, parameters.value);
+  [[nodiscard]] OwnedUnit owned(std::size_t u) const {
+    return owned_unit(graph_.units[u], settings_.plan.units[u], settings_.plan.world,
+                      settings_.rank);
   }
 
   /// A flat value and where in flat space it begins.
@@ -169,27 +206,9 @@ class UpdatePass {
     }
     graph_.apply_into(settings_.optimizer.operation, std::move(inputs), std::move(outputs),
                       std::move(attributes), block_, Pass::update, "update " + name);
-    graph_.nodes.back().predicate = control_;
+    if (settings_.plan.updates != runtime::Updates::gradient)
+      graph_.nodes.back().predicate = control_;
     if (tile.tier != Tier::device) graph_.nodes.back().queue = runtime::Queue::host;
-  }
-
-  /// Every rank's updated shard to every rank that keeps the whole unit.
-  void publish(std::size_t u, const OwnedUnit& o, ValueId parameters) {
-    const runtime::ParameterUnit& unit = graph_.units[u];
-    const ValueId updated = graph_.next_version(parameters);
-    const ValueId published = graph_.next_version(updated);
-    for (const Extent& piece : cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
-      const Extent mine = intersect(piece, {o.owned_begin, o.owned_end});
-      const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
-      comm::Collective gather;
-      gather.kind = comm::CollectiveKind::all_gather;
-      gather.input_type = gather.wire_type = settings_.dtype;
-      gather.partition = slice(o.partition, piece.begin, piece.end);
-      graph_.nodes.push_back(runtime::collective_node(
-          gather, flat_view(graph_, updated, begin, begin + mine.elements(), unit.name + ".own"),
-          flat_view(graph_, published, piece.begin, piece.end, unit.name + ".whole"), block_,
-          Pass::update, "publish " + unit.name));
-    }
   }
 
   Graph& graph_;
@@ -217,6 +236,33 @@ void read_updated_parameters(Graph& graph, const StepSettings& settings) {
     graph.values[id].version += later[static_cast<std::size_t>(graph.root_of(id))];
 }
 
+/// One unit and the node behind which its update may stand.
+struct UpdatePlace {
+  int node;
+  std::size_t unit;
+  auto operator<=>(const UpdatePlace&) const = default;
+};
+
+/// In the order in which units become ready. Ranks agree on it: what only one of them has (sums of
+/// its own part) stands right behind a node that all have.
+std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
+  std::map<ValueId, int> last_writer, last_reader;  // of a root
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    for (ValueId in : graph.nodes[i].inputs) last_reader[graph.root_of(in)] = i;
+    for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
+  }
+  std::vector<UpdatePlace> places;
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    if (!graph.units[u].trainable) continue;
+    const int gradient = last_writer.at(graph.root_of(graph.unit_gradients[u]));
+    const auto reader = last_reader.find(pass.parameter_root(u));
+    places.push_back(
+        {reader == last_reader.end() ? gradient : std::max(gradient, reader->second), u});
+  }
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 }  // namespace
 
 void update_pass(runtime::Graph& graph, const StepSettings& settings) {
@@ -228,6 +274,27 @@ void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   const auto others = static_cast<std::ptrdiff_t>(graph.nodes.size());
   UpdatePass(graph, settings, UpdatePass::Of::step_before).run();
   std::rotate(graph.nodes.begin(), graph.nodes.begin() + others, graph.nodes.end());
+}
+
+void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {
+  UpdatePass pass(graph, settings, UpdatePass::Of::this_step);
+  const std::vector<UpdatePlace> places = update_places(graph, pass);
+  const std::size_t others = graph.nodes.size();
+  runtime::NodeInserter inserter;
+  const auto move_behind = [&](int place) {
+    for (std::size_t i = others; i < graph.nodes.size(); ++i)
+      inserter.after(place, std::move(graph.nodes[i]));
+    graph.nodes.resize(others);
+  };
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    pass.update_unit(places[k].unit);
+    // Collectives keep their order. One unit later a slow update holds up no reduction that the
+    // next update waits for.
+    if (k > 0) pass.publish(places[k - 1].unit);
+    if (k + 1 == places.size()) pass.publish(places[k].unit);
+    move_behind(places[k].node);
+  }
+  inserter.apply(graph);
 }
 
 }  // namespace strata::zero

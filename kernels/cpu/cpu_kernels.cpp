@@ -27,6 +27,7 @@ constexpr Entry kKernels[] = {
     {"convert", convert_kernel},
     {"copy", copy_kernel},
     {"dropout", dropout_kernel},
+    {"early_control", early_control_kernel},
     {"embedding", embedding_kernel},
     {"embedding_backward", embedding_backward_kernel},
     {"fill_zero", fill_zero_kernel},

@@ -13,6 +13,7 @@ void adamw_packed_kernel(Stream& stream, const KernelCall& call);
 void add_loss_kernel(Stream& stream, const KernelCall& call);
 void convert_kernel(Stream& stream, const KernelCall& call);
 void copy_kernel(Stream& stream, const KernelCall& call);
+void early_control_kernel(Stream& stream, const KernelCall& call);
 void fill_zero_kernel(Stream& stream, const KernelCall& call);
 void gradient_scale_kernel(Stream& stream, const KernelCall& call);
 void initialize_kernel(Stream& stream, const KernelCall& call);

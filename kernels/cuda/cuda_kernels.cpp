@@ -52,6 +52,7 @@ constexpr Entry kKernels[] = {
     {"norm_squares", norm_squares},
     {"sgd", sgd},
     {"step_control", step_control},
+    {"early_control", early_control},
 };
 
 class CudaKernels final : public kernels::KernelTable {

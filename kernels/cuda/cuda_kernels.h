@@ -47,6 +47,7 @@ void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm_squares(kernels::Stream& stream, const kernels::KernelCall& call);
 void sgd(kernels::Stream& stream, const kernels::KernelCall& call);
 void step_control(kernels::Stream& stream, const kernels::KernelCall& call);
+void early_control(kernels::Stream& stream, const kernels::KernelCall& call);
 
 /// All of them.
 const kernels::KernelTable& cuda_kernels();

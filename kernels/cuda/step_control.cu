@@ -1,5 +1,6 @@
-// kernels/gradient_scale.h, add_loss.h and step_control.h on CUDA: a few numbers each, so that no
-// result has to travel to the host. The arithmetic is that of the CPU, in the same functions.
+// kernels/gradient_scale.h, add_loss.h, step_control.h and early_control.h on CUDA: a few numbers
+// each, so that no result has to travel to the host. The arithmetic is that of the CPU, in the same
+// functions.
 #include "kernels/step_control.h"
 
 #include <cmath>
@@ -79,6 +80,19 @@ struct Step {
   }
 };
 
+struct EarlyArguments {
+  StepRules rules;
+  const StepState* state;
+  StepControl* control;
+};
+
+struct Early {
+  static constexpr int kThreads = kWarp;
+  static STRATA_DEVICE void run(const EarlyArguments& x) {
+    if (thread() == 0) *x.control = kernels::control_ahead(x.rules, *x.state);
+  }
+};
+
 }  // namespace
 
 void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call) {
@@ -103,6 +117,13 @@ void step_control(kernels::Stream& stream, const kernels::KernelCall& call) {
                              reinterpret_cast<StepState*>(call.outputs[0].data),
                              reinterpret_cast<StepControl*>(call.outputs[1].data),
                              reinterpret_cast<StepMetrics*>(call.outputs[2].data)});
+}
+
+void early_control(kernels::Stream& stream, const kernels::KernelCall& call) {
+  launch<Early>(stream, {},
+                EarlyArguments{StepRules::from(call.attributes),
+                               reinterpret_cast<const StepState*>(call.inputs[0].data),
+                               reinterpret_cast<StepControl*>(call.outputs[0].data)});
 }
 
 }  // namespace strata::cuda

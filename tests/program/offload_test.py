@@ -129,6 +129,13 @@ class SameResult(OffloadTest):
                 self.assertRegex(printed, r"disk read \d+\.\d+ .iB, disk write \d+\.\d+ .iB")
         self.assertEqual(list(self.swap.iterdir()), [])
 
+    def test_updates_behind_their_gradients(self):
+        job = mlaunch(2, *JOB, *self.STEPS, "--gradient-clipping", "0")
+        expected, _ = self.state(job)
+        state, printed = self.state([*job, *on_drive(), "--update-time", "gradient", "--print-plan"])
+        self.assertEqual(state, expected)
+        self.assertIn('"updates": "gradient"', printed)
+
     def test_two_jobs_on_one_path(self):
         """The second one starts, trains and ends while the first one is in the middle of its run."""
         jobs = {seed: [*JOB, "--steps", "60", "--seed", seed] for seed in "12"}
@@ -193,6 +200,17 @@ class Failing(OffloadTest):
                 content = file.read()
                 file.seek(0)
                 file.write(bytes(byte ^ 0x10 for byte in content))
+
+    def test_a_gradient_that_is_not_finite_behind_updates(self):
+        """The first update is much too large, so that the second step's loss is not finite."""
+        job = mlaunch(2, *JOB, "--steps", "6", "--gradient-clipping", "0", "--learning-rate", "1e38")
+        self.run_program(job)  # goes on, as plain PyTorch does
+        done = self.run_program([*job, *on_drive(), "--update-time", "gradient", "--output", "out"], expect=DATA)
+        self.assertEqual(done.stderr.count("step 2: the loss or a gradient is not finite"), 1, done.stderr)
+        self.assertIn("have already changed parameters and optimizer state", done.stderr)
+        self.assertIn("lower learning rate", done.stderr)
+        self.assertFalse((self.home / "out" / "model.safetensors").exists())
+        self.assertEqual(list(self.swap.iterdir()), [])
 
     def test_flipped_bits_in_the_swap_file(self):
         process, ranks = self.start_training(2, "--dump-state", "state", "--output", "out")

@@ -190,6 +190,70 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
     }
 }
 
+TrainingCase without_clipping(TrainingCase training) {
+  training.options.gradient_clipping = 0;
+  training.options.tile_elements = 4096;
+  return training;
+}
+
+/// Each update behind its own gradient: by the device, by the host, between transfers of the disk.
+TEST(DeviceTraining, GivesTheSameBitsWithUpdatesBehindTheirGradients) {
+  using train::OffloadTarget;
+  for (const int world : {1, 2}) {
+    TrainingCase training = without_clipping(gpt2_on_device(world));
+    const TrainingResult expected = run_training(training);
+    training.options.offload.updates = train::UpdateTime::gradient;
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 3})
+      for (const OffloadTarget target :
+           {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme}) {
+        training.options.zero.stage = stage;
+        training.options.offload.optimizer = target;
+        training.options.offload.parameters =
+            target == OffloadTarget::none ? target : OffloadTarget::cpu;
+        expect_same(expected, run_training(training),
+                    "world " + std::to_string(world) + ", stage " + std::to_string(stage) + ", " +
+                        std::to_string(static_cast<int>(target)));
+      }
+  }
+}
+
+TEST(DeviceTraining, AgreesWithTheCpuOnTheControlOfEarlyUpdates) {
+  TrainingCase training = without_clipping(llama_on_device(1));
+  training.options.offload.updates = train::UpdateTime::gradient;
+  runtime::LockstepReport report;
+  training.lockstep = &report;
+  run_training(training);
+  EXPECT_NE(report.to_string().find("early_control"), std::string::npos) << report.to_string();
+}
+
+/// The host's updates and their transfers are scheduled among the backward pass, but for those of
+/// the embedding, whose gradient comes last.
+TEST(DeviceTraining, UpdatesOfTheHostHideBehindTheBackwardPass) {
+  TrainingCase training = without_clipping(llama_on_device(1));
+  training.model.layers = 4;
+  training.options.offload.optimizer = train::OffloadTarget::cpu;
+  for (const bool early : {true, false}) {
+    training.options.offload.updates =
+        early ? train::UpdateTime::gradient : train::UpdateTime::step_end;
+    on_rank_threads(1, [&](comm::Communicator& communicator) {
+      RankDevice device;
+      const train::EngineParts parts = engine_parts(training, communicator, device);
+      const runtime::Program& program = parts.programs.train.at(zero::Position::only);
+      int updates = 0, inside = 0;  // in all, before the last instruction of the backward pass
+      for (const runtime::Instruction& in : program.instructions) {
+        if (in.queue == runtime::Queue::host && in.label.starts_with("update ")) ++updates;
+        if (in.queue == runtime::Queue::compute && in.pass == runtime::Pass::backward)
+          inside = updates;
+      }
+      EXPECT_GT(updates, 8);
+      if (early)
+        EXPECT_GE(inside, updates / 2) << program.to_string();
+      else
+        EXPECT_EQ(inside, 0) << program.to_string();
+    });
+  }
+}
+
 TEST(DeviceTraining, GivesTheSameBitsWithAndWithoutRecordings) {
   TrainingCase training = gpt2_on_device(1);
   training.options.accumulation = 2;

@@ -30,11 +30,20 @@ std::string name_of(OffloadTarget target) {
 
 constexpr OffloadTarget kTargets[] = {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
 
-/// Every combination of homes gives the bits of `expected`.
-void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& expected) {
+std::string name_of(UpdateTime updates) {
+  return updates == UpdateTime::next_step  ? "late"
+         : updates == UpdateTime::gradient ? "behind gradients"
+                                           : "at the end";
+}
+
+using StartRules = std::initializer_list<UpdateTime>;
+
+/// Every combination of homes with each of `rules` gives the bits of `expected`.
+void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& expected,
+                                StartRules rules = {UpdateTime::step_end, UpdateTime::next_step}) {
   for (const OffloadTarget optimizer : kTargets)
     for (const OffloadTarget parameters : kTargets)
-      for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
+      for (const UpdateTime updates : rules) {
         if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
         const bool parts = training.world > 1 && training.options.zero.stage % 3 != 0;
         if (parameters == OffloadTarget::nvme && parts) continue;
@@ -43,8 +52,8 @@ void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& exp
         training.options.offload.updates = updates;
         expect_same(expected, run_training(training),
                     "optimizer " + name_of(optimizer) + ", parameters " + name_of(parameters) +
-                        (updates == UpdateTime::next_step ? ", late" : ", at the end") +
-                        ", stage " + std::to_string(training.options.zero.stage));
+                        ", " + name_of(updates) + ", stage " +
+                        std::to_string(training.options.zero.stage));
       }
 }
 
@@ -65,6 +74,38 @@ TEST_P(OffloadSameBits, MasterCopiesOfHalfPrecision) {
   expect_homes_do_not_matter(training, expected);
 }
 
+/// Where nothing of the whole gradient enters an update, each may run behind its own gradient.
+TrainingCase without_clipping(TrainingCase training) {
+  training.options.gradient_clipping = 0;
+  training.options.bf16_check_overflow = false;
+  training.options.scheduler.type = train::SchedulerType::cosine;
+  training.options.scheduler.warmup_num_steps = 1;
+  training.options.scheduler.total_num_steps = 4;
+  return training;
+}
+
+TEST_P(OffloadSameBits, UpdatesBehindTheirGradients) {
+  const int world = GetParam();
+  const TrainingResult expected = run_training(without_clipping(small_case(world, 0)));
+  EXPECT_NE(expected.metrics[1].learning_rate, expected.metrics[2].learning_rate);
+  for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3})
+    for (const bool recompute : {false, true}) {
+      TrainingCase training = without_clipping(small_case(world, stage));
+      training.options.activation_checkpointing = recompute;
+      expect_homes_do_not_matter(training, expected, {UpdateTime::gradient});
+    }
+}
+
+TEST_P(OffloadSameBits, UpdatesBehindTheirGradientsInHalfPrecision) {
+  TrainingCase training = without_clipping(small_case(GetParam(), 0, true));
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  const TrainingResult expected = run_training(training);
+  for (const int stage : GetParam() == 1 ? std::vector<int>{0} : std::vector<int>{1, 2, 3}) {
+    training.options.zero.stage = stage;
+    expect_homes_do_not_matter(training, expected, {UpdateTime::gradient});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, OffloadSameBits, testing::Values(1, 2, 4));
 
 TEST(OffloadSameBitsOf, StochasticRounding) {
@@ -72,6 +113,48 @@ TEST(OffloadSameBitsOf, StochasticRounding) {
   training.options.dtype = training.options.communication_dtype = DType::bf16;
   training.options.state_recipe = train::StateRecipe::bf16_sr;
   expect_homes_do_not_matter(training, run_training(training));
+}
+
+TEST(OffloadSameBitsOf, StochasticRoundingBehindGradients) {
+  TrainingCase training = without_clipping(small_case(2, 2));
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  training.options.state_recipe = train::StateRecipe::bf16_sr;
+  expect_homes_do_not_matter(training, run_training(training), {UpdateTime::gradient});
+}
+
+/// In the last micro-step, and in layer-major order behind the sum over all of them.
+TEST(OffloadSameBitsOf, MicroStepsBehindGradients) {
+  for (const bool layer_major : {false, true})
+    for (const int accumulation : {2, 3}) {
+      TrainingCase training = without_clipping(small_case(2, layer_major ? 1 : 2));
+      training.options.accumulation = accumulation;
+      training.options.global_batch = 4 * accumulation;
+      training.options.micro_batch = 2;
+      const TrainingResult expected = run_training(training);
+      training.options.offload.layer_major = layer_major;
+      expect_homes_do_not_matter(training, expected, {UpdateTime::gradient});
+    }
+}
+
+/// Small units stay gathered at stage 3 and are sent to all ranks between the gathers of others; a
+/// part of the records stays on the device; there is little memory.
+TEST(OffloadSameBitsOf, PartsBehindGradients) {
+  TrainingCase training = without_clipping(small_case(2, 3));
+  training.options.tile_elements = 1024;
+  training.options.zero.param_persistence_threshold_elements = 2000;
+  const TrainingResult expected = run_training(training);
+  const auto whole = static_cast<double>(expected.memory.arena());
+  training.options.offload.updates = UpdateTime::gradient;
+  for (const double ratio : {0.0, 0.5, 1.0})
+    for (const OffloadTarget target : {OffloadTarget::cpu, OffloadTarget::nvme})
+      for (const double share : {1.0, 0.95}) {
+        training.options.offload.optimizer = training.options.offload.parameters = target;
+        training.options.offload.optimizer_ratio = target == OffloadTarget::cpu ? ratio : 1;
+        training.options.offload.device_memory_bytes = std::llround(share * whole);
+        expect_same(expected, run_training(training),
+                    name_of(target) + ", ratio " + std::to_string(ratio) + ", share " +
+                        std::to_string(share));
+      }
 }
 
 /// Records of every shape, on every tier.

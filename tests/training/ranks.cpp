@@ -133,6 +133,7 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
   ASSERT_EQ(a.metrics.size(), b.metrics.size());
   for (std::size_t i = 0; i < a.metrics.size(); ++i) {
     EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
+    EXPECT_EQ(a.metrics[i].learning_rate, b.metrics[i].learning_rate) << what << ", step " << i;
     // A skipped step has no norm.
     EXPECT_TRUE(a.metrics[i].gradient_norm == b.metrics[i].gradient_norm ||
                 (std::isnan(a.metrics[i].gradient_norm) && std::isnan(b.metrics[i].gradient_norm)))

@@ -44,7 +44,7 @@ train::TrainOptions tiny_options(int world, int global_batch, int steps);
 /// pseudo-random tokens that depend on the sample index alone.
 TrainingResult run_training(const TrainingCase& training);
 
-/// Expects losses, gradient norms, evaluation and state of equal bits.
+/// Expects losses, gradient norms, learning rates, evaluation and state of equal bits.
 void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what);
 
 /// Throws InternalError with the first problem that the verifier finds in any Program.

@@ -303,12 +303,42 @@ const Refused kRefused[] = {
     {with_batch(kStrata + R"({"nvme_paths": []})"), {"strata.nvme_paths: found 0 values"}},
     {with_batch(kStrata + R"({"nvme_paths": ["/a", 3]})"), {"nvme_paths[1]", "a string"}},
     {with_batch(kStrata + R"({"update_time": "later"})"),
-     {"strata.update_time: found 'later'", "automatic, step_end, next_step"}},
+     {"strata.update_time: found 'later'", "automatic, step_end, next_step, gradient"}},
     {with_batch(kStrata + R"({"offload_activation": "cpu"})"),
      {"did you mean 'offload_activations'?"}},
     {with_batch(R"("aio": {"block_size": -1})"), {"aio.block_size: found '-1'"}},
 };
 INSTANTIATE_TEST_SUITE_P(Table, RefusedOffload, ::testing::ValuesIn(kRefused));
+
+TEST(OffloadConfig, UpdatesBehindGradientsNeedNothingOfTheWholeGradient) {
+  const std::string gradient = R"("strata": {"update_time": "gradient"})";
+  const std::string where = "ds.json:2: strata.update_time: found gradient with ";
+  const auto refused = [&](const std::string& members, const std::vector<std::string>& words = {}) {
+    return refusal(with_batch(members + gradient), words);
+  };
+  EXPECT_THAT(refused(""), HasSubstr(where + "gradient_clipping 1.0 (the default), which needs the "
+                                             "whole gradient before the first update; set "
+                                             "gradient_clipping to 0 (--gradient-clipping 0) or "
+                                             "choose next_step"));
+  EXPECT_THAT(refused(R"("gradient_clipping": 0.5, )"),
+              HasSubstr(where + "gradient_clipping 0.5, which"));
+  const std::string off = R"("gradient_clipping": 0, )";
+  EXPECT_THAT(refused(off + R"("fp16": {"enabled": true}, )"),
+              HasSubstr(where + "fp16, whose loss scale skips steps"));
+  EXPECT_THAT(refused(off + R"("bf16": {"enabled": true}, )"),
+              HasSubstr(where + "bf16.check_grad_overflow, which skips steps"));
+  EXPECT_THAT(refused(R"("bf16": {"enabled": true}, )"), HasSubstr("gradient_clipping"));
+  EXPECT_THAT(refused(R"("bf16": {"enabled": true}, )"), HasSubstr("check_grad_overflow"));
+  EXPECT_EQ(refused(off), "");
+  EXPECT_EQ(refused(off + R"("bf16": {"enabled": true, "check_grad_overflow": false}, )"), "");
+  EXPECT_EQ(refused("", {"--gradient-clipping", "0"}), "");
+  EXPECT_EQ(refused("", {"--update-time", "next_step"}), "");  // the flag wins
+  EXPECT_THAT(refusal(with_batch(""), {"--update-time", "gradient"}),
+              HasSubstr("--update-time: found gradient with gradient_clipping"));
+  // With offload and without.
+  EXPECT_EQ(of(with_batch(off + gradient)).updates, UpdateTime::gradient);
+  EXPECT_THAT(notes(with_batch(off + gradient)), Not(HasSubstr("unused")));
+}
 
 TEST(OffloadConfig, RatioNeedsOffload) {
   EXPECT_THAT(refusal(with_batch(""), {"--offload-ratio", "0.5"}),

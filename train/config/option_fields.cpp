@@ -92,7 +92,10 @@ void add_offload_fields(OffloadOptions& o, std::vector<OptionField>& fields) {
         &o.parameter_host_elements, 0, kMostElements, NumberKind::count},
        {"offload.updates",
         "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
-        "pass) or automatic, which is next_step; the numbers are the same",
+        "pass) or automatic, which is next_step; or gradient, offloaded or not: each behind its "
+        "own "
+        "gradient, without clipping, loss scale and skipped steps, so that a gradient that is not "
+        "finite ends the run; the numbers are the same",
         &o.updates},
        {"offload.layer_major",
         "all micro-batches of a step through a layer before the next layer, so that its parameters "

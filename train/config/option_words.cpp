@@ -69,7 +69,8 @@ constexpr Choice<OffloadTarget> kOffloadTargets[] = {
 
 constexpr Choice<UpdateTime> kUpdateTimes[] = {{UpdateTime::automatic, "automatic"},
                                                {UpdateTime::step_end, "step_end"},
-                                               {UpdateTime::next_step, "next_step"}};
+                                               {UpdateTime::next_step, "next_step"},
+                                               {UpdateTime::gradient, "gradient"}};
 
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }

@@ -74,8 +74,8 @@ struct ZeroOptions {
 /// Where state lives that does not stay on the device. None changes a bit of the result.
 enum class OffloadTarget : std::uint8_t { none, cpu, nvme };
 
-/// When updates of offloaded state run: automatic is next_step (docs/adr/0009).
-enum class UpdateTime : std::uint8_t { automatic, step_end, next_step };
+/// When updates run (docs/adr/0009): automatic is next_step for offloaded state, else step_end.
+enum class UpdateTime : std::uint8_t { automatic, step_end, next_step, gradient };
 
 struct OffloadOptions {
   OffloadTarget optimizer = OffloadTarget::none;    ///< master copies and moments

@@ -62,6 +62,7 @@ class Resolver {
   void take_nvme_paths();
   void check_nvme();
   void check_stages();
+  void check_updates();
   void check_unused_offload();
 
   const ParsedCommandLine& command_line_;

@@ -32,6 +32,7 @@ void Resolver::take_offload() {
   take_nvme_paths();
   check_nvme();
   check_stages();
+  check_updates();
   check_unused_offload();
 }
 
@@ -98,6 +99,26 @@ void Resolver::check_stages() {
   }
 }
 
+void Resolver::check_updates() {
+  if (options_.offload.updates != UpdateTime::gradient) return;
+  const auto refuse = [&](const std::string& found, const std::string& change) {
+    problem(given("offload.updates")->where,
+            "found gradient with " + found +
+                ", which needs the whole gradient before the first "
+                "update; " +
+                change + " or choose next_step");
+  };
+  if (options_.gradient_clipping > 0)
+    refuse("gradient_clipping " + text_of(*find_field(fields_, "gradient_clipping")) +
+               (origin("gradient_clipping") == Origin::default_value ? " (the default)" : ""),
+           "set gradient_clipping to 0 (--gradient-clipping 0)");
+  if (options_.dtype == DType::f16)
+    refuse("fp16, whose loss scale skips steps that overflow", "train in bf16");
+  if (options_.dtype == DType::bf16 && options_.bf16_check_overflow)
+    refuse("bf16.check_grad_overflow, which skips steps that are not finite",
+           "set \"bf16\": {\"enabled\": true, \"check_grad_overflow\": false}");
+}
+
 void Resolver::check_unused_offload() {
   const OffloadOptions& o = options_.offload;
   const auto unused = [&](const Given* said, const std::string& why) {
@@ -110,7 +131,8 @@ void Resolver::check_unused_offload() {
                                 " and no optimizer state that leaves the device: give "
                                 "--offload-optimizer cpu or nvme");
     }
-    unused(given("offload.updates"), "no optimizer state leaves the device");
+    if (o.updates != UpdateTime::gradient)
+      unused(given("offload.updates"), "no optimizer state leaves the device");
   }
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;

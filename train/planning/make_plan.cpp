@@ -99,8 +99,14 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     // With several micro-steps the sum would cross the link in each of them.
     if (options.accumulation == 1 || offload.layer_major) unit.gradient_tier = Tier::pinned;
   }
-  if (offload.optimizer != OffloadTarget::none && offload.updates != UpdateTime::step_end)
-    plan.updates = runtime::Updates::next_step;
+}
+
+/// Without offload nothing is to be hidden behind the next forward pass.
+runtime::Updates updates_of(const OffloadOptions& offload) {
+  if (offload.updates == UpdateTime::gradient) return runtime::Updates::gradient;
+  return offload.optimizer == OffloadTarget::none || offload.updates == UpdateTime::step_end
+             ? runtime::Updates::step_end
+             : runtime::Updates::next_step;
 }
 
 /// All that the layers save leaves the device.
@@ -139,6 +145,7 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.units = zero::plan_units(units, policy, world);
   place_units(plan, units, options);
+  plan.updates = updates_of(options.offload);
   if (options.offload.layer_major && plan.micro_steps > 1)
     plan.order = runtime::MicroStepOrder::by_layer;
   plan.activations = activations_of(options, blocks);

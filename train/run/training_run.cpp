@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -254,6 +255,11 @@ class TrainingRun {
         engine_->drain();  // all ranks refuse the same step: none leaves a collective behind
         refuse_floor(report);
       }
+      if (engine_->programs().settings.plan.updates == runtime::Updates::gradient &&
+          std::isnan(report.metrics.gradient_norm)) {
+        engine_->drain();
+        refuse_not_finite(report);
+      }
       if (is_raised(report.metrics, Flag::stop)) stopped_ = true;
     };
     while (steps_done_ < options_.steps && !stopped_) {
@@ -358,6 +364,14 @@ class TrainingRun {
                     ": gradients overflow at the smallest loss scale " +
                     std::to_string(report.metrics.loss_scale) +
                     "; train in bf16, lower the learning rate, or lower fp16.min_loss_scale");
+  }
+
+  [[noreturn]] static void refuse_not_finite(const StepReport& report) {
+    throw DataError("step " + std::to_string(report.step) +
+                    ": the loss or a gradient is not finite, and updates that run behind their own "
+                    "gradient have already changed parameters and optimizer state; start again "
+                    "from what was saved last with a lower learning rate, or with --update-time "
+                    "next_step and gradient clipping");
   }
 
   void evaluate(MetricsLog& log, Progress& progress) {

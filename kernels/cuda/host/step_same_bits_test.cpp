@@ -17,6 +17,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/early_control.h"
 #include "kernels/float16.h"
 #include "kernels/gradient_scale.h"
 #include "kernels/kernel_test_support.h"
@@ -560,6 +561,30 @@ TEST(StepControlOnCuda, GivesTheBitsOfTheCpuUnderEverySchedule) {
         expect_bits_of_cpu(call, "schedule " + std::to_string(kind) + " after " +
                                      std::to_string(updates) + " updates");
       }
+    }
+}
+
+TEST(EarlyControlOnCuda, GivesTheBitsOfTheCpuUnderEverySchedule) {
+  for (int kind = 0; kind <= static_cast<int>(ScheduleKind::range_test); ++kind)
+    for (const std::int64_t updates : {0, 1, 2, 5, 9, 10, 11, 37, 99, 150}) {
+      StepRules rules;
+      rules.schedule = {.kind = static_cast<ScheduleKind>(kind),
+                        .warmup_steps = 10,
+                        .logarithmic = updates % 2 == 0,
+                        .total_steps = 100,
+                        .first_steps = 30,
+                        .second_steps = 40,
+                        .rate = 0.5};
+      StepState state;
+      state.updates = updates;
+      state.beta1_power = std::pow(0.9, updates);
+      state.beta2_power = std::pow(0.999, updates);
+      Call call{
+          early_control_operation(), {Placed::from_struct(state)}, 1, {}, rules.to_attributes()};
+      call.operands.emplace_back(
+          TensorType(DType::u8, {static_cast<std::int64_t>(sizeof(StepControl))}), 0);
+      expect_bits_of_cpu(call,
+                         "schedule " + std::to_string(kind) + " after " + std::to_string(updates));
     }
 }
 
