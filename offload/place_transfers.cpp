@@ -53,18 +53,23 @@ struct Region {
   std::vector<Piece> brought;    ///< read before they are written here; disjoint
   std::vector<Piece> written;    ///< disjoint
   ValueId condition = kNoValue;  ///< predicate of conditional pieces, as the writer knew it
-  ValueId copy = kNoValue;       ///< transient root
+  ValueId copy = kNoValue;       ///< root
+  bool is_there = false;         ///< the Program before has filled it
 };
 
 class TransferPlacement {
  public:
-  explicit TransferPlacement(Graph& graph) : graph_(graph) {}
+  TransferPlacement(Graph& graph, const RecordsAhead& ahead) : graph_(graph), ahead_(ahead) {
+    if (ahead.use)
+      for (const ReadAhead& record : ahead.records) unused_[record.name] = &record;
+  }
 
   void run() {
     const int count = static_cast<int>(graph_.nodes.size());
     for (int i = 0; i < count; ++i) visit(i);
     for (Region& region : regions_) serve(region);
     inserter_.apply(graph_);
+    if (ahead_.read) read_for_next();
   }
 
  private:
@@ -134,7 +139,15 @@ class TransferPlacement {
     std::erase_if(open_[root], [&](std::size_t open) {
       return regions_[open].side == side && regions_[open].bytes.overlaps(bytes);
     });
-    region.copy = add_copy(region);
+    const auto unused = unused_.find(value(root).name);
+    if (unused != unused_.end() && side == Side::host) {
+      STRATA_CHECK(region.version == 0, value(root).name, "was written before its update");
+      region.copy = window_of(*unused->second);
+      region.is_there = true;
+      unused_.erase(unused);
+    } else {
+      region.copy = add_copy(region);
+    }
     open_[root].push_back(regions_.size());
     regions_.push_back(region);
     return regions_.back();
@@ -220,6 +233,52 @@ class TransferPlacement {
     return graph_.add_value(std::move(copy));
   }
 
+  /// The root of a record's window, added where it is not there yet.
+  ValueId window_of(const ReadAhead& record) {
+    const auto [at, fresh] = windows_.try_emplace(record.name, kNoValue);
+    if (!fresh) return at->second;
+    Value window;
+    window.name = record.name + " (ahead)";
+    window.type = record.type;
+    window.tier = Tier::pinned;
+    window.storage = runtime::Storage::handed_on;
+    window.role = Role::optimizer;
+    window.place_bytes = record.place_bytes;
+    return at->second = graph_.add_value(std::move(window));
+  }
+
+  ValueId add_home(const ReadAhead& record) {
+    Value home;
+    home.name = record.name;
+    home.type = record.type;
+    home.tier = Tier::disk;
+    home.storage = runtime::Storage::persistent;
+    home.role = Role::optimizer;
+    return graph_.add_value(std::move(home));
+  }
+
+  /// Behind all that this Graph does to the records.
+  void read_for_next() {
+    std::vector<std::int32_t> latest(graph_.values.size(), 0);  // of a root
+    std::map<std::string, ValueId> homes;
+    for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
+      const auto root = static_cast<std::size_t>(graph_.root_of(id));
+      latest[root] = std::max(latest[root], value(id).version);
+      if (value(id).root == kNoValue && value(id).tier == Tier::disk) homes[value(id).name] = id;
+    }
+    const auto latest_of = [&](ValueId root) {
+      const auto at = static_cast<std::size_t>(root);
+      return graph_.at_version(root, at < latest.size() ? latest[at] : 0);
+    };
+    for (const ReadAhead& record : ahead_.records) {
+      const auto known = homes.find(record.name);
+      const ValueId home = known == homes.end() ? add_home(record) : known->second;
+      graph_.nodes.push_back(runtime::transfer_node(
+          graph_, latest_of(home), graph_.next_version(latest_of(window_of(record))), Moves::in,
+          static_cast<int>(graph_.blocks.size()) - 1, Pass::update, "read ahead " + record.name));
+    }
+  }
+
   ValueId view(const Region& region, ValueId of) {
     const Value original = value(of);
     const ValueId id = graph_.add_view(region.copy, original.offset_bytes - region.bytes.begin,
@@ -254,7 +313,8 @@ class TransferPlacement {
     STRATA_CHECK(!on_disk || region.written.empty() || covers(region), value(region.root).name,
                  "lives on the disk and is written in parts by", node(region.last).label);
     merge(region.brought);
-    for (const Piece& piece : region.brought) bring(region, piece);
+    if (!region.is_there)
+      for (const Piece& piece : region.brought) bring(region, piece);
     for (const Piece& piece : region.written) take(region, piece);
   }
 
@@ -334,6 +394,9 @@ class TransferPlacement {
   }
 
   Graph& graph_;
+  const RecordsAhead& ahead_;
+  std::map<std::string, const ReadAhead*> unused_;  // by name of the record
+  std::map<std::string, ValueId> windows_;          // likewise
   std::vector<Region> regions_;
   std::map<ValueId, std::vector<std::size_t>> open_;  // of a root
   runtime::NodeInserter inserter_;
@@ -341,6 +404,8 @@ class TransferPlacement {
 
 }  // namespace
 
-void place_transfers(runtime::Graph& graph) { TransferPlacement(graph).run(); }
+void place_transfers(runtime::Graph& graph, const RecordsAhead& ahead) {
+  TransferPlacement(graph, ahead).run();
+}
 
 }  // namespace strata::offload

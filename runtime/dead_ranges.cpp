@@ -37,7 +37,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
       const ValueId root = value.root == kNoValue ? o.value : value.root;
       const Value& whole = program.values[static_cast<std::size_t>(root)];
       const Arena* arena = parts.arenas[static_cast<std::size_t>(o.tier)];
-      if (whole.storage != Storage::transient || arena == nullptr || !arena->on_host()) return;
+      if (whole.storage == Storage::persistent || arena == nullptr || !arena->on_host()) return;
       const auto [at, fresh] =
           range_of.try_emplace(root, static_cast<std::int32_t>(ranges_.size()));
       if (fresh)

@@ -30,7 +30,9 @@ struct Distribution {
 std::string to_string(const Distribution& distribution);
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
-enum class Storage : std::uint8_t { transient, persistent };
+/// What is handed on has one place beside the persistent storage in all Programs, and holds at the
+/// start of one what the one before left there at its end; in between others may use the bytes.
+enum class Storage : std::uint8_t { transient, persistent, handed_on };
 
 /// Who the value is for reports and lifetimes.
 enum class Role : std::uint8_t { activation, parameter, gradient, optimizer, input, control };
@@ -39,14 +41,14 @@ std::string_view name_of(Role role);
 /// A typed piece of memory at one version. A root owns storage; a view is (root, byte offset, type
 /// with row stride, version).
 ///
-/// Every byte of a root holds one version at a time. Persistent storage holds version 0 when the
-/// Program starts. Transient storage holds nothing until its first writer leaves version 0, or a
-/// later one where the parts of a root are written a different number of times, so that all end
-/// with the same. A write leaves its value's version in the bytes that it covers, which must have
-/// held an earlier one (not always the one just before: parts of a whole may skip some). A read
-/// demands that all bytes that it covers hold exactly the version that it names. A predicated write
-/// counts as done even when it is skipped, for then both versions are the same bytes; but what it
-/// gives empty transient storage may be read under the same predicate only.
+/// Every byte of a root holds one version at a time. Persistent storage and what is handed on hold
+/// version 0 when the Program starts. Transient storage holds nothing until its first writer leaves
+/// version 0, or a later one where the parts of a root are written a different number of times, so
+/// that all end with the same. A write leaves its value's version in the bytes that it covers,
+/// which must have held an earlier one (not always the one just before: parts of a whole may skip
+/// some). A read demands that all bytes that it covers hold exactly the version that it names. A
+/// predicated write counts as done even when it is skipped, for then both versions are the same
+/// bytes; but what it gives empty transient storage may be read under the same predicate only.
 struct Value {
   std::string name;
   kernels::TensorType type;
@@ -57,6 +59,7 @@ struct Value {
   ValueId root = kNoValue;  ///< kNoValue: this is a root
   std::int64_t offset_bytes = 0;
   std::int32_t version = 0;
+  std::int64_t place_bytes = 0;  ///< of a root that is handed on: behind the persistent storage
 };
 
 /// The value's name, and its version when that is not 0: "agreed_word v2".

@@ -67,6 +67,10 @@ class Lowering {
   }
 
   void find_intervals() {
+    for (const Node& node : graph_.nodes)
+      for (ValueId out : node.outputs)
+        STRATA_CHECK(graph_.values[graph_.root_of(out)].storage != Storage::handed_on,
+                     "only a schedule keeps what is handed on free of others:", node.label);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for_each_root(graph_.nodes[i], i, [&](ValueId root) {
         if (!is_transient(root)) return;
@@ -129,13 +133,23 @@ class Lowering {
     }
   }
 
-  Operand operand(ValueId id) {
+  [[nodiscard]] std::int64_t place_of(ValueId root) const {
+    const Value& whole = graph_.values[root];
+    switch (whole.storage) {
+      case Storage::transient:
+        return intervals_[interval_of_.at(root)].offset_bytes;
+      case Storage::handed_on:
+        return persistent_.bytes(whole.tier) + whole.place_bytes;
+      case Storage::persistent:
+        break;
+    }
+    return persistent_.find(whole.name).offset_bytes;
+  }
+
+  Operand operand(ValueId id) const {
     const Value& value = graph_.values[id];
-    const ValueId root = graph_.root_of(id);
-    const std::int64_t start = is_transient(root)
-                                   ? intervals_[interval_of_.at(root)].offset_bytes
-                                   : persistent_.find(graph_.values[root].name).offset_bytes;
-    return {value.type, value.tier, start + value.offset_bytes, value.type.span_bytes(), id};
+    return {value.type, value.tier, place_of(graph_.root_of(id)) + value.offset_bytes,
+            value.type.span_bytes(), id};
   }
 
   void emit() {

@@ -36,11 +36,17 @@ struct ScheduleTask {
   bool ordered = false;
 };
 
+constexpr std::int64_t kAnyPlace = -1;
+
 /// Memory that lives from the start of the first task that touches it to the end of the last.
 struct ScheduleBuffer {
   int tier = 0;
   std::int64_t bytes = 0;
   std::vector<int> users;  ///< tasks, ascending; the first one fills it
+  // What passes between two runs; not the copies of a gap.
+  bool filled_before = false;            ///< lives from the start of the run
+  bool kept = false;                     ///< lives until the end of the run
+  std::int64_t place_bytes = kAnyPlace;  ///< where it must lie; a multiple of the alignment
 };
 
 /// A clean copy of a value may stay for its next use instead of being brought again. All users of

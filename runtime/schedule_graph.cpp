@@ -140,10 +140,42 @@ class GraphScheduler {
           const Value& v = value(root);
           problem_.buffers.push_back({static_cast<int>(v.tier), v.type.span_bytes(), {}});
         }
-        std::vector<int>& users = problem_.buffers[static_cast<std::size_t>(at->second)].users;
-        if (users.empty() || users.back() != static_cast<int>(i))
-          users.push_back(static_cast<int>(i));
+        use(at->second, i);
       });
+    add_windows();
+  }
+
+  void use(int buffer, std::size_t node) {
+    std::vector<int>& users = problem_.buffers[static_cast<std::size_t>(buffer)].users;
+    if (users.empty() || users.back() != static_cast<int>(node))
+      users.push_back(static_cast<int>(node));
+  }
+
+  /// What is handed on lives twice: from the start to the last use of what the Program before left
+  /// there, and from the read for the next one to the end.
+  void add_windows() {
+    std::map<ValueId, int> window_of;  // of a root: the one in use
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      const auto visit = [&](ValueId id, bool fills) {
+        const ValueId root = graph_.root_of(id);
+        const Value& whole = value(root);
+        if (whole.storage != Storage::handed_on) return;
+        if (fills || !window_of.contains(root)) {
+          window_of[root] = static_cast<int>(problem_.buffers.size());
+          problem_.buffers.push_back({.tier = static_cast<int>(whole.tier),
+                                      .bytes = whole.type.span_bytes(),
+                                      .users = {},
+                                      .filled_before = !fills,
+                                      .kept = fills,
+                                      .place_bytes = whole.place_bytes});
+          windows_.push_back(window_of[root]);
+        }
+        use(window_of[root], i);
+      };
+      for (ValueId in : node.inputs) visit(in, false);
+      for (ValueId out : node.outputs) visit(out, node.queue == Queue::disk_read);
+    }
   }
 
   /// Copies of one version of the same bytes that are only read: the earlier may stay.
@@ -221,7 +253,7 @@ class GraphScheduler {
 
   /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
   /// instruction that starts when its last user has ended: most of each tier in use at a time, and
-  /// places that are tighter than the schedule's where it left gaps.
+  /// places that are tighter than the schedule's where it left gaps and nothing is handed on.
   void lay_out_again(const Schedule& schedule, ScheduledGraph& result) const {
     const auto count = static_cast<int>(schedule.order.size());
     std::vector<int> place(problem_.tasks.size(), -1);
@@ -252,11 +284,20 @@ class GraphScheduler {
         intervals.push_back({b.bytes, first, last, 0, alignment_of(tier)});
         roots.push_back(root);
       }
+      for (int window : windows_) {
+        const ScheduleBuffer& b = problem_.buffers[static_cast<std::size_t>(window)];
+        if (b.tier != static_cast<int>(tier)) continue;
+        const auto user = static_cast<std::size_t>(b.kept ? b.users.front() : b.users.back());
+        intervals.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count - 1 : place[user], 0,
+                             alignment_of(tier)});
+      }
       result.live_bytes[t] = largest_live_set(intervals, count);
       const bool loose = static_cast<double>(result.region_bytes[t]) >
                          kTight * static_cast<double>(result.live_bytes[t]);
       // Copies that stay are two buffers in one place, which this layout does not know.
-      if (!loose || merged || intervals.size() > kMostToLayOutAgain) continue;
+      if (!loose || merged || intervals.size() > roots.size() ||
+          intervals.size() > kMostToLayOutAgain)
+        continue;
       const std::int64_t bytes = place_intervals(intervals);
       if (bytes >= result.region_bytes[t]) continue;
       result.region_bytes[t] = bytes;
@@ -314,6 +355,7 @@ class GraphScheduler {
   bool host_is_device_;
   ScheduleProblem problem_;
   std::map<ValueId, int> buffer_of_;                  // of a transient root
+  std::vector<int> windows_;                          // buffers of what is handed on
   std::vector<std::pair<Copy, ValueId>> gap_copies_;  // the earlier, root of the later
 };
 

@@ -64,6 +64,10 @@ void ScheduleIndex::check_buffers() const {
     const ScheduleBuffer& buffer = problem.buffers[b];
     STRATA_CHECK(buffer.tier >= 0 && buffer.tier < tiers() && buffer.bytes >= 0, "buffer", b);
     STRATA_CHECK(!buffer.users.empty() && ascending(buffer.users, tasks()), "users of buffer", b);
+    STRATA_CHECK(buffer.place_bytes == kAnyPlace ||
+                     (buffer.place_bytes >= 0 &&
+                      buffer.place_bytes % problem.tiers[buffer.tier].alignment == 0),
+                 "buffer", b, "at", buffer.place_bytes);
   }
 }
 
@@ -78,6 +82,9 @@ void ScheduleIndex::index_gaps() {
     gap_before[gap.after] = g;
     const ScheduleBuffer &from = problem.buffers[gap.before], &to = problem.buffers[gap.after];
     STRATA_CHECK(from.tier == to.tier && from.bytes == to.bytes, "gap", g, "of unequal copies");
+    for (const ScheduleBuffer* copy : {&from, &to})
+      STRATA_CHECK(!copy->filled_before && !copy->kept && copy->place_bytes == kAnyPlace, "gap", g,
+                   "of a copy that passes between runs");
     STRATA_CHECK(!gap.ins.empty(), "gap", g, "brings nothing");
     for (int in : gap.ins) {
       STRATA_CHECK(in > from.users.back() && in < tasks() && gap_of[in] == kNoGap, "gap", g, "in",

@@ -108,8 +108,9 @@ class Placer {
 
  private:
   std::vector<int> sorted_by(Rank rank) const {
-    std::vector<int> order(lifetimes_.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<int> order;
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i)
+      if (!lifetimes_[i].is_placed) order.push_back(static_cast<int>(i));
     std::stable_sort(order.begin(), order.end(),
                      [&](int a, int b) { return rank(lifetimes_[a]) > rank(lifetimes_[b]); });
     return order;
@@ -118,6 +119,11 @@ class Placer {
   std::int64_t place_in_order(const std::vector<int>& order, Fit fit) {
     tree_.clear();
     std::int64_t top = 0;
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
+      if (!lifetimes_[i].is_placed) continue;
+      top = std::max(top, lifetimes_[i].offset_bytes + aligned(lifetimes_[i].bytes, alignment_));
+      tree_.add(static_cast<int>(i));
+    }
     for (int i : order) {
       const std::int64_t bytes = aligned(lifetimes_[i].bytes, alignment_);
       lifetimes_[i].offset_bytes = find_hole(i, bytes, fit);

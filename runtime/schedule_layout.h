@@ -10,13 +10,14 @@ namespace strata::runtime {
 struct Lifetime {
   std::int64_t bytes = 0;
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t offset_bytes = 0;  ///< result
+  std::int64_t offset_bytes = 0;  ///< result, or where it must lie
+  bool is_placed = false;
 };
 
-/// Gives every lifetime a place, a multiple of `alignment`, so that none overlaps another in both
-/// time and bytes. Returns the size of the arena, bytes. Tries several orders within a bounded
-/// effort, until one needs at most `enough_bytes`, and keeps the smallest: the same answer for the
-/// same question.
+/// Gives every lifetime that is not placed yet a place, a multiple of `alignment`, so that none
+/// overlaps another in both time and bytes. Returns the size of the arena, bytes. Tries several
+/// orders within a bounded effort, until one needs at most `enough_bytes`, and keeps the smallest:
+/// the same answer for the same question.
 std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
                              std::int64_t enough_bytes);
 

@@ -35,13 +35,18 @@ std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule
   std::vector<Lifetime> all(index.problem.buffers.size());
   for (Lifetime& lifetime : all) lifetime.begin_ns = kNoLimit;
   for (int b = 0; b < index.buffers(); ++b) {
+    const ScheduleBuffer& buffer = index.problem.buffers[b];
     Lifetime& lifetime = all[root[b]];
-    lifetime.bytes = index.problem.buffers[b].bytes;
-    for (int user : index.problem.buffers[b].users) {
+    lifetime.bytes = buffer.bytes;
+    for (int user : buffer.users) {
       if (schedule.start_ns[user] < 0) continue;
       lifetime.begin_ns = std::min(lifetime.begin_ns, schedule.start_ns[user]);
       lifetime.end_ns = std::max(lifetime.end_ns, schedule.end_ns[user]);
     }
+    if (buffer.filled_before) lifetime.begin_ns = 0;
+    if (buffer.kept) lifetime.end_ns = std::max(lifetime.end_ns, schedule.makespan_ns);
+    lifetime.is_placed = buffer.place_bytes != kAnyPlace;
+    if (lifetime.is_placed) lifetime.offset_bytes = buffer.place_bytes;
   }
   std::vector<Held> tiers(index.problem.tiers.size());
   for (int b = 0; b < index.buffers(); ++b) {

@@ -38,6 +38,7 @@ ScheduleProblem problem_of(std::uint64_t seed) {
   size.ordered = random() % 2 == 0;
   size.soft = random() % 2 == 0;
   size.shares = random() % 2 == 0;
+  size.windows = seed % 3 == 0;
   return random_problem(random, size);
 }
 

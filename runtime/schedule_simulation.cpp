@@ -16,7 +16,8 @@
 //    one. Of these, what the serial run would have released at this place is released or
 //    reclaimable, since every task before h has ended; the rest is held in the serial run at the
 //    same place, together with the buffer asked for, and the budget is at least the most that the
-//    serial run holds. So it is granted.
+//    serial run holds. So it is granted. (What is filled before the run is asked for first, and
+//    held from the start in the serial run, too; what is kept is held to the end in both.)
 //  - A gap, whose transfers are kept back while the earlier copy may yet survive: all users of the
 //    earlier copy stand before h, so the copy is clean and idle. It is given up, and h starts.
 
@@ -99,8 +100,10 @@ class Simulation {
         place_[b] = std::min(place_[b], place[user]);
         ++blocks_left_[user];
       }
+      if (buffer.filled_before) place_[b] = -1;
       memory_[buffer.tier].requests.push_back(b);
-      users_left_.push_back(static_cast<int>(buffer.users.size()));
+      // What is kept has one user that never ends.
+      users_left_.push_back(static_cast<int>(buffer.users.size()) + (buffer.kept ? 1 : 0));
       root_.push_back(b);
       last_copy_.push_back(b);
     }

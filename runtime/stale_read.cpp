@@ -25,8 +25,8 @@ class Reader {
 
   void read(const Node& node, ValueId id) {
     const Value& value = graph_.values[id];
-    const bool persistent = graph_.values[graph_.root_of(id)].storage == Storage::persistent;
-    std::int32_t held = persistent ? 0 : -1;
+    const bool transient = graph_.values[graph_.root_of(id)].storage == Storage::transient;
+    std::int32_t held = transient ? -1 : 0;
     const Node* writer = nullptr;
     for (const Write& write : writes_[graph_.root_of(id)])
       if (graph_.values[write.value].version > held && overlap(graph_, write.value, id)) {

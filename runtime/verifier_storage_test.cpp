@@ -71,6 +71,30 @@ struct Storage {
 
 TEST(VerifierOfStorage, AcceptsWhatIsInOrder) { EXPECT_EQ(Storage().problem(), ""); }
 
+/// t passes to the next Program: it holds version 0 from the start, and what a read from the disk
+/// leaves there must last.
+TEST(VerifierOfStorage, KnowsWhatIsHandedOn) {
+  Storage s;
+  s.program.instructions.erase(s.program.instructions.begin());
+  s.program.instructions[0].border_waits = (1u << kQueues) - 2;
+  EXPECT_NE(s.problem(), "");
+  s.program.values[2].storage = runtime::Storage::handed_on;
+  s.program.values[2].role = Role::optimizer;
+  EXPECT_EQ(s.problem(), "");
+
+  s.add({Storage::operand(0, 0)}, {s.part("for the next", 0, 16, 1)});
+  Instruction& read = s.program.instructions.back();
+  read.queue = Queue::disk_read;
+  read.border_waits = ((1u << kQueues) - 1) & ~(1u << static_cast<int>(Queue::disk_read));
+  read.waits = {0};
+  EXPECT_EQ(s.problem(), "");
+  const ValueId other = s.temporary("other");
+  s.program.values[static_cast<std::size_t>(other)].storage = runtime::Storage::transient;
+  s.add({}, {Storage::operand(other, 128)});
+  s.program.instructions.back().waits = {1};
+  EXPECT_EQ(s.problem(), "'t' is handed on to the next Program, but 'other' overwrote it");
+}
+
 TEST(VerifierOfStorage, RefusesPersistentValuesThatOverlap) {
   Storage s;
   s.program.instructions[1].outputs[0].offset_bytes = 32;

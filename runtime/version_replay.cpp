@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "runtime/version_map.h"
 
@@ -91,12 +92,12 @@ class VersionReplay {
       if (o.bytes == 0 || whole.type.span_bytes() == 0 || contents_.count(id) != 0) return;
       const auto strided = row_bytes.find(id);
       VersionMap::Content initial;
-      if (whole.storage == Storage::persistent) initial.version = 0;
+      if (whole.storage != Storage::transient) initial.version = 0;
       Contents contents{
           o.offset_bytes - program_.values[o.value].offset_bytes, static_cast<int>(o.tier),
           VersionMap(strided == row_bytes.end() ? whole.type.span_bytes() : strided->second,
                      initial)};
-      if (whole.storage == Storage::persistent)
+      if (whole.storage != Storage::transient)
         claim(id, contents.tier, contents.base, contents.base + whole.type.span_bytes());
       contents_.emplace(id, std::move(contents));
     });
@@ -166,10 +167,10 @@ class VersionReplay {
     const auto at = contents_.find(root(o));
     if (at == contents_.end()) return;
     const Value& value = program_.values[o.value];
-    if (program_.values[root(o)].storage == Storage::transient &&
+    if (program_.values[root(o)].storage != Storage::persistent &&
         o.offset_bytes < program_.persistent_bytes[static_cast<int>(o.tier)])
-      report_(describe_instruction(program_, i) + ": transient value '" + value.name +
-              "' lies in persistent storage");
+      report_(describe_instruction(program_, i) + ": '" + value.name +
+              "', which is not persistent, lies in persistent storage");
     claim(root(o), static_cast<int>(o.tier), o.offset_bytes, o.offset_bytes + o.bytes);
     if (!inside_root(o, at->second)) return;
     bool right = true;
@@ -189,12 +190,27 @@ class VersionReplay {
         });
   }
 
+  /// What is handed on from here: what a read from the disk writes last.
+  [[nodiscard]] std::set<ValueId> filled_for_next() const {
+    std::set<ValueId> filled;
+    for (const Instruction& in : program_.instructions)
+      for (const Operand& o : in.outputs) {
+        if (program_.values[root(o)].storage != Storage::handed_on) continue;
+        if (in.queue == Queue::disk_read)
+          filled.insert(root(o));
+        else
+          filled.erase(root(o));
+      }
+    return filled;
+  }
+
   /// What a checkpoint or the next step takes as one version of a parameter or of its optimizer
   /// state must be one.
   void check_end() {
+    const std::set<ValueId> filled = filled_for_next();
     for (auto& [id, contents] : contents_) {
       const Value& whole = program_.values[id];
-      if (whole.storage != Storage::persistent ||
+      if ((whole.storage != Storage::persistent && !filled.contains(id)) ||
           (whole.role != Role::parameter && whole.role != Role::optimizer))
         continue;
       std::int32_t first = VersionMap::kNothing;
@@ -202,8 +218,11 @@ class VersionReplay {
       contents.versions.for_each(
           rows_of(whole.type, 0), [&](const VersionMap::Content& content, std::int64_t byte) {
             if (byte == 0) first = content.version;
-            if (!right || content.version == first) return;
+            if (!right || (content.version == first && first != VersionMap::kNothing)) return;
             right = false;
+            if (content.version == VersionMap::kNothing)
+              return report_("'" + whole.name + "' is handed on to the next Program, but '" +
+                             program_.values[content.lost_to].name + "' overwrote it");
             report_("'" + whole.name + "' ends with version " + std::to_string(content.version) +
                     " at byte " + std::to_string(contents.base + byte) + " and version " +
                     std::to_string(first) + " before it");

@@ -22,7 +22,7 @@ void control_pass(runtime::Graph& graph, const StepSettings& settings, runtime::
 /// control_pass).
 void update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// The same for the step before, at the start of the Graph: before any use of the parameters. Does
+/// The same for the step before, each before the first use of its parameters. Does
 /// nothing to the state when that step was skipped, drained, or never was.
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 

@@ -219,21 +219,47 @@ class UpdatePass {
   ValueId random_ = runtime::kNoValue;
 };
 
-/// What the forward and backward passes read is what the updates in front of them leave behind.
-void read_updated_parameters(Graph& graph, const StepSettings& settings) {
-  std::vector<std::int32_t> later(graph.values.size(), 0);  // by root
+constexpr int kNoUnit = -1;
+
+/// By root: the trainable unit whose parameters it keeps for the step, or kNoUnit.
+std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings) {
+  std::map<std::string, int> shards;
+  std::vector<int> unit_of(graph.values.size(), kNoUnit);
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    const runtime::UnitPlan& plan = settings.plan.units[u];
     if (!graph.units[u].trainable) continue;
-    const std::string shard = runtime::parameter_shard_name(graph.units[u].name);
-    for (std::size_t root = 0; root < graph.values.size(); ++root)
-      if (graph.values[root].root == runtime::kNoValue &&
-          (plan.shard_parameter ? graph.values[root].name == shard
-                                : static_cast<ValueId>(root) == graph.unit_values[u]))
-        later[root] = plan.shard_optimizer && !plan.shard_parameter ? 2 : 1;
+    if (settings.plan.units[u].shard_parameter)
+      shards[runtime::parameter_shard_name(graph.units[u].name)] = static_cast<int>(u);
+    else
+      unit_of[static_cast<std::size_t>(graph.unit_values[u])] = static_cast<int>(u);
   }
-  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
-    graph.values[id].version += later[static_cast<std::size_t>(graph.root_of(id))];
+  for (std::size_t root = 0; root < graph.values.size(); ++root) {
+    const auto shard = shards.find(graph.values[root].name);
+    if (graph.values[root].root == runtime::kNoValue && shard != shards.end())
+      unit_of[root] = shard->second;
+  }
+  return unit_of;
+}
+
+/// What the forward and backward passes read is what the updates before them leave behind.
+void read_updated_parameters(Graph& graph, const StepSettings& settings,
+                             const std::vector<int>& unit_of) {
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
+    const int unit = unit_of[static_cast<std::size_t>(graph.root_of(id))];
+    if (unit == kNoUnit) continue;
+    const runtime::UnitPlan& plan = settings.plan.units[static_cast<std::size_t>(unit)];
+    graph.values[static_cast<std::size_t>(id)].version +=
+        plan.shard_optimizer && !plan.shard_parameter ? 2 : 1;
+  }
+}
+
+/// Per unit the first node that reads its parameters; the front where none does.
+std::vector<int> first_readers(const Graph& graph, const std::vector<int>& unit_of) {
+  std::vector<int> first(graph.units.size(), 0);
+  for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i)
+    for (ValueId in : graph.nodes[static_cast<std::size_t>(i)].inputs)
+      if (const int unit = unit_of[static_cast<std::size_t>(graph.root_of(in))]; unit != kNoUnit)
+        first[static_cast<std::size_t>(unit)] = i;
+  return first;
 }
 
 /// One unit and the node behind which its update may stand.
@@ -266,14 +292,29 @@ std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
 }  // namespace
 
 void update_pass(runtime::Graph& graph, const StepSettings& settings) {
-  UpdatePass(graph, settings, UpdatePass::Of::this_step).run();
+  UpdatePass pass(graph, settings, UpdatePass::Of::this_step);
+  for (std::size_t u = 0; u < graph.units.size(); ++u)
+    if (graph.units[u].trainable) pass.update_unit(u);
 }
 
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
-  read_updated_parameters(graph, settings);
-  const auto others = static_cast<std::ptrdiff_t>(graph.nodes.size());
-  UpdatePass(graph, settings, UpdatePass::Of::step_before).run();
-  std::rotate(graph.nodes.begin(), graph.nodes.begin() + others, graph.nodes.end());
+  const std::vector<int> unit_of = units_of_roots(graph, settings);
+  read_updated_parameters(graph, settings, unit_of);
+  // Each right before the forward pass needs it. The places are the same on all ranks, so the
+  // collectives among these nodes keep one order.
+  const std::vector<int> places = first_readers(graph, unit_of);
+  const std::size_t others = graph.nodes.size();
+  UpdatePass pass(graph, settings, UpdatePass::Of::step_before);
+  runtime::NodeInserter inserter;
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    if (!graph.units[u].trainable) continue;
+    pass.update_unit(u);
+    pass.publish(u);
+    for (std::size_t i = others; i < graph.nodes.size(); ++i)
+      inserter.before(places[u], std::move(graph.nodes[i]));
+    graph.nodes.resize(others);
+  }
+  inserter.apply(graph);
 }
 
 void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {

@@ -20,6 +20,8 @@ struct Stretch {
   std::int64_t begin = 0, end = 0;  // bytes
   std::int64_t from_ns = 0, to_ns = 0;
   int first = 0, last = 0;  // list positions
+  bool filled_before = false, kept = false;
+  std::int64_t place = kAnyPlace;
 };
 
 std::vector<Stretch> stretches(const ScheduleProblem& problem, const Schedule& schedule) {
@@ -42,6 +44,9 @@ std::vector<Stretch> stretches(const ScheduleProblem& problem, const Schedule& s
         s.to_ns = schedule.end_ns[user];
         s.first = s.last = position[user];
       }
+      s.filled_before = s.filled_before || problem.buffers[b].filled_before;
+      s.kept = s.kept || problem.buffers[b].kept;
+      s.place = std::max(s.place, problem.buffers[b].place_bytes);
       s.users.push_back(user);
       s.from_ns = std::min(s.from_ns, schedule.start_ns[user]);
       s.to_ns = std::max(s.to_ns, schedule.end_ns[user]);
@@ -50,7 +55,12 @@ std::vector<Stretch> stretches(const ScheduleProblem& problem, const Schedule& s
     }
   std::vector<Stretch> list;
   list.reserve(found.size());
-  for (auto& [at, s] : found) list.push_back(std::move(s));
+  for (auto& [at, s] : found) {
+    if (s.filled_before) s.from_ns = s.first = 0;
+    if (s.kept) s.to_ns = schedule.makespan_ns;
+    if (s.kept) s.last = static_cast<int>(schedule.order.size());
+    list.push_back(std::move(s));
+  }
   return list;
 }
 
@@ -168,6 +178,7 @@ class Judge {
       if (limits.soft) continue;
       if (a.begin < 0 || a.begin % limits.alignment != 0 || a.end > schedule_.arena_bytes[a.tier])
         fault("stands outside its arena or crooked", a.root, a.begin);
+      if (a.place != kAnyPlace && a.begin != a.place) fault("stands elsewhere", a.root, a.begin);
       for (std::size_t k = 0; k < i; ++k) {
         const Stretch& b = list[k];
         if (a.tier != b.tier || a.begin >= b.end || b.begin >= a.end) continue;
@@ -356,6 +367,22 @@ ScheduleProblem random_problem(std::mt19937_64& random, const RandomProblemSize&
       buffer(0, 1 + below(300), {from, task});
     }
     work.push_back(task);
+  }
+  if (size.windows) {
+    std::int64_t place = 0;
+    for (int count = 1 + below(3); count > 0; --count) {
+      const std::int64_t bytes = 1 + below(600);
+      const int user = work[static_cast<std::size_t>(below(static_cast<int>(work.size())))];
+      const int home = add(TaskKind::out, kDisk, {user});
+      const auto window = [&](std::vector<int> users) -> ScheduleBuffer& {
+        ScheduleBuffer& made = problem.buffers[static_cast<std::size_t>(buffer(1, bytes, users))];
+        made.place_bytes = place;
+        return made;
+      };
+      window({user, home}).filled_before = true;
+      window({add(TaskKind::in, kDisk, {home})}).kept = true;
+      place += (bytes + 63) / 64 * 64;
+    }
   }
   return problem;
 }

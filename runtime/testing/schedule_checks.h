@@ -28,11 +28,12 @@ std::vector<std::int64_t> replay(const ScheduleProblem& problem, const Schedule&
                                  const std::vector<std::int64_t>& cost_ns);
 
 struct RandomProblemSize {
-  int work = 6;         ///< work tasks
-  bool shares = true;   ///< resources that slow tasks down
-  bool gaps = true;     ///< values used several times
-  bool ordered = true;  ///< some transfers keep their order on all ranks
-  bool soft = true;     ///< a soft tier over some transfers
+  int work = 6;          ///< work tasks
+  bool shares = true;    ///< resources that slow tasks down
+  bool gaps = true;      ///< values used several times
+  bool ordered = true;   ///< some transfers keep their order on all ranks
+  bool soft = true;      ///< a soft tier over some transfers
+  bool windows = false;  ///< some filled in the run before, and again for the next one
 };
 
 /// Work on two queues, values brought over one or two hops and kept for several uses, results taken

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "comm/single.h"
 #include "core/error.h"
 #include "tests/training/ranks.h"
 
@@ -239,6 +240,58 @@ TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
       }
     }
   }
+}
+
+/// Records that are read for the next step: their windows lie where transfers lay before, so the
+/// arena is no larger than the budget that fits without them.
+TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
+  TrainingCase training = small_case(1, 0);
+  training.model.layers = 6;
+  training.options.offload.optimizer = OffloadTarget::nvme;
+  const comm::SingleCommunicator communicator;
+  const train::ProgramSet set = build_rank(training, communicator);
+  ASSERT_TRUE(set.read_ahead);
+  const std::vector<runtime::Instruction>& step = set.train.at(zero::Position::only).instructions;
+  std::int64_t ahead = 0, all = 0, before_backward_ends = 0;
+  std::size_t last_backward = 0;
+  for (std::size_t i = 0; i < step.size(); ++i)
+    if (step[i].pass == runtime::Pass::backward) last_backward = i;
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    if (step[i].queue != runtime::Queue::disk_read) continue;
+    all += step[i].outputs[0].bytes;
+    if (!step[i].label.starts_with("read ahead")) continue;
+    ahead += step[i].outputs[0].bytes;
+    if (i < last_backward) before_backward_ends += step[i].outputs[0].bytes;
+  }
+  EXPECT_GT(ahead, all / 4);
+  EXPECT_EQ(before_backward_ends, ahead);
+  std::int64_t made_ready = 0;
+  for (const runtime::Instruction& in : set.read_ahead->instructions)
+    made_ready += in.outputs[0].bytes;
+  EXPECT_EQ(made_ready, ahead);
+  for (const runtime::Instruction& in : set.drain->instructions)
+    EXPECT_FALSE(in.label.starts_with("read ahead")) << in.label;
+
+  const TrainingResult late = run_training(training);
+  training.options.offload.optimizer = OffloadTarget::none;
+  expect_same(run_training(training), late, "read ahead");
+}
+
+/// Updates stand where the forward pass needs them: work of the first layers before the updates of
+/// the last ones.
+TEST(OffloadSameBitsOf, UpdatesAmongTheForwardPass) {
+  TrainingCase training = small_case(1, 0);
+  training.model.layers = 6;
+  training.options.offload.optimizer = OffloadTarget::nvme;
+  const comm::SingleCommunicator communicator;
+  const train::ProgramSet set = build_rank(training, communicator);
+  bool forward = false, update_behind_forward = false;
+  for (const runtime::Instruction& in : set.train.at(zero::Position::only).instructions) {
+    forward = forward || in.label.starts_with("layer.0.");
+    update_behind_forward =
+        update_behind_forward || (forward && in.label.starts_with("update layer.5"));
+  }
+  EXPECT_TRUE(update_behind_forward);
 }
 
 TEST(OffloadSameBitsOf, Recomputation) {

@@ -60,6 +60,7 @@ runtime::DiskCounters promised_transfers(const train::ProgramSet& programs,
     add(program, position == zero::Position::middle ? options.steps * (options.accumulation - 2)
                                                     : options.steps);
   if (programs.drain) add(*programs.drain, 1);
+  if (programs.read_ahead) add(*programs.read_ahead, 1);
   if (programs.evaluate) add(*programs.evaluate, 1);
   return promised;
 }
@@ -151,6 +152,7 @@ void verify_all(const train::ProgramSet& programs) {
   };
   for (const auto& [position, program] : programs.train) check(program);
   if (programs.drain) check(*programs.drain);
+  if (programs.read_ahead) check(*programs.read_ahead);
   if (programs.evaluate) check(*programs.evaluate);
 }
 

@@ -110,6 +110,7 @@ Engine::Engine(EngineParts parts)
   };
   for (const auto& [position, program] : programs_.train) train_handles_[position] = load(program);
   if (programs_.drain) drain_handle_ = load(*programs_.drain);
+  if (programs_.read_ahead) read_ahead_handle_ = load(*programs_.read_ahead);
   if (programs_.evaluate) evaluate_handle_ = load(*programs_.evaluate);
   if (programs_.generate) generate_handle_ = load(*programs_.generate);
   comm::require_equal_sequences(*communicator_, sequence);
@@ -234,6 +235,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
   const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
+  if (read_ahead_handle_ >= 0 && !is_read_ahead_) start(read_ahead_handle_, step);
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill, by_layer ? a : 0);
     if (a == 0) write_word(std::exchange(pending_flags_, 0));
@@ -242,6 +244,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   if (by_layer) start(train_handles_.at(Position::only), step);
   in_step_ = false;
   updates_pending_ = drain_handle_ >= 0;
+  is_read_ahead_ = true;
   const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
   if (!before) return std::nullopt;
   executor_->wait(before->run);
@@ -250,7 +253,10 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
 
 std::optional<kernels::StepMetrics> Engine::drain() {
   STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
-  if (std::exchange(updates_pending_, false)) start(drain_handle_, last_step_);
+  if (std::exchange(updates_pending_, false)) {
+    start(drain_handle_, last_step_);
+    is_read_ahead_ = false;  // the updates have used it
+  }
   executor_->wait_all();
   const auto last = std::exchange(under_way_, std::nullopt);
   if (!last) return std::nullopt;

@@ -156,9 +156,10 @@ class Engine {
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
-  int drain_handle_ = -1, evaluate_handle_ = -1, generate_handle_ = -1;
+  int drain_handle_ = -1, read_ahead_handle_ = -1, evaluate_handle_ = -1, generate_handle_ = -1;
   bool in_step_ = false;          ///< a step is started in part
   bool updates_pending_ = false;  ///< the last step's, which the next one or a drain runs
+  bool is_read_ahead_ = false;    ///< the last Program left records for the updates
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;
   runtime::RunNumber last_run_ = -1;

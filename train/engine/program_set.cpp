@@ -14,6 +14,7 @@
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "train/planning/make_plan.h"
+#include "train/planning/read_ahead.h"
 #include "train/planning/resident_records.h"
 #include "zero/policy.h"
 
@@ -69,7 +70,7 @@ void keep_in_host_memory(ProgramSet& set, const ProgramRequest& request, double 
 std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
   const int t = static_cast<int>(tier);
   std::int64_t bytes = 0;
-  for (const auto* program : {&drain, &evaluate, &generate})
+  for (const auto* program : {&drain, &read_ahead, &evaluate, &generate})
     if (*program) bytes = std::max(bytes, (*program)->arena_bytes[t]);
   for (const auto& [position, program] : train) bytes = std::max(bytes, program.arena_bytes[t]);
   return bytes;
@@ -77,8 +78,15 @@ std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
 
 namespace {
 
+/// What host memory is used for beside what must lie there.
+struct HostMemoryUse {
+  double resident_share = 0;     ///< of what a budget leaves: records that stay
+  std::int64_t ahead_bytes = 0;  ///< windows of records read during the step before
+  std::int64_t pinned_arena_bytes = runtime::kUnlimited;  ///< at most
+};
+
 ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& communicator,
-                      const kernels::DeviceCapabilities& device, double resident_share) {
+                      const kernels::DeviceCapabilities& device, const HostMemoryUse& use) {
   const TrainOptions& options = request.options;
   ProgramSet set;
   set.shape = {options.dtype, options.micro_batch, options.sequence_length};
@@ -95,10 +103,14 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   runtime::recompute(model.graph, set.settings.plan.recompute, set.settings.plan.recompute_what);
   offload::offload_activations(model.graph, set.settings.plan.activations);
 
-  keep_in_host_memory(set, request, resident_share);
+  keep_in_host_memory(set, request, use.resident_share);
   zero::declare_state(set.persistent, set.units, set.settings);
-  const auto finish = [&](runtime::Graph& graph) {
-    offload::place_transfers(graph);
+  offload::RecordsAhead ahead;
+  ahead.records = records_read_ahead(set.settings, set.units, use.ahead_bytes);
+  const auto finish = [&](runtime::Graph& graph, bool uses_ahead, bool reads_ahead) {
+    ahead.use = uses_ahead;
+    ahead.read = reads_ahead;
+    offload::place_transfers(graph, ahead);
     runtime::stage_inputs(graph);
     set.persistent.add_all(graph);
   };
@@ -110,17 +122,22 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
     runtime::Graph& graph = graphs[Position::only];
     graph =
         zero::lower_micro_step(std::move(step.graph), step.losses, set.settings, Position::only);
-    finish(graph);
+    finish(graph, true, true);
   } else {
     for (Position position : positions(options.accumulation)) {
       graphs[position] = zero::lower_micro_step(model.graph, {model.loss}, set.settings, position);
-      finish(graphs[position]);
+      finish(graphs[position], zero::begins_step(position), zero::ends_step(position));
     }
   }
-  std::optional<runtime::Graph> drain;
+  std::optional<runtime::Graph> drain, read_ahead;
   if (set.settings.plan.updates == runtime::Updates::next_step) {
     drain = zero::lower_drain(model.graph, set.settings);
-    finish(*drain);
+    finish(*drain, true, false);
+  }
+  if (!ahead.records.empty()) {
+    read_ahead = model.graph;
+    read_ahead->nodes.clear();
+    finish(*read_ahead, false, true);
   }
   std::optional<runtime::Graph> evaluation;
   if (request.evaluate) {
@@ -133,9 +150,10 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   }
 
   set.settings.plan.budget_bytes = budgets(options.offload, set.persistent, request.local_ranks);
-  const runtime::Scheduling scheduling{
-      set.settings.plan.limits, set.settings.plan.budget_bytes,
-      request.rates.value_or(runtime::MachineRates::typical(device))};
+  runtime::Scheduling scheduling{set.settings.plan.limits, set.settings.plan.budget_bytes,
+                                 request.rates.value_or(runtime::MachineRates::typical(device))};
+  std::int64_t& pinned = scheduling.budget_bytes[static_cast<std::size_t>(runtime::Tier::pinned)];
+  pinned = std::min(pinned, use.pinned_arena_bytes);
   const auto lower = [&](runtime::Graph graph, const std::string& name) {
     return runtime::lower(std::move(graph), set.persistent,
                           {name, device, &communicator, {}, &scheduling});
@@ -143,8 +161,29 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
   if (drain) set.drain = lower(std::move(*drain), "drain");
+  if (read_ahead) set.read_ahead = lower(std::move(*read_ahead), "read_ahead");
   if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");
   return set;
+}
+
+/// With as many records read ahead as the windows of transfers, which stand idle during the
+/// backward pass, hold anyway: the arena does not grow.
+ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& communicator,
+                       const kernels::DeviceCapabilities& device, double resident_share) {
+  ProgramSet plain = build_with(request, communicator, device, {resident_share});
+  const runtime::Plan& plan = plain.settings.plan;
+  if (request.options.offload.optimizer != OffloadTarget::nvme ||
+      plan.updates != runtime::Updates::next_step)
+    return plain;
+  const std::int64_t arena = plain.arena_bytes(runtime::Tier::pinned);
+  const std::int64_t windows = arena - plain.persistent.bytes(runtime::Tier::pinned);
+  for (const std::int64_t quarters : {4, 3, 2, 1}) try {
+      return build_with(request, communicator, device,
+                        {resident_share, windows / 4 * quarters, arena});
+    } catch (const OutOfMemory&) {
+      // Beside the windows there is too little for the rest, even one after another.
+    }
+  return plain;
 }
 
 }  // namespace
@@ -154,14 +193,14 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   // What transfers need of host memory is known when they are scheduled: fewer records stay there
   // when that is too much.
   for (const double share : {1.0, 0.5, 0.25}) try {
-      return build_with(request, communicator, device, share);
+      return build_ahead(request, communicator, device, share);
     } catch (const OutOfMemory&) {
       const OffloadOptions& options = request.options.offload;
       if (options.optimizer != OffloadTarget::nvme ||
           options.host_memory_bytes == runtime::kUnlimited)
         throw;
     }
-  return build_with(request, communicator, device, 0);
+  return build_ahead(request, communicator, device, 0);
 }
 
 ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,

@@ -20,6 +20,9 @@ struct ProgramSet {
   runtime::PersistentLayout persistent;
   std::map<zero::Position, runtime::Program> train;
   std::optional<runtime::Program> drain;  ///< of Updates::next_step: those of the last step
+  /// Reads what a step leaves in pinned memory for the updates behind it (offload::RecordsAhead):
+  /// before a step that none went before.
+  std::optional<runtime::Program> read_ahead;
   std::optional<runtime::Program> evaluate;
   std::optional<runtime::Program> generate;
   BatchShape shape;

@@ -1,0 +1,32 @@
+#include "train/planning/read_ahead.h"
+
+#include "runtime/program.h"
+#include "zero/optimizer_storage.h"
+
+namespace strata::train {
+
+std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& settings,
+                                                   const std::vector<runtime::ParameterUnit>& units,
+                                                   std::int64_t window_bytes) {
+  std::vector<offload::ReadAhead> records;
+  std::int64_t taken = 0;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    const runtime::UnitPlan& plan = settings.plan.units[u];
+    if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
+    const zero::OwnedUnit owned =
+        zero::owned_unit(units[u], plan, settings.plan.world, settings.rank);
+    for (const zero::OptimizerTile& tile : zero::optimizer_tiles(units[u], plan, owned, settings)) {
+      if (tile.tier != runtime::Tier::disk) continue;
+      const zero::StateStorage record =
+          zero::state_storages(units[u], plan, owned, tile, settings).front();
+      const std::int64_t room =
+          runtime::room_of(record.storage_type.span_bytes(), runtime::Tier::pinned);
+      if (taken + room > window_bytes) return records;
+      records.push_back({record.name, record.storage_type, taken});
+      taken += room;
+    }
+  }
+  return records;
+}
+
+}  // namespace strata::train

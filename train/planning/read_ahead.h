@@ -1,0 +1,18 @@
+// Which optimizer records are read from the disk during a step for the updates behind it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "offload/place_transfers.h"
+#include "zero/step.h"
+
+namespace strata::train {
+
+/// The first records of this rank that the updates need, as long as their windows, side by side
+/// from place 0, take at most `window_bytes` of pinned memory.
+std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& settings,
+                                                   const std::vector<runtime::ParameterUnit>& units,
+                                                   std::int64_t window_bytes);
+
+}  // namespace strata::train
