@@ -33,6 +33,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& in = program.instructions[i];
     const auto touch = [&](const Operand& o) {
+      if (o.value == kNoValue) return;  // nobody's: there is no life to follow
       const Value& value = program.values[static_cast<std::size_t>(o.value)];
       const ValueId root = value.root == kNoValue ? o.value : value.root;
       const Value& whole = program.values[static_cast<std::size_t>(root)];
@@ -40,9 +41,11 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
       if (whole.storage != Storage::transient || arena == nullptr || !arena->on_host()) return;
       const auto [at, fresh] =
           range_of.try_emplace(root, static_cast<std::int32_t>(ranges_.size()));
+      // Transfers to and from the disk use the last sector of a window as a whole.
+      const std::int64_t bytes = whole.type.span_bytes();
       if (fresh)
-        ranges_.push_back(
-            {arena->base() + o.offset_bytes - value.offset_bytes, whole.type.span_bytes(), 0});
+        ranges_.push_back({arena->base() + o.offset_bytes - value.offset_bytes,
+                           o.tier == Tier::pinned ? room_of(bytes, o.tier) : bytes, 0});
       std::vector<std::int32_t>& touched = touched_[i];
       if (std::find(touched.begin(), touched.end(), at->second) != touched.end()) return;
       touched.push_back(at->second);
