@@ -43,7 +43,7 @@ def strata(args, folder, ranks, stage, metrics, offload=()):
 def run_strata(args, folder, ranks, stage, scratch, offload=()):
     metrics = os.path.join(scratch, "metrics.jsonl")
     subprocess.run(strata(args, folder, ranks, stage, metrics, offload), check=True, stdout=subprocess.DEVNULL)
-    lines = [json.loads(line) for line in open(metrics)]
+    lines = [line for line in map(json.loads, open(metrics)) if "loss" in line]
     timed = lines[args.warmup:]
     return {"tokens_per_second": GLOBAL_BATCH * SEQUENCE / statistics.median(l["seconds"] for l in timed),
             "losses": [l["loss"] for l in lines], "peak_rss_bytes": lines[-1]["peak_rss_bytes"],

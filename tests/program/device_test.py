@@ -20,7 +20,7 @@ class Device(ProgramTest):
         self.run_program([*command, "--dump-state", "state", "--metrics", "metrics"])
         state = self.read("state")
         (self.home / "state").unlink()
-        return state, [(m["loss"], m["grad_norm"]) for m in self.metrics("metrics")]
+        return state, [(m["loss"], m["grad_norm"]) for m in self.step_metrics("metrics")]
 
     def compare(self, commands):
         """All must leave what the first one leaves."""
@@ -75,7 +75,7 @@ class Device(ProgramTest):
         losses = {}
         for device in ("cuda", "cpu"):
             self.run_program(train(*job, "--device", device))
-            losses[device] = [m["loss"] for m in self.metrics("metrics")]
+            losses[device] = [m["loss"] for m in self.step_metrics("metrics")]
         self.assertLess(losses["cuda"][-1], losses["cuda"][0] - 1.5)
         for step, (ours, theirs) in enumerate(zip(losses["cuda"], losses["cpu"])):
             self.assertAlmostEqual(ours / theirs, 1, delta=0.01, msg=f"step {step}")

@@ -106,6 +106,10 @@ class ProgramTest(unittest.TestCase):
     def metrics(self, name):
         return [json.loads(line) for line in self.read(name).splitlines()]
 
+    def step_metrics(self, name):
+        """One object per step; others are about evaluations, checkpoints and transfers."""
+        return [line for line in self.metrics(name) if "loss" in line]
+
 
 class SafetensorsFile:
     """A safetensors file in parts, so that tests can make it lie."""

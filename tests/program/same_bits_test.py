@@ -21,7 +21,7 @@ class SameBits(ProgramTest):
         state = self.read("state")
         self.assertIn("moment2", state)
         (self.home / "state").unlink()
-        return state, [(m["loss"], m["grad_norm"]) for m in self.metrics("metrics")]
+        return state, [(m["loss"], m["grad_norm"]) for m in self.step_metrics("metrics")]
 
     def compare(self, model, ranks, variants):
         """variants: (how to start, arguments); the first is what the others must equal."""
