@@ -31,10 +31,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/fio.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/open_store.h"
 
@@ -42,6 +42,7 @@ namespace {
 
 using strata::offload::AlignedMemory;
 using strata::offload::NvmeStore;
+using Mode = strata::bench::FioMode;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
@@ -53,9 +54,7 @@ struct Setup {
   int rounds = 9;
 };
 
-enum class Mode { read, write, mixed };
 constexpr std::array<const char*, 3> kModeNames{"read", "write", "mixed"};
-constexpr std::array<const char*, 3> kFioModes{"read", "write", "rw"};
 
 /// Which way the `number`th of `count` equal parts goes, and which part it is.
 struct Step {
@@ -163,50 +162,6 @@ class BareLoop {
   std::uint64_t hashes_ = 0;
 };
 
-std::string fio_command(const Setup& setup, int file, Mode mode) {
-  const std::string half = std::to_string(setup.bytes / 2);
-  std::string command =
-      "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 fio --output-format=json --ioengine=io_uring "
-      "--direct=1 --fixedbufs=1 "
-      "--registerfiles=1 --allow_file_create=0 --overwrite=1";
-  command += " --filename=/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file) +
-             " --bs=" + std::to_string(setup.block);
-  const std::string depth = std::to_string(setup.depth);
-  const auto job = [&](const std::string& name, const std::string& way, const std::string& iodepth,
-                       const std::string& place) {
-    return " --name=" + name + " --rw=" + way + " --iodepth=" + iodepth + place;
-  };
-  if (mode != Mode::mixed)
-    return command + job("store", kFioModes[static_cast<std::size_t>(mode)], depth,
-                         " --size=" + std::to_string(setup.bytes));
-  // One thread reads a half while another writes the other, with the depth shared.
-  const std::string each = std::to_string(std::max(1, setup.depth / 2));
-  return command + " --thread" + job("reader", "read", each, " --size=" + half) +
-         job("writer", "write", each, " --size=" + half + " --offset=" + half);
-}
-
-/// Bytes per second by fio's own clock; 0 where it is not installed.
-double run_fio(const Setup& setup, int file, Mode mode) {
-  const std::string command = fio_command(setup, file, mode) + " 2>/dev/null";
-  std::string output;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "re"), ::pclose);
-  std::array<char, 4096> some{};
-  while (pipe && std::fgets(some.data(), some.size(), pipe.get()) != nullptr) output += some.data();
-  if (output.empty()) return 0;
-  if (output.front() != '{') throw strata::HostError("fio: " + output);
-  double bytes = 0;
-  double longest_ms = 0;
-  for (const strata::JsonValue& job : strata::parse_json(output, "fio", {}).at("jobs").elements()) {
-    for (const char* way : {"read", "write"}) {
-      const strata::JsonValue part = job.at(way);
-      bytes += part.at("io_bytes").as_number();
-      longest_ms = std::max(longest_ms, part.at("runtime").as_number());
-    }
-  }
-  STRATA_CHECK(bytes == static_cast<double>(setup.bytes), "fio transferred", bytes);
-  return bytes / (longest_ms / 1e3);
-}
-
 /// What the kernel counted for this process and its threads.
 std::int64_t counted_bytes() {
   std::ifstream file("/proc/self/io");
@@ -275,7 +230,8 @@ class Bench {
     for (const Mode mode : {Mode::read, Mode::write, Mode::mixed}) {
       // What is read are the store's bytes: the others wrote, last time, without its checksums.
       run_store(*store_, window_, Mode::write);
-      std::printf("fio: %s\n", fio_command(setup_, store_->file(0), mode).c_str());
+      std::printf("fio: %s\n",
+                  strata::bench::fio_command(fio_job(), store_->file(0), mode).c_str());
       measure(mode);
     }
     valid(cached_pages(store_->file(0), setup_.bytes) == 0, "no page of the file is cached");
@@ -283,6 +239,10 @@ class Bench {
   }
 
  private:
+  [[nodiscard]] strata::bench::FioJob fio_job() const {
+    return {setup_.bytes, setup_.block, setup_.depth};
+  }
+
   void valid(bool condition, const char* what) {
     if (condition) return;
     std::printf("INVALID: not so: %s\n", what);
@@ -313,7 +273,7 @@ class Bench {
          [&](Mode m) { return timed([&] { run_store(*store_, window_, m); }, store_cpu); }},
         {"bare", [&](Mode m) { return timed([&] { bare_.run(m, false); }, bare_cpu); }},
         {"hashing", [&](Mode m) { return timed([&] { bare_.run(m, true); }, hashing_cpu); }},
-        {"fio", [&](Mode m) { return run_fio(setup_, store_->file(0), m); }}};
+        {"fio", [&](Mode m) { return strata::bench::run_fio(fio_job(), store_->file(0), m); }}};
     const Candidate& store = candidates[0];
     const Candidate& bare = candidates[1];
     const Candidate& hashing = candidates[2];
