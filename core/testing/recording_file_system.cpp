@@ -41,6 +41,7 @@ struct CrashModel {
   std::vector<std::size_t> durable_at;  ///< by operation: the length of record that has it synced
   std::vector<std::string> marks;
   std::unordered_set<std::string> seen;
+  std::size_t first_point = 0;
   int images = 0;
   bool stopped = false;
 
@@ -49,7 +50,11 @@ struct CrashModel {
     int number = 0;
     for (std::size_t s = 0; s < operations.size(); ++s) {
       const Operation& sync = operations[s];
-      if (sync.kind != Kind::sync || number++ == options.ignored_sync) continue;
+      if (sync.kind != Kind::sync) continue;
+      if (number++ == options.ignored_sync) {
+        first_point = s + 1;
+        continue;
+      }
       for (std::size_t i = 0; i < s; ++i)
         if (operations[i].node == sync.node && operations[i].handle == sync.handle)
           durable_at[i] = std::min(durable_at[i], s + 1);
@@ -184,7 +189,7 @@ struct CrashModel {
     for (std::size_t point = 0; point <= operations.size() && !stopped; ++point) {
       if (point > 0 && operations[point - 1].kind == Kind::mark)
         marks.push_back(operations[point - 1].path);
-      show_point(point);
+      if (point >= first_point) show_point(point);
     }
     return images;
   }

@@ -38,6 +38,7 @@ struct CrashOptions {
   std::uint64_t seed = 1;
   int random_images = 4;  ///< per crash point
   /// This fsync (of files and directories, counted from 0) is treated as if it was never called.
+  /// Points before it, where it makes no difference, are left out.
   std::optional<int> ignored_sync;
 };
 
