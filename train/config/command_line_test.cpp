@@ -34,7 +34,7 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"gradient_clipping", "4", "--gradient-clipping", "--max_grad_norm"},
       {"optimizer.weight_decay", "4", "--weight-decay", "--weight_decay"},
       {"scheduler.warmup_num_steps", "4", "--warmup-steps", "--warmup_steps"},
-      {"save_every_steps", "4", "--save-every", "--save_steps"},
+      {"checkpoint.every", "4", "--save-every", "--save_steps"},
       {"output", "4", "--output", "--output_dir"},
       {"model", "4", "--model", "--model_name_or_path"},
       {"data", "4", "--data", "--train_file"},
