@@ -367,11 +367,11 @@ class TrainingRun {
   }
 
   [[noreturn]] static void refuse_not_finite(const StepReport& report) {
-    throw DataError("step " + std::to_string(report.step) +
+    throw Error(ExitCode::do_not_restart,
+                "step " + std::to_string(report.step) +
                     ": the loss or a gradient is not finite, and updates that run behind their own "
-                    "gradient have already changed parameters and optimizer state; start again "
-                    "from what was saved last with a lower learning rate, or with --update-time "
-                    "next_step and gradient clipping");
+                    "gradient have already changed parameters and optimizer state; lower the "
+                    "learning rate, or clip gradients and set --update-time next_step");
   }
 
   void evaluate(MetricsLog& log, Progress& progress) {
