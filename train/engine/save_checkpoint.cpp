@@ -183,7 +183,7 @@ class Save {
       const std::vector<std::vector<std::byte>> arrived = exchange(stretch, carrier);
       std::size_t next = 0;
       for (const RoutedPiece& routed : stretch) {
-        if (routed.writer != rank()) continue;
+        if (routed.writer != rank() || is_header(routed.piece)) continue;
         if (routed.saver == rank())
           put_own(routed.piece);
         else
@@ -191,6 +191,12 @@ class Save {
       }
       begin = end;
     }
+  }
+
+  /// The creator writes those by itself.
+  [[nodiscard]] bool is_header(const Piece& piece) const {
+    return piece.begin <
+           static_cast<std::int64_t>(state_.layout().files()[piece.file].header.size());
   }
 
   /// In one order on all ranks, so that no two wait for each other.
