@@ -114,7 +114,11 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
   EXPECT_THAT(complaint({"--steps"}), HasSubstr("--steps"));
   EXPECT_THAT(complaint({"--betas", "0.9"}), HasSubstr("--betas"));
-  EXPECT_THAT(complaint({"--resume", "x"}), HasSubstr("--resume is not supported: runs cannot be"));
+  EXPECT_THAT(complaint({"--save-every", "3fortnights"}),
+              HasSubstr("--save-every: found '3fortnights', expected a number of steps (500) or"));
+  EXPECT_THAT(complaint({"--save-every", "-3"}), HasSubstr("--save-every: found '-3'"));
+  EXPECT_THAT(complaint({"--on-save-error", "cry"}),
+              HasSubstr("--on-save-error: found 'cry', expected one of continue, stop"));
   EXPECT_THAT(complaint({"--offload-optimizer", "gpu"}),
               HasSubstr("--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"));
   EXPECT_THAT(complaint({"--device-memory", "24G"}),
