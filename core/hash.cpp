@@ -26,6 +26,9 @@ std::string Hash128::hex() const {
 }
 
 Hash128 hash_128(std::span<const std::byte> data, std::uint64_t seed) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return detail::hash_128_avx2(data.data(), data.size(), seed);
+#endif
   const XXH128_hash_t hash = XXH3_128bits_withSeed(data.data(), data.size(), seed);
   return {hash.low64, hash.high64};
 }

@@ -8,4 +8,9 @@ namespace strata::detail {
 
 std::uint64_t hash_64_avx2(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
 
+Hash128 hash_128_avx2(const void* data, std::size_t bytes, std::uint64_t seed) {
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(data, bytes, seed);
+  return {hash.low64, hash.high64};
+}
+
 }  // namespace strata::detail

@@ -17,11 +17,13 @@ TEST(Hash, AgreesWithTheReferenceValues) {
   EXPECT_EQ(hash_64(bytes("")), 0x2d06800538d394c2U);
 }
 
-// The value of the reference implementation without vectors.
+// The values of the reference implementation without vectors.
 TEST(Hash, OfManyBytesDoesNotDependOnTheInstructionSet) {
   std::vector<std::byte> data(1'000'003);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * i >> 3);
   EXPECT_EQ(hash_64(data), 0xc45f20e509a00b0cU);
+  EXPECT_EQ(hash_128(data).hex(), "bbd45a94b233f922c45f20e509a00b0c");
+  EXPECT_EQ(hash_128(data, 77).hex(), "817819b8225f5ad7cdca74e881ef8461");
 }
 
 TEST(Hash, SeedsAndBytesMatter) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "train/files/convert.h"
+#include "train/files/safetensors_index.h"
 
 namespace strata::train {
 namespace {
@@ -30,6 +32,15 @@ bool exists(const std::string& path) {
         "; pytorch_model.bin is a pickle, which is not read: save the model with "
         "save_pretrained(..., safe_serialization=True)";
   throw DataError(message);
+}
+
+/// A file that cannot be read is a fault of the data, as one that cannot be parsed.
+std::string read_text_file(const std::string& path) {
+  try {
+    return read_whole_file(path, JsonOptions().size_limit_bytes);
+  } catch (const IoError& error) {
+    throw DataError(error.what());
+  }
 }
 
 /// How alike two names are: the length of their common end (prefixes such as "model." come and go).
@@ -82,26 +93,21 @@ void ModelFiles::add_names() {
 }
 
 void ModelFiles::open_index(const std::string& directory, const std::string& index_path) {
-  const JsonValue map = read_json_file(index_path, {}).at("weight_map");
-  std::vector<std::string> shards;
-  const auto members = map.members();
-  for (const auto& [name, file] : members) shards.push_back(file.as_string());
-  std::sort(shards.begin(), shards.end());
-  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
-  for (const std::string& shard : shards) {
-    if (shard.empty() || shard.find('/') != std::string::npos)
-      map.fail("the shard \"" + shard + "\" is not the name of a file in the index's folder");
+  const auto entries = parse_safetensors_index(read_text_file(index_path), index_path);
+  std::map<std::string, JsonValue> shards;
+  for (const IndexEntry& entry : entries) shards.emplace(entry.file, entry.place);
+  for (const auto& [shard, place] : shards) {
     const std::string path = directory.empty() ? shard : directory + "/" + shard;
-    if (!exists(path)) map.fail("the shard " + path + " does not exist");
+    if (!exists(path)) place.fail("the shard " + path + " does not exist");
     open_shard(path);
   }
   std::unordered_map<std::string_view, std::string_view> file_of;
   for (const StoredTensor& tensor : tensors_) file_of.emplace(tensor.name, tensor.file);
-  for (const auto& [name, file] : members) {
-    const auto found = file_of.find(name);
-    if (found == file_of.end() || fs::path(found->second).filename() != file.as_string())
-      file.fail("expected tensor '" + name + "' in " + file.as_string() + ", found " +
-                (found == file_of.end() ? "nowhere" : "in " + std::string(found->second)));
+  for (const IndexEntry& entry : entries) {
+    const auto found = file_of.find(entry.tensor);
+    if (found == file_of.end() || fs::path(found->second).filename() != entry.file)
+      entry.place.fail("expected tensor '" + entry.tensor + "' in " + entry.file + ", found " +
+                       (found == file_of.end() ? "nowhere" : "in " + std::string(found->second)));
   }
 }
 

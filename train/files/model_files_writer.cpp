@@ -1,30 +1,15 @@
 #include "train/files/model_files_writer.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/check.h"
 #include "core/error.h"
-#include "core/json_writer.h"
 #include "train/files/convert.h"
 
 namespace strata::train {
 namespace {
 
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
-
-std::string shard_name(const std::string& base, std::size_t index, std::size_t count) {
-  if (count == 1) return base + ".safetensors";
-  char suffix[64];
-  std::snprintf(suffix, sizeof suffix, "-%05zu-of-%05zu.safetensors", index + 1, count);
-  return base + suffix;
-}
-
-std::int64_t bytes_of(const TensorSpec& spec) {
-  const auto elements = checked_elements(spec.shape);
-  STRATA_CHECK(elements && *elements <= INT64_MAX / size_of(spec.dtype), spec.name);
-  return *elements * size_of(spec.dtype);
-}
 
 }  // namespace
 
@@ -39,26 +24,13 @@ ModelFilesWriter::ModelFilesWriter(std::string directory, std::vector<TensorSpec
 }
 
 void ModelFilesWriter::lay_out() {
-  // As huggingface_hub does: in order, a new shard when the next tensor would not fit.
-  std::vector<std::size_t> starts{0};
-  std::int64_t size = 0;
-  for (std::size_t i = 0; i < specs_.size(); ++i) {
-    const std::int64_t bytes = bytes_of(specs_[i]);
-    if (i > starts.back() && size + bytes > options_.max_shard_bytes) {
-      starts.push_back(i);
-      size = 0;
-    }
-    size += bytes;
-  }
-  for (std::size_t s = 0; s < starts.size(); ++s) {
-    const std::size_t end = s + 1 < starts.size() ? starts[s + 1] : specs_.size();
-    const std::span<const TensorSpec> part(specs_.data() + starts[s], end - starts[s]);
-    shards_.push_back({directory_ + "/" + shard_name(options_.base_name, s, starts.size()),
-                       starts[s], end, make_safetensors_header(part, options_.metadata)});
-    auto offset = static_cast<std::int64_t>(shards_.back().header.size());
-    for (const TensorSpec& spec : part) {
+  shards_ = lay_out_shards(specs_, options_.base_name, options_.max_shard_bytes, options_.metadata);
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    auto offset = static_cast<std::int64_t>(shards_[s].header.size());
+    for (std::size_t i = shards_[s].first_tensor; i < shards_[s].end_tensor; ++i) {
+      const TensorSpec& spec = specs_[i];
       tensors_.push_back({spec.name, std::string(safetensors_type(spec.dtype)), spec.dtype,
-                          spec.shape, shards_.back().path, offset, bytes_of(spec)});
+                          spec.shape, directory_ + "/" + shards_[s].name, offset, bytes_of(spec)});
       shard_of_tensor_.push_back(s);
       offset += tensors_.back().size_bytes;
     }
@@ -73,37 +45,22 @@ std::int64_t ModelFilesWriter::total_bytes() const {
 
 void ModelFilesWriter::create() {
   for (std::size_t s = 0; s < shards_.size(); ++s) {
-    const Shard& shard = shards_[s];
-    auto size = static_cast<std::int64_t>(shard.header.size());
-    for (std::size_t i = shard.first_tensor; i < shard.end_tensor; ++i)
-      size += tensors_[i].size_bytes;
-    File file = File::create(shard.path);
-    file.allocate(size);
+    const ShardLayout& shard = shards_[s];
+    File file = File::create(directory_ + "/" + shard.name);
+    file.allocate(shard.size_bytes);
     file.write(0, std::as_bytes(std::span(shard.header)), "the header");
     open_files_.insert_or_assign(s, std::move(file));
   }
-  if (shards_.size() > 1) write_index();
-}
-
-void ModelFilesWriter::write_index() const {
-  JsonWriter json(2);
-  json.begin_object()
-      .key("metadata")
-      .begin_object()
-      .member("total_size", total_bytes())
-      .end_object();
-  json.key("weight_map").begin_object();
-  for (const StoredTensor& tensor : tensors_)
-    json.member(tensor.name, tensor.file.substr(directory_.size() + 1));
-  json.end_object().end_object();
-  write_file_atomically(directory_ + "/" + options_.base_name + ".safetensors.index.json",
-                        json.finish() + "\n");
+  if (shards_.size() > 1)
+    write_file_atomically(directory_ + "/" + index_name(options_.base_name),
+                          make_index_text(specs_, shards_));
 }
 
 File& ModelFilesWriter::open_file(std::size_t shard) {
   auto it = open_files_.find(shard);
   if (it == open_files_.end())
-    it = open_files_.emplace(shard, File::open_for_writing(shards_[shard].path)).first;
+    it = open_files_.emplace(shard, File::open_for_writing(directory_ + "/" + shards_[shard].name))
+             .first;
   return it->second;
 }
 

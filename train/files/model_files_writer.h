@@ -13,12 +13,13 @@
 #include "core/dtype.h"
 #include "core/file.h"
 #include "train/files/safetensors_header.h"
+#include "train/files/shard_layout.h"
 
 namespace strata::train {
 
 struct ModelFilesWriterOptions {
-  std::int64_t max_shard_bytes = 5'000'000'000;  ///< a larger tensor has a shard of its own
-  std::string base_name = "model";         ///< BASE.safetensors, BASE-00001-of-00002.safetensors
+  std::int64_t max_shard_bytes = kMaxShardBytes;
+  std::string base_name = "model";
   Metadata metadata = {{"format", "pt"}};  ///< of every header; transformers asks for it
 };
 
@@ -48,20 +49,13 @@ class ModelFilesWriter {
   [[nodiscard]] std::int64_t total_bytes() const;
 
  private:
-  struct Shard {
-    std::string path;
-    std::size_t first_tensor;
-    std::size_t end_tensor;
-    std::string header;
-  };
   void lay_out();
-  void write_index() const;
   File& open_file(std::size_t shard);
 
   std::string directory_;
   std::vector<TensorSpec> specs_;
   ModelFilesWriterOptions options_;
-  std::vector<Shard> shards_;
+  std::vector<ShardLayout> shards_;
   std::vector<StoredTensor> tensors_;
   std::vector<std::size_t> shard_of_tensor_;
   std::unordered_map<std::string, std::size_t> index_of_name_;

@@ -147,7 +147,37 @@ std::vector<StoredTensor> parse_json_header(std::string_view json, std::int64_t 
   return tensors;
 }
 
+/// "tensor 'x' elements 10 to 20" of the part that lies in [begin, end).
+std::string part_text(const StoredTensor& tensor, std::int64_t begin, std::int64_t end) {
+  const std::string name = "tensor '" + tensor.name + "'";
+  if (!tensor.dtype) return name;
+  const std::int64_t size = size_of(*tensor.dtype);
+  const std::int64_t first = std::max<std::int64_t>(begin - tensor.offset_bytes, 0) / size;
+  const std::int64_t last = std::min(end - tensor.offset_bytes, tensor.size_bytes);
+  return name + " elements " + std::to_string(first) + " to " +
+         std::to_string((last + size - 1) / size);
+}
+
 }  // namespace
+
+std::string describe_bytes(std::span<const StoredTensor> tensors, std::int64_t header_bytes,
+                           std::int64_t begin, std::int64_t end) {
+  const StoredTensor* first = nullptr;
+  const StoredTensor* last = nullptr;
+  for (const StoredTensor& tensor : tensors) {
+    if (tensor.size_bytes == 0 || tensor.offset_bytes >= end ||
+        tensor.offset_bytes + tensor.size_bytes <= begin)
+      continue;
+    if (first == nullptr) first = &tensor;
+    last = &tensor;
+  }
+  std::string text = begin < header_bytes ? "the header" : "";
+  if (first == nullptr) return text;
+  if (!text.empty()) text += " and ";
+  text += part_text(*first, begin, end);
+  if (last != first) text += " up to " + part_text(*last, begin, end);
+  return text;
+}
 
 std::optional<std::int64_t> checked_elements(std::span<const std::int64_t> shape) {
   // An extent of 0 empties the tensor whatever the others are.

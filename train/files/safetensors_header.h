@@ -59,6 +59,12 @@ std::vector<StoredTensor> parse_safetensors_header(std::span<const std::byte> be
 /// so that the data begins at a multiple of 4,096.
 std::string make_safetensors_header(std::span<const TensorSpec> tensors, const Metadata& metadata);
 
+/// What bytes [begin, end) of a file hold: "tensor 'x' elements 10 to 20" (the end excluded), the
+/// first and last of several tensors, "the header". `tensors` of that file, in order of offsets;
+/// only name, dtype and place are looked at.
+std::string describe_bytes(std::span<const StoredTensor> tensors, std::int64_t header_bytes,
+                           std::int64_t begin, std::int64_t end);
+
 /// Elements of a shape; nullopt when the product overflows or an extent is negative.
 std::optional<std::int64_t> checked_elements(std::span<const std::int64_t> shape);
 

@@ -1,0 +1,256 @@
+#include "core/file_system.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "core/error.h"
+#include "core/test_directory.h"
+#include "core/testing/failing_file_system.h"
+#include "core/testing/recording_file_system.h"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string text_of(const std::string& path) { return read_whole_file(path, 1 << 26); }
+
+class FileSystemTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
+  static std::string message(const std::function<void()>& action) {
+    return message_of<IoError>(action);
+  }
+
+  TestDirectory directory_;
+  PosixFileSystem files_;
+};
+
+TEST_F(FileSystemTest, FilesAndDirectoriesAreForTheirOwner) {
+  files_.make_directory(path("d"));
+  const auto file = files_.create(path("d/a"), Caching::cached);
+  struct stat status {};
+  ASSERT_EQ(::stat(path("d").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+  ASSERT_EQ(::stat(path("d/a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(FileSystemTest, WhatExistsIsNotCreatedAndLinksAreNotFollowed) {
+  directory_.file("a", "precious");
+  EXPECT_EQ(message([&] { files_.create(path("a"), Caching::direct); }),
+            path("a") + ": cannot create: File exists");
+  fs::create_symlink(path("a"), path("link"));
+  EXPECT_NE(message([&] {
+              files_.open_for_writing(path("link"), Caching::cached);
+            }).find("symbolic links"),
+            std::string::npos);
+  EXPECT_NE(message([&] { files_.create(path("link"), Caching::cached); }).find("File exists"),
+            std::string::npos);
+  EXPECT_NE(message([&] { files_.make_directory(path("a")); }).find("File exists"),
+            std::string::npos);
+  EXPECT_NE(message([&] {
+              files_.open_for_reading(path("."), Caching::cached);
+            }).find("not a regular file"),
+            std::string::npos);
+  EXPECT_EQ(text_of(path("a")), "precious");
+}
+
+class Transfers : public FileSystemTest, public testing::WithParamInterface<Caching> {};
+std::string name_of_caching(const testing::TestParamInfo<Caching>& caching) {
+  return caching.param == Caching::direct ? "direct" : "cached";
+}
+INSTANTIATE_TEST_SUITE_P(Caching, Transfers, testing::Values(Caching::cached, Caching::direct),
+                         name_of_caching);
+
+// Aligned blocks and a ragged tail, from several threads.
+TEST_P(Transfers, WriteAndReadBack) {
+  constexpr std::int64_t kBlock = 2 * kDirectAlignmentBytes;
+  constexpr std::int64_t kSize = 5 * kBlock + 4096 + 777;
+  const std::unique_ptr<std::byte, void (*)(void*)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(kDirectAlignmentBytes, 6 * kBlock)), std::free);
+  for (std::int64_t i = 0; i < kSize; ++i)
+    memory.get()[i] = static_cast<std::byte>(static_cast<std::uint64_t>(i) * 2654435761U >> 13);
+  const std::span<const std::byte> all(memory.get(), kSize);
+  const auto file = files_.create(path("a"), GetParam());
+  file->reserve(kSize);
+  std::vector<std::thread> threads;
+  for (std::int64_t begin = 0; begin < kSize; begin += kBlock)
+    threads.emplace_back([&, begin] {
+      const auto count = static_cast<std::size_t>(std::min(kBlock, kSize - begin));
+      file->write(begin, all.subspan(static_cast<std::size_t>(begin), count));
+    });
+  for (std::thread& thread : threads) thread.join();
+  file->sync();
+  EXPECT_EQ(file->size_bytes(), kSize);
+  const std::string content = text_of(path("a"));
+  EXPECT_TRUE(std::ranges::equal(bytes(content), all));
+
+  const auto reader = files_.open_for_reading(path("a"), GetParam());
+  std::vector<std::byte> part(9000);  // of no alignment at all
+  reader->read(4095, part);
+  EXPECT_TRUE(std::ranges::equal(part, all.subspan(4095, 9000)));
+  EXPECT_EQ(message([&] { reader->read(kSize - 10, part); }),
+            path("a") + " at byte " + std::to_string(kSize) +
+                ": read of 9000 bytes failed: the file ends after 10 bytes of them");
+}
+
+TEST_F(FileSystemTest, NamesAreListedAndRemoved) {
+  files_.make_directory(path("d"));
+  files_.make_directory(path("d/sub"));
+  write_new_file(files_, path("d/sub/x"), "1");
+  write_new_file(files_, path("d/a"), "2");
+  fs::create_symlink(path("d/a"), path("d/link"));
+  files_.sync_directory(path("d"));
+  const auto entries = files_.list(path("d"));
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].name, "a");
+  EXPECT_EQ(entries[0].kind, DirectoryEntry::Kind::file);
+  EXPECT_EQ(entries[1].kind, DirectoryEntry::Kind::other);
+  EXPECT_EQ(entries[2].kind, DirectoryEntry::Kind::directory);
+  write_new_file(files_, path("outside"), "3");
+  fs::create_directory_symlink(directory_.path(), path("d/up"));
+  files_.rename(path("d"), path("e"));
+  remove_tree(files_, path("e"));
+  EXPECT_FALSE(fs::exists(path("e")));
+  EXPECT_EQ(text_of(path("outside")), "3");
+  EXPECT_NE(message([&] { files_.list(path("e")); }).find("cannot list"), std::string::npos);
+}
+
+TEST(ParentDirectory, OfAnyPath) {
+  EXPECT_EQ(parent_directory("a/b"), "a");
+  EXPECT_EQ(parent_directory("a//b/"), "a");
+  EXPECT_EQ(parent_directory("/a"), "/");
+  EXPECT_EQ(parent_directory("/"), "/");
+  EXPECT_EQ(parent_directory("a"), ".");
+  EXPECT_EQ(parent_directory(""), ".");
+}
+
+TEST_F(FileSystemTest, AFaultStrikesTheOperationItNames) {
+  FailingFileSystem failing(
+      files_,
+      {.operation = FileOperation::write, .nth = 2, .error_number = ENOSPC, .partial = true});
+  const auto file = failing.create(path("a"), Caching::cached);
+  file->write(0, bytes("abcd"));
+  EXPECT_EQ(message([&] { file->write(4, bytes("efgh")); }),
+            path("a") + " at byte 4: write of 4 bytes failed: No space left on device");
+  file->write(8, bytes("i"));
+  EXPECT_EQ(failing.fired(), 1);
+  EXPECT_EQ(text_of(path("a")), std::string("abcdef\0\0i", 9));
+  FailingFileSystem lasting(
+      files_, {.operation = FileOperation::rename, .nth = 1, .error_number = EIO, .lasting = true});
+  EXPECT_THROW(lasting.rename(path("a"), path("b")), IoError);
+  EXPECT_THROW(lasting.rename(path("a"), path("b")), IoError);
+  EXPECT_EQ(lasting.fired(), 2);
+}
+
+/// Contents of file `name` over all images; "-" where it is missing.
+std::set<std::string> contents(const RecordingFileSystem& record, const std::string& name,
+                               const CrashOptions& options = {}) {
+  std::set<std::string> found;
+  record.crash_images(options, [&](const CrashImage& image) {
+    const auto it = image.tree.find(name);
+    found.insert(it == image.tree.end() ? "-" : it->second.value_or("directory"));
+    return true;
+  });
+  return found;
+}
+
+TEST_F(FileSystemTest, WithoutSyncAnythingMayBeLeft) {
+  RecordingFileSystem record(files_, directory_.path());
+  const auto file = record.create(path("a"), Caching::cached);
+  file->reserve(4);
+  file->write(0, bytes("wxyz"));
+  const std::string zeros(4, '\0');
+  EXPECT_EQ(contents(record, "a", {.random_images = 0}),
+            (std::set<std::string>{"-", "", std::string("wx\0\0", 4), zeros, "wxyz"}));
+}
+
+TEST_F(FileSystemTest, AfterBothSyncsAllIsThere) {
+  directory_.file("old", "1");
+  RecordingFileSystem record(files_, directory_.path());
+  const auto file = record.create(path("a"), Caching::cached);
+  file->write(0, bytes("wxyz"));
+  file->sync();
+  record.rename(path("a"), path("b"));
+  record.sync_directory(directory_.path());
+  record.mark("done");
+  int images = 0;
+  record.crash_images({}, [&](const CrashImage& image) {
+    EXPECT_EQ(image.tree.at("old"), "1");
+    if (image.marks.empty()) return true;
+    ++images;
+    EXPECT_EQ(image.tree.size(), 2U);
+    EXPECT_EQ(image.tree.at("b"), "wxyz");
+    return true;
+  });
+  EXPECT_EQ(images, 1);
+  ASSERT_EQ(record.syncs(), 2);
+  EXPECT_EQ(record.sync_name(0), "fsync of a");
+  // Each of the two is needed.
+  for (const int ignored : {0, 1}) {
+    bool wrong = false;
+    record.crash_images({.ignored_sync = ignored}, [&](const CrashImage& image) {
+      const auto found = image.tree.find("b");
+      wrong = !image.marks.empty() && (found == image.tree.end() || found->second != "wxyz");
+      return !wrong;
+    });
+    EXPECT_TRUE(wrong) << record.sync_name(ignored);
+  }
+}
+
+TEST_F(FileSystemTest, ASyncCoversItsOwnOpenFileOnly) {
+  RecordingFileSystem record(files_, directory_.path());
+  const auto first = record.create(path("a"), Caching::cached);
+  record.sync_directory(directory_.path());
+  const auto second = record.open_for_writing(path("a"), Caching::cached);
+  first->write(0, bytes("1"));
+  second->write(1, bytes("2"));
+  second->sync();
+  record.mark("done");
+  std::set<std::string> found;
+  record.crash_images({}, [&](const CrashImage& image) {
+    if (!image.marks.empty()) found.insert(*image.tree.at("a"));
+    return true;
+  });
+  EXPECT_EQ(found, (std::set<std::string>{std::string("\0002", 2), "12"}));
+}
+
+TEST_F(FileSystemTest, RemovalsMayComeBack) {
+  files_.make_directory(path("d"));
+  write_new_file(files_, path("d/a"), "1");
+  RecordingFileSystem record(files_, directory_.path());
+  remove_tree(record, path("d"));
+  EXPECT_EQ(contents(record, "d/a"), (std::set<std::string>{"-", "1"}));
+  record.sync_directory(directory_.path());
+  record.mark("done");
+  record.crash_images({}, [&](const CrashImage& image) {
+    EXPECT_TRUE(image.marks.empty() || image.tree.empty());
+    return true;
+  });
+}
+
+TEST_F(FileSystemTest, TreesAreWrittenOverOneAnother) {
+  const FileTree first{{"a", "1"}, {"d", std::nullopt}, {"d/x", "2"}, {"e", "3"}};
+  const FileTree second{{"a", std::nullopt}, {"d", std::nullopt}, {"d/y", "2"}, {"e", "4"}};
+  write_tree(directory_.path(), first);
+  write_tree(directory_.path(), second, first);
+  const RecordingFileSystem record(files_, directory_.path());
+  record.crash_images({}, [&](const CrashImage& image) {
+    EXPECT_EQ(image.tree, second);
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace strata

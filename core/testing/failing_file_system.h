@@ -1,0 +1,69 @@
+// A file system of which one operation fails where a test says so.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/file_system.h"
+
+namespace strata {
+
+enum class FileOperation : std::uint8_t {
+  create,
+  open,
+  reserve,
+  write,
+  read,
+  sync,
+  make_directory,
+  sync_directory,
+  rename,
+  remove,
+  list,
+};
+
+/// The `nth` operation (from 1) of a kind, and with `lasting` every later one of it.
+struct FileFault {
+  FileOperation operation = FileOperation::write;
+  int nth = 1;
+  int error_number = 0;
+  bool lasting = false;
+  bool partial = false;  ///< the first half of a write reaches the file before it fails
+};
+
+/// Passes on to `inner`, which must live longer, as this must longer than the files it opened.
+class FailingFileSystem final : public FileSystem {
+ public:
+  FailingFileSystem(FileSystem& inner, const FileFault& fault) : inner_(inner), fault_(fault) {}
+
+  /// How often it struck: a test that expects a failure checks that it was this one.
+  [[nodiscard]] int fired() const { return fired_; }
+  /// Operations of the fault's kind so far.
+  [[nodiscard]] int count() const { return count_; }
+
+  std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) override;
+  std::unique_ptr<StorageFile> open_for_writing(const std::string& path, Caching caching) override;
+  std::unique_ptr<StorageFile> open_for_reading(const std::string& path, Caching caching) override;
+  void make_directory(const std::string& path) override;
+  void sync_directory(const std::string& path) override;
+  void rename(const std::string& from, const std::string& to) override;
+  void remove_file(const std::string& path) override;
+  void remove_directory(const std::string& path) override;
+  std::vector<DirectoryEntry> list(const std::string& path) override;
+
+ private:
+  friend class FailingFile;
+  /// Counts one operation; whether it is to fail.
+  bool strikes(FileOperation operation);
+  void strike_or_pass(FileOperation operation, const std::string& path, const char* what);
+
+  FileSystem& inner_;
+  FileFault fault_;
+  std::atomic<int> count_ = 0;
+  std::atomic<int> fired_ = 0;
+};
+
+}  // namespace strata

@@ -1,0 +1,107 @@
+#include "train/checkpoint/checkpoint_directory.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/checkpoint/checkpoint_reader.h"
+
+namespace strata::train {
+namespace {
+
+std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& output) {
+  if (!std::filesystem::exists(output)) return {};
+  std::vector<DirectoryEntry> entries = files.list(output);
+  std::erase_if(entries, [](const DirectoryEntry& entry) {
+    return entry.kind != DirectoryEntry::Kind::directory;
+  });
+  return entries;
+}
+
+}  // namespace
+
+std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::string& output) {
+  std::vector<FoundCheckpoint> found;
+  for (const DirectoryEntry& entry : folders_in(files, output))
+    if (const auto step = step_of_checkpoint(entry.name))
+      found.push_back({*step, output + "/" + entry.name});
+  std::sort(found.begin(), found.end(),
+            [](const FoundCheckpoint& a, const FoundCheckpoint& b) { return a.step < b.step; });
+  return found;
+}
+
+NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
+                                   Verification verification) {
+  NewestCheckpoint newest;
+  auto all = list_checkpoints(files, output);
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    try {
+      const CheckpointReader reader(files, it->path);
+      if (reader.manifest().step != it->step)
+        throw DataError(it->path + ": its manifest is of step " +
+                        std::to_string(reader.manifest().step) +
+                        "; give the folder back the name that it was saved under");
+      if (verification == Verification::full) reader.verify();
+      newest.found = *it;
+      return newest;
+    } catch (const DataError& error) {
+      newest.refused.emplace_back(error.what());
+    } catch (const IoError& error) {
+      newest.refused.emplace_back(error.what());
+    }
+  }
+  return newest;
+}
+
+std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output) {
+  std::vector<std::string> names;
+  const auto folders = folders_in(files, output);
+  for (const DirectoryEntry& entry : folders) {
+    const auto leftover = parse_folder_name(entry.name);
+    if (!leftover) continue;
+    const std::string path = output + "/" + entry.name;
+    const std::string target = output + "/" + checkpoint_name(leftover->step);
+    // The rename that was to follow never came: what was moved aside is the checkpoint still.
+    if (leftover->state == FolderState::replaced && !std::filesystem::exists(target))
+      files.rename(path, target);
+    else
+      remove_tree(files, path);
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
+                                          const Retention& retention) {
+  std::vector<std::int64_t> sorted(steps.begin(), steps.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (retention.keep <= 0) return {};
+  const auto kept = std::min(sorted.size(), static_cast<std::size_t>(retention.keep));
+  sorted.resize(sorted.size() - kept);
+  if (retention.keep_every > 0)
+    std::erase_if(sorted, [&](std::int64_t step) { return step % retention.keep_every == 0; });
+  return sorted;
+}
+
+std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
+                                                const Retention& retention,
+                                                const SaveAttempt& attempt) {
+  const auto all = list_checkpoints(files, output);
+  std::vector<std::int64_t> steps;
+  for (const FoundCheckpoint& found : all) steps.push_back(found.step);
+  const auto old = steps_to_remove(steps, retention);
+  if (old.empty()) return {};
+  { const CheckpointReader newest(files, all.back().path); }
+  std::vector<std::string> removed;
+  for (const std::int64_t step : old) {
+    removed.push_back(output + "/" + checkpoint_name(step));
+    files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
+  }
+  // Else a crash could bring a name back whose files are gone.
+  files.sync_directory(output);
+  for (const std::int64_t step : old)
+    remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));
+  return removed;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,57 @@
+// The folder in which a run keeps its checkpoints: which there are, which to load, which to remove.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/file_system.h"
+#include "train/checkpoint/checkpoint_commit.h"
+
+namespace strata::train {
+
+struct FoundCheckpoint {
+  std::int64_t step = 0;
+  std::string path;
+};
+
+/// Ascending by step, unread. A folder that does not exist has none.
+std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::string& output);
+
+enum class Verification : std::uint8_t {
+  sizes,  ///< manifest, headers, and that all files are there at their sizes
+  full,   ///< and every byte
+};
+
+struct NewestCheckpoint {
+  std::optional<FoundCheckpoint> found;
+  /// Why each newer one was passed over, newest first.
+  std::vector<std::string> refused;
+};
+
+/// Damaged ones are passed over; when a disk fails, too.
+NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
+                                   Verification verification);
+
+/// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
+/// lock held, before anything else. Names of what was removed or put back.
+std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);
+
+struct Retention {
+  int keep = 0;                 ///< the newest; 0: all
+  std::int64_t keep_every = 0;  ///< and those whose step is a multiple; 0: none
+};
+
+/// Which of the steps, in any order, `retention` gives up. Never the newest.
+std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
+                                          const Retention& retention);
+
+/// After a commit: removes what `retention` gives up, once the newest has been found whole by its
+/// sizes. Each disappears at once, never in part. The paths. Throws DataError or IoError.
+std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
+                                                const Retention& retention,
+                                                const SaveAttempt& attempt);
+
+}  // namespace strata::train

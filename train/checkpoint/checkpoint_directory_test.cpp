@@ -1,0 +1,227 @@
+#include "train/checkpoint/checkpoint_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/test_directory.h"
+#include "core/testing/failing_file_system.h"
+#include "train/checkpoint/checkpoint_testing.h"
+#include "train/checkpoint/output_lock.h"
+
+namespace strata::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointDirectoryTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::string output() const { return root_ / "out"; }
+  void save(std::int64_t step, FileSystem* files = nullptr) {
+    save_test_checkpoint(files != nullptr ? *files : files_, output(), step);
+  }
+  [[nodiscard]] std::set<std::string> names() const {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(output()))
+      found.insert(entry.path().filename());
+    return found;
+  }
+  /// The step that loading with every check yields; -1: none.
+  std::int64_t newest() {
+    const auto found = newest_checkpoint(files_, output(), Verification::full);
+    return found.found ? found.found->step : -1;
+  }
+
+  TestDirectory root_;
+  PosixFileSystem files_;
+};
+
+TEST(CheckpointNames, AreReadAsTheyAreWritten) {
+  EXPECT_EQ(checkpoint_name(1000), "step-00001000");
+  EXPECT_EQ(checkpoint_name(1234567890), "step-1234567890");
+  for (const std::int64_t step : {0LL, 7LL, 99999999LL, 100000000LL, 9223372036854775807LL})
+    EXPECT_EQ(step_of_checkpoint(checkpoint_name(step)), step);
+  for (const std::string name :
+       {"step-1", "step-000000007", "step-", "step--0000007", "step-0000000x", "xstep-00000007",
+        "step-00000007.tmp-r-0", "step-99999999999999999999"})
+    EXPECT_FALSE(step_of_checkpoint(name)) << name;
+  const std::string staging = folder_name(7, FolderState::staging, {"a1", 3});
+  EXPECT_EQ(staging, "step-00000007.tmp-a1-3");
+  ASSERT_TRUE(parse_folder_name(staging));
+  EXPECT_EQ(parse_folder_name(staging)->step, 7);
+  EXPECT_EQ(parse_folder_name("step-00000007.replaced-a-0")->state, FolderState::replaced);
+  for (const std::string name : {"step-00000007", "step-00000007.mine", "step-00000007.tmp-",
+                                 "step-00000007.tmp-a", "step-00000007.tmp-a-", "step-7.tmp-a-1",
+                                 "step-00000007.tmp-a/b-1", "step-00000007.tmp--1"})
+    EXPECT_FALSE(parse_folder_name(name)) << name;
+}
+
+TEST_F(CheckpointDirectoryTest, TheNewestThatVerifiesIsFound) {
+  EXPECT_EQ(newest(), -1);
+  for (const int step : {1, 2, 3}) save(step);
+  EXPECT_EQ(newest(), 3);
+  EXPECT_EQ(list_checkpoints(files_, output()).size(), 3U);
+  const std::string weights = output() + "/step-00000003/model.safetensors";
+  File file = File::open_for_writing(weights);
+  const char wrong = 'x';
+  file.write(5000, std::as_bytes(std::span(&wrong, 1)));
+  const auto by_size = newest_checkpoint(files_, output(), Verification::sizes);
+  EXPECT_EQ(by_size.found->step, 3);
+  EXPECT_TRUE(by_size.refused.empty());
+  const auto found = newest_checkpoint(files_, output(), Verification::full);
+  EXPECT_EQ(found.found->step, 2);
+  ASSERT_EQ(found.refused.size(), 1U);
+  EXPECT_NE(found.refused[0].find(weights), std::string::npos);
+  fs::rename(output() + "/step-00000002", output() + "/step-00000009");
+  const auto renamed = newest_checkpoint(files_, output(), Verification::sizes);
+  EXPECT_NE(renamed.refused.at(0).find("is of step 2"), std::string::npos);
+}
+
+TEST_F(CheckpointDirectoryTest, OneOfTheSameStepIsReplaced) {
+  save(1);
+  const std::string state = output() + "/step-00000001/trainer_state.json";
+  write_file_atomically(state, "damaged");
+  EXPECT_EQ(newest(), -1);
+  save(1);
+  EXPECT_EQ(newest(), 1);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000001"}));
+}
+
+TEST_F(CheckpointDirectoryTest, LeftoversGoAndNothingElse) {
+  save(1);
+  for (const std::string name : {"step-00000002.tmp-old-0", "step-00000002.removed-old-1",
+                                 "step-00000001.replaced-old-1", "step-00000002.mine", "notes"}) {
+    fs::create_directories(output() + "/" + name + "/deep");
+    write_file_atomically(output() + "/" + name + "/deep/file", "x");
+  }
+  write_file_atomically(output() + "/step-00000003.tmp-old-0", "a file");
+  EXPECT_EQ(remove_leftovers(files_, output()).size(), 3U);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000001", "step-00000002.mine", "notes",
+                                            "step-00000003.tmp-old-0"}));
+  // Moved aside for one that never came.
+  fs::rename(output() + "/step-00000001", output() + "/step-00000001.replaced-r-0");
+  EXPECT_EQ(newest(), -1);
+  remove_leftovers(files_, output());
+  EXPECT_EQ(newest(), 1);
+}
+
+TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
+  using Steps = std::vector<std::int64_t>;
+  const Steps steps{500, 100, 200, 300, 400};
+  EXPECT_EQ(steps_to_remove(steps, {}), Steps());
+  EXPECT_EQ(steps_to_remove(steps, {.keep = 2}), (Steps{100, 200, 300}));
+  EXPECT_EQ(steps_to_remove(steps, {.keep = 1, .keep_every = 200}), (Steps{100, 300}));
+  EXPECT_EQ(steps_to_remove(steps, {.keep = 9}), Steps());
+  EXPECT_EQ(steps_to_remove(Steps(), {.keep = 1}), Steps());
+  for (const int step : {1, 2, 3, 4}) save(step);
+  const auto removed =
+      remove_old_checkpoints(files_, output(), {.keep = 1, .keep_every = 2}, {"run", 0});
+  EXPECT_EQ(removed,
+            (std::vector<std::string>{output() + "/step-00000001", output() + "/step-00000003"}));
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004"}));
+}
+
+TEST_F(CheckpointDirectoryTest, NothingIsRemovedWhileTheNewestIsNotWhole) {
+  for (const int step : {1, 2}) save(step);
+  fs::resize_file(output() + "/step-00000002/model.safetensors", 5000);
+  EXPECT_THROW(remove_old_checkpoints(files_, output(), {.keep = 1}, {"run", 0}), DataError);
+  EXPECT_EQ(newest(), 1);
+}
+
+TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
+  {
+    const OutputLock lock(root_.path(), {"node7", 4711, "abc"});
+    EXPECT_EQ(message_of<HostError>([&] {
+                const OutputLock second(root_.path(), {"node8", 1, "def"});
+              }),
+              root_.path() +
+                  ": in use by run abc on host node7, process 4711; wait for it to end, "
+                  "or choose another output folder");
+  }
+  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}));
+  EXPECT_THROW(OutputLock(root_ / "none", {"node8", 1, "def"}), IoError);
+}
+
+TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const OutputLock lock(root_.path(), {"node7", 1, "abc"});
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_THROW(OutputLock(root_.path(), {"node8", 2, "def"}), HostError);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 2, "def"}));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+struct FaultCase {
+  const char* name;
+  FileOperation operation;
+  int error_number;
+  bool lasting;
+};
+
+class FaultsDuringSave : public CheckpointDirectoryTest,
+                         public testing::WithParamInterface<FaultCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Fault, FaultsDuringSave,
+    testing::Values(FaultCase{"create", FileOperation::create, ENOSPC, false},
+                    FaultCase{"reserve", FileOperation::reserve, ENOSPC, true},
+                    FaultCase{"open", FileOperation::open, EMFILE, false},
+                    FaultCase{"write", FileOperation::write, EIO, false},
+                    FaultCase{"full_disk", FileOperation::write, ENOSPC, true},
+                    FaultCase{"sync", FileOperation::sync, EIO, false},
+                    FaultCase{"make_directory", FileOperation::make_directory, EDQUOT, false},
+                    FaultCase{"sync_directory", FileOperation::sync_directory, EIO, false},
+                    FaultCase{"rename", FileOperation::rename, EIO, true}),
+    [](const testing::TestParamInfo<FaultCase>& fault) { return std::string(fault.param.name); });
+
+// The nth operation fails, for every n until the save succeeds.
+TEST_P(FaultsDuringSave, TheOldCheckpointStaysChosen) {
+  const auto& [name, operation, error_number, lasting] = GetParam();
+  save(1);
+  int failures = 0;
+  for (const bool same_step : {false, true}) {
+    for (int nth = 1;; ++nth) {
+      ASSERT_LT(nth, 300);
+      FailingFileSystem failing(files_, {.operation = operation,
+                                         .nth = nth,
+                                         .error_number = error_number,
+                                         .lasting = lasting,
+                                         .partial = nth % 2 == 1});
+      const std::int64_t step = same_step ? 1 : 2;
+      const std::string message = message_of<IoError>([&] { save(step, &failing); });
+      if (failing.fired() == 0) {
+        EXPECT_EQ(message, "no error");
+        EXPECT_EQ(newest(), step);
+        fs::remove_all(output() + "/step-00000002");
+        break;
+      }
+      ++failures;
+      EXPECT_NE(message.find(std::strerror(error_number)), std::string::npos) << message;
+      EXPECT_NE(message.find(output()), std::string::npos) << message;
+      remove_leftovers(files_, output());  // the next start
+      EXPECT_EQ(newest(), 1) << message;
+      EXPECT_EQ(names(), (std::set<std::string>{"step-00000001"})) << message;
+    }
+  }
+  EXPECT_GT(failures, 1);
+}
+
+}  // namespace
+}  // namespace strata::train

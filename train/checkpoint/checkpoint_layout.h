@@ -1,0 +1,109 @@
+// Where every byte of a checkpoint lies, and which rank writes it: pure arithmetic on lists that
+// all ranks have, so that nothing about it is ever sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/files/safetensors_header.h"
+#include "train/files/shard_layout.h"
+
+namespace strata::train {
+
+inline constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
+
+/// Bytes [begin, end) of a file of the layout.
+struct Piece {
+  std::size_t file = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t size_bytes() const { return end - begin; }
+  bool operator==(const Piece&) const = default;
+};
+
+struct CheckpointLayoutOptions {
+  std::int64_t max_shard_bytes = kMaxShardBytes;
+  std::int64_t block_bytes = kBlockBytes;  ///< a power of two, at least 4096
+};
+
+/// Files model*.safetensors, then optimizer*.safetensors (none when there are no such tensors),
+/// tensors in the order given. Each file is cut into blocks from its beginning, the last one may be
+/// shorter; blocks are numbered over all files. Immutable.
+class CheckpointLayout {
+ public:
+  struct CheckpointFile {
+    std::string name;
+    std::string header;
+    std::int64_t size_bytes = 0;
+    std::int64_t first_block = 0;  ///< number of its first block
+    std::size_t first_tensor = 0;  ///< of tensors()
+    std::size_t end_tensor = 0;
+  };
+  struct PlacedTensor {
+    TensorSpec spec;
+    Piece bytes;
+  };
+
+  /// Names must differ within each list.
+  CheckpointLayout(std::vector<TensorSpec> model, std::vector<TensorSpec> optimizer,
+                   const CheckpointLayoutOptions& options = {});
+
+  [[nodiscard]] const std::vector<CheckpointFile>& files() const { return files_; }
+  /// The model's, then the optimizer's.
+  [[nodiscard]] const std::vector<PlacedTensor>& tensors() const { return tensors_; }
+  /// Name and text of the index of each list that takes several files.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& indexes() const {
+    return indexes_;
+  }
+  [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
+  [[nodiscard]] std::int64_t blocks() const { return blocks_; }
+  [[nodiscard]] Piece block(std::int64_t number) const;
+  /// The block in which a byte lies.
+  [[nodiscard]] std::int64_t block_at(std::size_t file, std::int64_t byte) const {
+    return files_[file].first_block + byte / block_bytes_;
+  }
+  /// Elements [first_element, first_element + elements) of tensors()[tensor].
+  [[nodiscard]] Piece piece(std::size_t tensor, std::int64_t first_element,
+                            std::int64_t elements) const;
+  /// "tensor 'x' elements 10 to 20" (the end excluded), or the first and last of several, or "the
+  /// header": what a piece holds.
+  [[nodiscard]] std::string describe(const Piece& piece) const;
+
+ private:
+  void add_list(std::vector<TensorSpec> specs, const char* base_name, std::int64_t max_shard_bytes);
+
+  std::int64_t block_bytes_;
+  std::int64_t blocks_ = 0;
+  std::vector<CheckpointFile> files_;
+  std::vector<PlacedTensor> tensors_;
+  std::vector<std::pair<std::string, std::string>> indexes_;
+};
+
+/// A part of one saved piece that goes to one rank's writer: blocks have one writer each.
+struct RoutedPiece {
+  Piece piece;
+  int saver = 0;   ///< has the bytes
+  int writer = 0;  ///< writes them; another rank: the bytes travel
+  bool operator==(const RoutedPiece&) const = default;
+};
+
+/// Who writes what, for all ranks.
+struct BlockAssignment {
+  std::vector<int> writer;          ///< by block
+  std::vector<RoutedPiece> pieces;  ///< ascending by file and byte; headers are rank 0's own
+  /// Numbers of the blocks that `rank` writes, ascending.
+  [[nodiscard]] std::vector<std::int64_t> blocks_of(int rank) const;
+};
+
+/// `saved[rank]`: the pieces that a rank has, in any order, headers not among them (rank 0's writer
+/// makes those). The writer of a block is the rank that saves its first byte. Throws InternalError
+/// naming tensor and elements when something is saved by no rank or twice, or lies outside of the
+/// tensors.
+BlockAssignment assign_blocks(const CheckpointLayout& layout,
+                              std::span<const std::vector<Piece>> saved);
+
+}  // namespace strata::train

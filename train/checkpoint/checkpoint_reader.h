@@ -1,0 +1,105 @@
+// Reads a checkpoint: never a byte whose block was not verified.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/file_system.h"
+#include "train/checkpoint/manifest.h"
+#include "train/files/safetensors_header.h"
+
+namespace strata::train {
+
+struct CheckpointReaderOptions {
+  int threads = 4;  ///< read and verify blocks of one walk; each holds one block
+  Caching caching = Caching::direct;
+};
+
+/// Thread-safe. `files` lives longer. Errors are DataError (damaged, missing or inconsistent; the
+/// message names file, block, bytes and tensors, and says what to do) and IoError.
+class CheckpointReader {
+ public:
+  enum class Part : std::uint8_t { model, optimizer };
+
+  struct Tensor {
+    StoredTensor stored;
+    std::size_t file = 0;  ///< of manifest().block_files
+  };
+  /// Elements in the tensor's own dtype, row-major; `out` has exactly their size.
+  struct Range {
+    const Tensor* tensor = nullptr;
+    std::int64_t first_element = 0;
+    std::int64_t elements = 0;
+    std::span<std::byte> out;
+  };
+
+  /// Reads manifest and headers, and checks that exactly the manifest's files are there at their
+  /// sizes. The tensors' bytes are verified as they are read.
+  CheckpointReader(FileSystem& files, std::string directory,
+                   const CheckpointReaderOptions& options = {});
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  /// In order of files and offsets: the model's first.
+  [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// nullptr when there is none of that name.
+  [[nodiscard]] const Tensor* find(Part part, std::string_view name) const;
+  /// The text of config.json or another small file. DataError when the manifest has none of the
+  /// name or the text is not the one that was saved.
+  [[nodiscard]] std::string whole_file(const std::string& name) const;
+
+  /// Fills all ranges, which may come in any order and overlap; each block that they touch is read
+  /// once, ascending. Of several damaged blocks the first is reported.
+  void read(std::span<const Range> ranges) const;
+
+  /// Reads everything.
+  void verify() const;
+
+ private:
+  struct Copy {
+    std::size_t file;
+    std::int64_t begin;
+    std::span<std::byte> out;
+  };
+  /// One block and what is wanted of it.
+  struct Job {
+    std::size_t file;
+    std::int64_t block;
+    std::vector<std::size_t> copies;
+  };
+  void open_files();
+  /// Throws; a file cut short is described by its header, if that is still there.
+  [[noreturn]] void refuse_size(const std::string& name, std::int64_t expected, std::int64_t found);
+  void refuse_other_files() const;
+  void read_header(std::size_t file);
+  void check_index(const std::string& base_name, Part part) const;
+  void copy(std::span<const Copy> copies) const;
+  void run(std::span<const Job> jobs, std::span<const Copy> copies) const;
+  std::span<const std::byte> read_block(std::size_t file, std::int64_t block,
+                                        std::span<std::byte> buffer) const;
+  [[nodiscard]] std::string content_text(std::size_t file, std::int64_t begin,
+                                         std::int64_t end) const;
+  [[nodiscard]] std::string block_text(std::size_t file, std::int64_t block) const;
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    return directory_ + "/" + name;
+  }
+
+  FileSystem& files_;
+  std::string directory_;
+  CheckpointReaderOptions options_;
+  Manifest manifest_;
+  std::vector<std::unique_ptr<StorageFile>> open_;  ///< by block file
+  std::vector<std::int64_t> header_bytes_;          ///< by block file; 0: not known yet
+  std::vector<Tensor> tensors_;
+  std::unordered_map<std::string, std::size_t> model_index_;
+  std::unordered_map<std::string, std::size_t> optimizer_index_;
+};
+
+}  // namespace strata::train

@@ -1,0 +1,246 @@
+#include "train/checkpoint/manifest.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/file_system.h"
+#include "core/json.h"
+#include "core/json_writer.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kMaxBlockBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 50;
+constexpr std::size_t kHexDigits = 32;
+constexpr std::string_view kSealBegin = ",\n  \"manifest_hash\": \"";
+constexpr std::string_view kSealEnd = "\"\n}\n";
+constexpr std::size_t kSealBytes = kSealBegin.size() + kHexDigits + kSealEnd.size();
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::optional<Hash128> parse_hash(std::string_view text) {
+  if (text.size() != kHexDigits) return std::nullopt;
+  Hash128 hash;
+  for (const char c : text) {
+    const bool letter = c >= 'a' && c <= 'f';
+    if (!letter && (c < '0' || c > '9')) return std::nullopt;
+    const auto digit = static_cast<std::uint64_t>(letter ? c - 'a' + 10 : c - '0');
+    hash.high = hash.high << 4 | hash.low >> 60;
+    hash.low = hash.low << 4 | digit;
+  }
+  return hash;
+}
+
+Hash128 hash_of(const JsonValue& value) {
+  const auto hash = parse_hash(value.as_string());
+  if (!hash) value.fail("expected 32 hexadecimal digits, found " + value.describe());
+  return *hash;
+}
+
+/// The text without its last line, which must be its hash.
+std::string_view checked_body(std::string_view text, const std::string& file) {
+  const auto refuse = [&file](const std::string& what) {
+    throw DataError(file + ": " + what +
+                    "; the manifest is truncated or was changed, so nothing says what the "
+                    "checkpoint held: resume from another one");
+  };
+  if (static_cast<std::int64_t>(text.size()) > kManifestLimitBytes)
+    refuse("has " + std::to_string(text.size()) + " bytes, more than the limit of " +
+           std::to_string(kManifestLimitBytes));
+  if (text.size() < kSealBytes) refuse("has only " + std::to_string(text.size()) + " bytes");
+  const std::string_view body = text.substr(0, text.size() - kSealBytes);
+  const std::string_view seal = text.substr(body.size());
+  if (!seal.starts_with(kSealBegin) || !seal.ends_with(kSealEnd))
+    refuse("does not end with its hash");
+  const std::string found = hash_128(bytes(body)).hex();
+  const std::string_view expected = seal.substr(kSealBegin.size(), kHexDigits);
+  if (found != expected)
+    refuse("its text has hash " + found + ", but it says " + std::string(expected));
+  return body;
+}
+
+/// Members of an object that must have exactly these keys, in the order of `keys`.
+std::vector<JsonValue> members_of(const JsonValue& object,
+                                  std::initializer_list<std::string_view> keys) {
+  for (const auto& [key, value] : object.members())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      value.fail("unknown key; a newer version of Strata may have written it");
+  std::vector<JsonValue> values;
+  for (const std::string_view key : keys) values.push_back(object.at(key));
+  return values;
+}
+
+std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::int64_t most) {
+  const std::int64_t number = value.as_integer();
+  if (number < least || number > most)
+    value.fail("expected " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
+               std::to_string(number));
+  return number;
+}
+
+/// Of one file; `names` has those of the files before.
+std::string name_of_file(const JsonValue& value, std::unordered_set<std::string>& names) {
+  std::string name = value.as_string();
+  if (!is_plain_name(name) || name == kManifestName)
+    value.fail("expected the name of a file in the same folder, found " + value.describe());
+  if (!names.insert(name).second) value.fail("a second file of the name " + name);
+  return name;
+}
+
+Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_bytes,
+                                     std::unordered_set<std::string>& names) {
+  const auto values = members_of(entry, {"name", "bytes", "block_hashes"});
+  Manifest::BlockFile file;
+  file.name = name_of_file(values[0], names);
+  if (!file.name.ends_with(".safetensors"))
+    values[0].fail("expected a name that ends with .safetensors, found " + values[0].describe());
+  file.size_bytes = integer_between(values[1], 1, kMaxFileBytes);
+  const std::string digits = values[2].as_string();
+  const std::int64_t blocks = (file.size_bytes + block_bytes - 1) / block_bytes;
+  if (static_cast<std::int64_t>(digits.size() / kHexDigits) != blocks ||
+      digits.size() % kHexDigits != 0)
+    values[2].fail("expected " + std::to_string(blocks) + " hashes of 32 digits for " +
+                   std::to_string(file.size_bytes) + " bytes, found " +
+                   std::to_string(digits.size()) + " digits");
+  for (std::size_t i = 0; i < digits.size(); i += kHexDigits) {
+    const auto hash = parse_hash(std::string_view(digits).substr(i, kHexDigits));
+    if (!hash) values[2].fail("expected hexadecimal digits only");
+    file.blocks.push_back(*hash);
+  }
+  return file;
+}
+
+}  // namespace
+
+const std::string* Manifest::find_fact(std::string_view key) const {
+  for (const auto& [name, value] : facts)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+const Manifest::HashedFile* Manifest::find_whole_file(std::string_view name) const {
+  for (const HashedFile& file : whole_files)
+    if (file.name == name) return &file;
+  return nullptr;
+}
+
+std::int64_t Manifest::total_bytes() const {
+  std::int64_t total = 0;
+  for (const BlockFile& file : block_files) total += file.size_bytes;
+  for (const HashedFile& file : whole_files) total += file.size_bytes;
+  return total;
+}
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '\\'; });
+}
+
+std::string seal_manifest(std::string_view body) {
+  return std::string(body) + std::string(kSealBegin) + hash_128(bytes(body)).hex() +
+         std::string(kSealEnd);
+}
+
+Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts facts,
+                       std::span<const WholeFile> whole_files, std::span<const BlockHash> hashes) {
+  Manifest manifest{.step = step, .facts = std::move(facts), .block_bytes = layout.block_bytes()};
+  std::unordered_set<std::string> names{kManifestName};
+  for (const auto& file : layout.files()) {
+    names.insert(file.name);
+    manifest.block_files.push_back({file.name, file.size_bytes, {}});
+  }
+  const std::string which = "checkpoint of step " + std::to_string(step) + ": ";
+  std::vector<bool> written(static_cast<std::size_t>(layout.blocks()));
+  std::vector<Hash128> ordered(written.size());
+  const auto place = [&](std::int64_t number) {
+    const Piece block = layout.block(number);
+    return layout.files()[block.file].name + " bytes " + std::to_string(block.begin) + " to " +
+           std::to_string(block.end) + " (" + layout.describe(block) + ")";
+  };
+  for (const BlockHash& hash : hashes) {
+    const auto number = static_cast<std::size_t>(hash.block);
+    if (hash.block < 0 || hash.block >= layout.blocks())
+      throw InternalError(which + "it has no block " + std::to_string(hash.block));
+    if (written[number]) throw InternalError(which + "two ranks wrote " + place(hash.block));
+    written[number] = true;
+    ordered[number] = hash.hash;
+  }
+  for (std::int64_t number = 0; number < layout.blocks(); ++number) {
+    if (!written[static_cast<std::size_t>(number)])
+      throw InternalError(which + "no rank wrote " + place(number));
+    manifest.block_files[layout.block(number).file].blocks.push_back(
+        ordered[static_cast<std::size_t>(number)]);
+  }
+  for (const WholeFile& file : whole_files) {
+    if (!is_plain_name(file.name) || !names.insert(file.name).second)
+      throw InternalError(which + "a file cannot have the name '" + file.name + "'");
+    manifest.whole_files.push_back(
+        {file.name, static_cast<std::int64_t>(file.text.size()), hash_128(bytes(file.text))});
+  }
+  return manifest;
+}
+
+std::string to_text(const Manifest& manifest) {
+  JsonWriter json(2);
+  json.begin_object().member("strata_checkpoint", kVersion).member("step", manifest.step);
+  json.key("facts").begin_object();
+  for (const auto& [key, value] : manifest.facts) json.member(key, value);
+  json.end_object().member("block_bytes", manifest.block_bytes);
+  json.key("block_files").begin_array();
+  for (const Manifest::BlockFile& file : manifest.block_files) {
+    std::string hashes;
+    hashes.reserve(file.blocks.size() * kHexDigits);
+    for (const Hash128& hash : file.blocks) hashes += hash.hex();
+    json.begin_object().member("name", file.name).member("bytes", file.size_bytes);
+    json.member("block_hashes", hashes).end_object();
+  }
+  json.end_array().key("whole_files").begin_array();
+  for (const Manifest::HashedFile& file : manifest.whole_files) {
+    json.begin_object().member("name", file.name).member("bytes", file.size_bytes);
+    json.member("hash", file.hash.hex()).end_object();
+  }
+  const std::string text = json.end_array().end_object().finish();
+  return seal_manifest(text.substr(0, text.size() - 2));  // without "\n}"
+}
+
+Manifest parse_manifest(std::string_view text, const std::string& file) {
+  const std::string whole = std::string(checked_body(text, file)) + "\n}";
+  JsonOptions options;
+  options.depth_limit = 8;
+  options.size_limit_bytes = kManifestLimitBytes;
+  const JsonValue top = parse_json(whole, file, options);
+  const JsonValue version = top.at("strata_checkpoint");
+  if (version.as_integer() != kVersion)
+    version.fail("the checkpoint has format version " + std::to_string(version.as_integer()) +
+                 ", this program reads version " + std::to_string(kVersion) +
+                 "; use the version of Strata that wrote it");
+  const auto values = members_of(
+      top, {"strata_checkpoint", "step", "facts", "block_bytes", "block_files", "whole_files"});
+  Manifest manifest;
+  manifest.step = integer_between(values[1], 0, INT64_MAX);
+  for (const auto& [key, value] : values[2].members())
+    manifest.facts.emplace_back(key, value.as_string());
+  manifest.block_bytes = integer_between(values[3], kDirectAlignmentBytes, kMaxBlockBytes);
+  if (!std::has_single_bit(static_cast<std::uint64_t>(manifest.block_bytes)))
+    values[3].fail("expected a power of two, found " + values[3].describe());
+  std::unordered_set<std::string> names;
+  for (const JsonValue& entry : values[4].elements())
+    manifest.block_files.push_back(parse_block_file(entry, manifest.block_bytes, names));
+  if (manifest.block_files.empty()) values[4].fail("expected at least one file");
+  for (const JsonValue& entry : values[5].elements()) {
+    const auto fields = members_of(entry, {"name", "bytes", "hash"});
+    std::string name = name_of_file(fields[0], names);
+    if (name.ends_with(".safetensors")) fields[0].fail("a safetensors file belongs to block_files");
+    manifest.whole_files.push_back(
+        {std::move(name), integer_between(fields[1], 0, kWholeFileLimitBytes), hash_of(fields[2])});
+  }
+  return manifest;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,84 @@
+// manifest.json: what a checkpoint consists of, to the byte. Written last; a directory without it,
+// or with one that its own hash contradicts, is no checkpoint.
+//
+// Version 1, JSON in this order: strata_checkpoint (the version), step, facts (strings about the
+// run that wrote it), block_bytes, block_files (name, bytes, XXH3-128 of each block one behind the
+// other), whole_files (name, bytes, XXH3-128), and as the last line the XXH3-128 of all text before
+// it. Hashes are 32 hexadecimal digits, most significant first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "train/checkpoint/checkpoint_layout.h"
+
+namespace strata::train {
+
+inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr std::int64_t kManifestLimitBytes = std::int64_t{256} << 20;
+/// Of config.json, indexes and their like.
+inline constexpr std::int64_t kWholeFileLimitBytes = std::int64_t{256} << 20;
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// A block as its writer hashed it.
+struct BlockHash {
+  std::int64_t block = 0;  ///< its number in the CheckpointLayout
+  Hash128 hash;
+};
+
+/// A small file as it is to be written.
+struct WholeFile {
+  std::string name;
+  std::string text;
+};
+
+struct Manifest {
+  struct BlockFile {
+    std::string name;
+    std::int64_t size_bytes = 0;
+    std::vector<Hash128> blocks;
+  };
+  struct HashedFile {
+    std::string name;
+    std::int64_t size_bytes = 0;
+    Hash128 hash;
+  };
+  std::int64_t step = 0;
+  Facts facts;  ///< in the order given; keys differ
+  std::int64_t block_bytes = kBlockBytes;
+  std::vector<BlockFile> block_files;   ///< names end with ".safetensors"
+  std::vector<HashedFile> whole_files;  ///< all others that count
+
+  /// nullptr when there is none.
+  [[nodiscard]] const std::string* find_fact(std::string_view key) const;
+  [[nodiscard]] const HashedFile* find_whole_file(std::string_view name) const;
+  /// Of all files but the manifest.
+  [[nodiscard]] std::int64_t total_bytes() const;
+};
+
+/// `hashes` from all ranks in any order. Throws InternalError when a block was written by nobody or
+/// twice, or a small file's name is taken or no plain name.
+Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts facts,
+                       std::span<const WholeFile> whole_files, std::span<const BlockHash> hashes);
+
+/// The same manifest gives the same text.
+std::string to_text(const Manifest& manifest);
+
+/// Throws DataError, naming `file`, unless the text is whole and everything in it makes sense:
+/// known version, no unknown key, plain and different file names, a hash for every block.
+Manifest parse_manifest(std::string_view text, const std::string& file);
+
+/// `body` with the last line that makes it a manifest: what to_text ends with.
+std::string seal_manifest(std::string_view body);
+
+/// Whether a file of that name may stand in a checkpoint: a name without folder, of printable
+/// ASCII, that does not begin with a dot.
+bool is_plain_name(std::string_view name);
+
+}  // namespace strata::train

@@ -1,0 +1,40 @@
+// How a list of tensors is cut into safetensors files: everything follows from the list alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "train/files/safetensors_header.h"
+
+namespace strata::train {
+
+inline constexpr std::int64_t kMaxShardBytes = 5'000'000'000;
+
+/// One file: tensors [first_tensor, end_tensor) of the list without gaps behind the header.
+struct ShardLayout {
+  std::string name;  ///< BASE.safetensors, or BASE-00001-of-00002.safetensors
+  std::size_t first_tensor = 0;
+  std::size_t end_tensor = 0;
+  std::string header;
+  std::int64_t size_bytes = 0;
+};
+
+/// In order, as huggingface_hub does: a new file when the next tensor would not fit; a tensor
+/// larger than `max_shard_bytes` has one of its own. An empty list is one file.
+std::vector<ShardLayout> lay_out_shards(std::span<const TensorSpec> tensors,
+                                        std::string_view base_name, std::int64_t max_shard_bytes,
+                                        const Metadata& metadata);
+
+/// BASE.safetensors.index.json
+std::string index_name(std::string_view base_name);
+/// Its text: which file has which tensor.
+std::string make_index_text(std::span<const TensorSpec> tensors,
+                            std::span<const ShardLayout> shards);
+
+std::int64_t bytes_of(const TensorSpec& tensor);
+
+}  // namespace strata::train
