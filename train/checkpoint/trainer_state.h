@@ -1,0 +1,48 @@
+// trainer_state.json: what a run needs to go on, besides tensors and its settings: where it stood
+// in the data, what its numbers depend on, the step's scalars.
+//
+// Version 1, JSON in this order: version, step, consumed_samples, seed, global_batch,
+// sequence_length, shuffle, data_digest, data_tokens, optimizer, state_recipe, dtype, scalars (an
+// object; integers and real numbers, which come back bit for bit).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace strata::train {
+
+inline constexpr const char* kTrainerStateName = "trainer_state.json";
+
+struct TrainerState {
+  struct Scalar {
+    std::string name;  ///< "step_state.loss_scale"
+    std::variant<std::int64_t, double> value;
+    bool operator==(const Scalar&) const = default;
+  };
+  std::int64_t step = 0;  ///< done
+  std::int64_t consumed_samples = 0;
+  std::int64_t seed = 0;
+  std::int64_t global_batch = 1;     ///< samples per step, over all ranks and micro-steps
+  std::int64_t sequence_length = 1;  ///< tokens per sample
+  bool shuffle = true;
+  std::string data_digest;  ///< 32 hexadecimal digits
+  std::int64_t data_tokens = 1;
+  std::string optimizer;        ///< "adamw", "adam", "lion", "sgd"
+  std::string state_recipe;     ///< "fp32-master"
+  std::string dtype;            ///< of the parameters: "fp32", "bf16", "fp16"
+  std::vector<Scalar> scalars;  ///< in the order given; names differ
+  bool operator==(const TrainerState&) const = default;
+};
+
+/// The same state gives the same text. Throws InternalError naming the field when
+/// parse_trainer_state would refuse the text or not give the same state back (a NaN).
+std::string to_text(const TrainerState& state);
+
+/// Throws DataError naming `file` and key: no JSON, another version, a key that is unknown, missing
+/// or there twice, a wrong type, a number out of its range, an unknown optimizer.
+TrainerState parse_trainer_state(std::string_view text, const std::string& file);
+
+}  // namespace strata::train
