@@ -1,7 +1,9 @@
 #include "train/inspect/stored_digests.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,6 +21,9 @@ namespace strata::train {
 namespace {
 
 constexpr const char* kConfigName = "config.json";
+/// Of the optimizer's state, in the order of zero::optimizer_states.
+constexpr std::array<std::string_view, 6> kKinds{"master",  "remainder",     "moment1",
+                                                 "moment2", "moment1_scale", "moment2_scale"};
 
 /// One line of the result and how its digest is made.
 struct Line {
@@ -58,13 +63,12 @@ class Inventory {
       if (dot == std::string::npos)
         throw DataError(tensor.stored.file + ": tensor '" + name + "' is not named KIND.NAME");
       const std::string kind = name.substr(0, dot);
-      if (std::find(kinds_.begin(), kinds_.end(), kind) == kinds_.end()) kinds_.push_back(kind);
+      if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+        throw DataError(tensor.stored.file + ": tensor '" + name + "' has the kind '" + kind +
+                        "', which this version of Strata does not know");
       left_.emplace(std::pair(kind, name.substr(dot + 1)), t);
     }
   }
-
-  /// Kinds of the optimizer's state, in the order of the files.
-  [[nodiscard]] const std::vector<std::string>& kinds() const { return kinds_; }
 
   [[nodiscard]] bool take(const runtime::Segment& segment, const std::string& kind,
                           std::vector<Line>& lines) {
@@ -99,7 +103,6 @@ class Inventory {
 
  private:
   const TensorFolder& folder_;
-  std::vector<std::string> kinds_;
   std::map<std::pair<std::string, std::string>, std::size_t> left_;  ///< by kind and name
 };
 
@@ -111,7 +114,8 @@ std::vector<Line> lines_of(const TensorFolder& folder) {
       if (!inventory.take(segment, "parameter", lines))
         throw DataError(folder.path() + ": misses tensor '" + segment.name + "', which " +
                         kConfigName + " asks for");
-      for (const std::string& kind : inventory.kinds()) (void)inventory.take(segment, kind, lines);
+      for (const std::string_view kind : kKinds)
+        (void)inventory.take(segment, std::string(kind), lines);
     }
   inventory.require_empty();
   return lines;
