@@ -70,18 +70,18 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-/// Where to go from a damaged checkpoint.
+/// Where to go from a damaged checkpoint; "" when the name does not say that it is one.
 std::string advice(FileSystem& files, const std::string& folder) {
   // A name such as "." says nothing about the folder's place.
   const std::string path = fs::weakly_canonical(folder).string();
   const auto step = step_of_checkpoint(fs::path(path).filename().string());
-  if (!step) return "restore the files from a copy";
+  if (!step) return "";
   const std::string output = parent_directory(path);
   const NewestCheckpoint older = newest_checkpoint(files, output, Verification::full, *step);
-  if (older.found) return "the newest older checkpoint that verifies is " + older.found->path;
+  if (older.found) return "; the newest older checkpoint that verifies is " + older.found->path;
   return older.refused.empty()
-             ? "there is no older checkpoint in " + output
-             : "none of the " +
+             ? "; there is no older checkpoint in " + output
+             : "; none of the " +
                    count_text(static_cast<std::int64_t>(older.refused.size()), "older checkpoint") +
                    " in " + output + " verifies, either";
 }
@@ -126,10 +126,13 @@ std::string list_tensors(FileSystem& files, const std::string& path, bool statis
 std::string verify_checkpoint(FileSystem& files, const std::string& path, int threads,
                               void (*report)(const std::string& damage)) {
   const std::string folder = without_slashes(path);
-  if (!fs::exists(folder + "/" + kManifestName) && ModelFiles::has_weights(folder))
+  if (!fs::exists(folder + "/" + kManifestName)) {
+    refuse_output_folder(files, folder);
     throw DataError(folder + ": has no " + kManifestName +
                     ", so nothing can be verified: it is no checkpoint of Strata, or one whose "
-                    "saving never ended");
+                    "saving never ended" +
+                    advice(files, folder));
+  }
   std::vector<std::string> damage;
   std::int64_t blocks = 0, bytes = 0, step = 0;
   try {
@@ -151,7 +154,7 @@ std::string verify_checkpoint(FileSystem& files, const std::string& path, int th
            ", " + count_text(bytes, "byte") + ", each as it was saved\n";
   for (const std::string& place : damage) report(place);
   throw DataError(folder + ": damaged in " +
-                  count_text(static_cast<std::int64_t>(damage.size()), "place") + "; " +
+                  count_text(static_cast<std::int64_t>(damage.size()), "place") +
                   advice(files, folder));
 }
 

@@ -40,16 +40,16 @@ int run(int argc, char** argv, const RankContext& context) {
       ->check(CLI::Range(1, 256));
   app.add_option("DIR", arguments.folder, "a checkpoint (OUTPUT/step-00001000) or a model");
   app.add_flag("--statistics", arguments.statistics,
-               "minimum, maximum, mean, L2 norm, not finite and zero values of each tensor");
+               "and minimum, maximum, mean, L2 norm, not finite values, zeros");
   CLI::App* verify = app.add_subcommand(
-      "verify", "reads every block, names what is damaged and which older checkpoint is not");
+      "verify", "reads every block; names what is damaged, and an older checkpoint");
   verify->add_option("DIR", arguments.folder, "a checkpoint")->required();
-  CLI::App* diff = app.add_subcommand(
-      "diff", "which tensors differ, in how many elements, by how much at most; exit code 0 or 1");
+  CLI::App* diff =
+      app.add_subcommand("diff", "which tensors differ, in how many elements, by how much");
   diff->add_option("A", arguments.folder, "a checkpoint or a model")->required();
   diff->add_option("B", arguments.other, "another one")->required();
-  CLI::App* digest = app.add_subcommand(
-      "digest", "one digest per tensor and kind of state, as train --dump-state prints them");
+  CLI::App* digest =
+      app.add_subcommand("digest", "digests of all state, as train --dump-state prints them");
   digest->add_option("DIR", arguments.folder, "a checkpoint or a model")->required();
   CLI::App* list = app.add_subcommand("list", "the checkpoints of an output folder");
   list->add_option("OUTPUT", arguments.folder, "what train --output named")->required();

@@ -44,12 +44,7 @@ TensorFolder::TensorFolder(FileSystem& files, const std::string& path) : path_(p
     }
     return;
   }
-  if (is_folder(path) && !ModelFiles::has_weights(path)) {
-    const auto checkpoints = list_checkpoints(files, path);
-    if (!checkpoints.empty())
-      throw DataError(path + ": is a folder of checkpoints, not one of them: name one, such as " +
-                      checkpoints.back().path + ", or use: inspect list " + path);
-  }
+  refuse_output_folder(files, path);
   plain_ = std::make_unique<ModelFiles>(path);
   for (const StoredTensor& stored : plain_->tensors()) tensors_.push_back({stored, false});
 }
@@ -97,6 +92,14 @@ std::vector<std::span<const std::byte>> TensorFolder::read(std::span<const Tenso
   }
   if (checkpoint_ != nullptr) checkpoint_->read(ranges);
   return views;
+}
+
+void refuse_output_folder(FileSystem& files, const std::string& path) {
+  if (!is_folder(path) || ModelFiles::has_weights(path)) return;
+  const auto checkpoints = list_checkpoints(files, path);
+  if (!checkpoints.empty())
+    throw DataError(path + ": is a folder of checkpoints, not one of them: name one, such as " +
+                    checkpoints.back().path + ", or use: inspect list " + path);
 }
 
 std::vector<TensorPart> cut_tensor(std::size_t tensor, std::int64_t elements,

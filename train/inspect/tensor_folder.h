@@ -59,6 +59,9 @@ class TensorFolder {
   std::vector<Tensor> tensors_;
 };
 
+/// Throws DataError that names a checkpoint to look at when `path` is a folder of them.
+void refuse_output_folder(FileSystem& files, const std::string& path);
+
 /// The whole tensor in parts that begin where (element + phase) is a multiple of `part_elements`,
 /// and at 0.
 std::vector<TensorPart> cut_tensor(std::size_t tensor, std::int64_t elements,
