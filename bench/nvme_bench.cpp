@@ -2,7 +2,10 @@
 // buffers and files, interleaved in one run.
 //   build/bin/nvme_bench DIRECTORY [SIZE_MIB] [BLOCK_KIB] [DEPTH] [ROUNDS]
 // The file has been written before. Rates are medians over the rounds; the ratio is the store's to
-// the faster of the two others, and, as disks wander, also the median of the rounds' own ratios.
+// the faster of the two others, and, as disks wander, also the median of the rounds' own ratios to
+// the same one. Disks wander from second to second: many short rounds say more than few long ones.
+// "hashing" is the bare loop that also hashes all bytes, in its one thread, while others are under
+// way: where memory is what bounds the device, a second look at the bytes costs its share of it.
 // All memory is on huge pages, fio's by glibc's tunable: with small ones a request of 1 MiB is more
 // pieces than many devices take at once, and rates fall to a half or a third.
 // "mixed" reads one half of the file while it writes the other. A run in which the page cache had a
@@ -23,11 +26,14 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/json.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/open_store.h"
@@ -60,10 +66,11 @@ struct Step {
   std::int64_t part;
 };
 
+constexpr std::int64_t kTransfer = 16 * kMiB;
+constexpr std::int64_t kUnderWay = 4;
+
 /// Transfers of 16 MiB, four under way, as a step's disk queues would have.
 void run_store(NvmeStore& store, const AlignedMemory& window, Mode mode) {
-  constexpr std::int64_t kTransfer = 16 * kMiB;
-  constexpr std::int64_t kUnderWay = 4;
   const std::int64_t count = store.bytes() / kTransfer;
   std::deque<strata::runtime::Disk::Ticket> tickets;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -80,58 +87,80 @@ void run_store(NvmeStore& store, const AlignedMemory& window, Mode mode) {
   for (const auto ticket : tickets) store.wait(ticket);
 }
 
-/// The least that can be written with io_uring.
+/// The least that can be written with io_uring. Its memory is as much as the store's: `depth`
+/// blocks are under way, then others.
 class BareLoop {
  public:
-  BareLoop(int file, const Setup& setup) : setup_(setup), buffers_(setup.block * setup.depth) {
+  BareLoop(int file, const Setup& setup)
+      : setup_(setup),
+        memory_(std::max(kTransfer * kUnderWay, 2 * setup.block * setup.depth)),
+        slots_(static_cast<std::int64_t>(memory_.bytes().size()) / setup.block) {
     check(io_uring_queue_init(static_cast<unsigned>(setup.depth), &ring_, 0), "queue_init");
     check(io_uring_register_files(&ring_, &file, 1), "register_files");
-    const iovec memory{buffers_.bytes().data(), buffers_.bytes().size()};
+    const iovec memory{memory_.bytes().data(), memory_.bytes().size()};
     check(io_uring_register_buffers(&ring_, &memory, 1), "register_buffers");
   }
   ~BareLoop() { io_uring_queue_exit(&ring_); }
   BareLoop(const BareLoop&) = delete;
   BareLoop& operator=(const BareLoop&) = delete;
 
-  void run(Mode mode) {
+  /// `hashing`: what was transferred is hashed once the next requests have begun.
+  void run(Mode mode, bool hashing) {
     const std::int64_t count = setup_.bytes / setup_.block;
+    std::vector<std::int64_t> free(static_cast<std::size_t>(slots_));
+    std::iota(free.begin(), free.end(), 0);
+    std::vector<std::int64_t> ended;
     std::int64_t begun = 0;
-    for (; begun < std::min<std::int64_t>(setup_.depth, count); ++begun)
-      begin(mode, begun, count, begun);
     for (std::int64_t done = 0; done < count;) {
+      while (begun < count && begun - done < setup_.depth) {
+        begin(mode, begun++, count, free.front());
+        free.erase(free.begin());
+      }
+      if (hashing && !ended.empty()) check(io_uring_submit(&ring_), "submit");
+      for (const std::int64_t slot : ended) {
+        if (hashing) hashes_ ^= strata::hash_64(block(slot));
+        free.push_back(slot);
+      }
+      ended.clear();
       check(io_uring_submit_and_wait(&ring_, 1), "submit_and_wait");
       io_uring_cqe* completion = nullptr;
       while (io_uring_peek_cqe(&ring_, &completion) == 0) {
         STRATA_CHECK(completion->res == setup_.block, completion->res);
-        const auto slot = static_cast<std::int64_t>(completion->user_data);
+        ended.push_back(static_cast<std::int64_t>(completion->user_data));
         io_uring_cqe_seen(&ring_, completion);
         ++done;
-        if (begun < count) begin(mode, begun++, count, slot);
       }
     }
+    for (const std::int64_t slot : ended)
+      if (hashing) hashes_ ^= strata::hash_64(block(slot));
   }
 
  private:
   static void check(int result, const char* what) {
     if (result < 0) throw strata::HostError(std::string(what) + ": " + std::strerror(-result));
   }
+  [[nodiscard]] std::span<std::byte> block(std::int64_t slot) const {
+    return memory_.bytes().subspan(static_cast<std::size_t>(slot * setup_.block),
+                                   static_cast<std::size_t>(setup_.block));
+  }
   void begin(Mode mode, std::int64_t number, std::int64_t count, std::int64_t slot) {
     const Step step(mode, number, count);
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    std::byte* memory = buffers_.bytes().data() + slot * setup_.block;
-    const auto block = static_cast<unsigned>(setup_.block);
+    const auto bytes = static_cast<unsigned>(setup_.block);
     const auto offset = static_cast<std::uint64_t>(step.part * setup_.block);
     if (step.read)
-      io_uring_prep_read_fixed(entry, 0, memory, block, offset, 0);
+      io_uring_prep_read_fixed(entry, 0, block(slot).data(), bytes, offset, 0);
     else
-      io_uring_prep_write_fixed(entry, 0, memory, block, offset, 0);
+      io_uring_prep_write_fixed(entry, 0, block(slot).data(), bytes, offset, 0);
     entry->flags |= IOSQE_FIXED_FILE;
     entry->user_data = static_cast<std::uint64_t>(slot);
   }
 
   Setup setup_;
-  AlignedMemory buffers_;
+  AlignedMemory memory_;
+  std::int64_t slots_;  // blocks of memory, twice as many as are under way or more
   io_uring ring_{};
+  std::uint64_t hashes_ = 0;
 };
 
 std::string fio_command(const Setup& setup, int file, Mode mode) {
@@ -224,7 +253,7 @@ class Bench {
  public:
   explicit Bench(const Setup& setup)
       : setup_(setup),
-        window_(64 * kMiB),
+        window_(kTransfer * kUnderWay),
         store_(strata::offload::open_store(
             {.directories = {setup.directory},
              .bytes = setup.bytes,
@@ -278,35 +307,47 @@ class Bench {
   void measure(Mode mode) {
     double store_cpu = 0;
     double bare_cpu = 0;
+    double hashing_cpu = 0;
     std::vector<Candidate> candidates{
         {"store",
          [&](Mode m) { return timed([&] { run_store(*store_, window_, m); }, store_cpu); }},
-        {"bare", [&](Mode m) { return timed([&] { bare_.run(m); }, bare_cpu); }},
+        {"bare", [&](Mode m) { return timed([&] { bare_.run(m, false); }, bare_cpu); }},
+        {"hashing", [&](Mode m) { return timed([&] { bare_.run(m, true); }, hashing_cpu); }},
         {"fio", [&](Mode m) { return run_fio(setup_, store_->file(0), m); }}};
-    std::vector<double> ratios;
+    const Candidate& store = candidates[0];
+    const Candidate& bare = candidates[1];
+    const Candidate& hashing = candidates[2];
+    const Candidate& fio = candidates[3];
+    const char* name = kModeNames[static_cast<std::size_t>(mode)];
     for (int round = 0; round < setup_.rounds; ++round) {
+      // Each comes first in turn.
       for (std::size_t i = 0; i < candidates.size(); ++i) {
-        // Each comes first in turn.
-        Candidate& candidate = candidates[(i + static_cast<std::size_t>(round)) % 3];
-        candidate.rates.push_back(candidate.run(mode));
+        Candidate& next = candidates[(i + static_cast<std::size_t>(round)) % candidates.size()];
+        next.rates.push_back(next.run(mode));
       }
-      const double best = std::max(candidates[1].rates.back(), candidates[2].rates.back());
-      ratios.push_back(candidates[0].rates.back() / best);
-      std::printf("%-5s round %d: store %.3f bare %.3f fio %.3f GB/s\n",
-                  kModeNames[static_cast<std::size_t>(mode)], round,
-                  candidates[0].rates.back() / 1e9, candidates[1].rates.back() / 1e9,
-                  candidates[2].rates.back() / 1e9);
+      std::printf("%-5s round %d: store %.3f bare %.3f hashing %.3f fio %.3f GB/s\n", name, round,
+                  store.rates.back() / 1e9, bare.rates.back() / 1e9, hashing.rates.back() / 1e9,
+                  fio.rates.back() / 1e9);
     }
-    const double store = median(candidates[0].rates);
-    const double bare = median(candidates[1].rates);
-    const double fio = median(candidates[2].rates);
+    const Candidate& faster = median(fio.rates) > median(bare.rates) ? fio : bare;
     const double gigabytes = static_cast<double>(setup_.bytes) * setup_.rounds / 1e9;
     std::printf(
-        "%-5s median: store %.3f bare %.3f fio %.3f GB/s; store / faster of both: %.3f, by round "
-        "%.3f; processor: store %.3f bare %.3f s/GB%s\n",
-        kModeNames[static_cast<std::size_t>(mode)], store / 1e9, bare / 1e9, fio / 1e9,
-        store / std::max(bare, fio), median(ratios), store_cpu / gigabytes, bare_cpu / gigabytes,
-        fio == 0 ? " (fio is not installed)" : "");
+        "%-5s median: store %.3f bare %.3f hashing %.3f fio %.3f GB/s; store / %s: %.3f, by round "
+        "%.3f; store / hashing: %.3f, by round %.3f; processor: store %.3f bare %.3f hashing %.3f "
+        "s/GB%s\n",
+        name, median(store.rates) / 1e9, median(bare.rates) / 1e9, median(hashing.rates) / 1e9,
+        median(fio.rates) / 1e9, faster.name.c_str(), median(store.rates) / median(faster.rates),
+        ratio_by_round(store, faster), median(store.rates) / median(hashing.rates),
+        ratio_by_round(store, hashing), store_cpu / gigabytes, bare_cpu / gigabytes,
+        hashing_cpu / gigabytes, fio.rates.back() == 0 ? " (fio is not installed)" : "");
+  }
+
+  /// The median of the rounds' own ratios.
+  static double ratio_by_round(const Candidate& a, const Candidate& b) {
+    std::vector<double> ratios;
+    for (std::size_t round = 0; round < a.rates.size(); ++round)
+      ratios.push_back(a.rates[round] / b.rates[round]);
+    return median(ratios);
   }
 
   Setup setup_;

@@ -33,6 +33,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& in = program.instructions[i];
     const auto touch = [&](const Operand& o) {
+      if (o.value == kNoValue) return;  // nobody's: there is no life to follow
       const Value& value = program.values[static_cast<std::size_t>(o.value)];
       const ValueId root = value.root == kNoValue ? o.value : value.root;
       const Value& whole = program.values[static_cast<std::size_t>(root)];
@@ -40,9 +41,11 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
       if (whole.storage == Storage::persistent || arena == nullptr || !arena->on_host()) return;
       const auto [at, fresh] =
           range_of.try_emplace(root, static_cast<std::int32_t>(ranges_.size()));
+      // Transfers to and from the disk use the last sector of a window as a whole.
+      const std::int64_t bytes = whole.type.span_bytes();
       if (fresh)
-        ranges_.push_back(
-            {arena->base() + o.offset_bytes - value.offset_bytes, whole.type.span_bytes(), 0});
+        ranges_.push_back({arena->base() + o.offset_bytes - value.offset_bytes,
+                           o.tier == Tier::pinned ? room_of(bytes, o.tier) : bytes, 0});
       std::vector<std::int32_t>& touched = touched_[i];
       if (std::find(touched.begin(), touched.end(), at->second) != touched.end()) return;
       touched.push_back(at->second);
@@ -53,10 +56,9 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
     if (in.predicate) touch(*in.predicate);
     if (in.workspace) touch(*in.workspace);
   }
-  left_ = std::make_unique<std::atomic<std::int32_t>[]>(ranges_.size());
-  for (std::size_t r = 0; r < ranges_.size(); ++r) {
-    left_[r].store(ranges_[r].users);
-    poison(ranges_[r].memory, ranges_[r].bytes);
+  for (Range& range : ranges_) {
+    range.left = range.users;
+    poison(range.memory, range.bytes);
   }
 }
 
@@ -67,20 +69,29 @@ DeadRanges::~DeadRanges() {
 
 void DeadRanges::begin(std::int32_t instruction) {
   if (!kChecked) return;
+  const std::lock_guard lock(mutex_);
   for (std::int32_t r : touched_[static_cast<std::size_t>(instruction)]) {
-    const Range& range = ranges_[static_cast<std::size_t>(r)];
+    Range& range = ranges_[static_cast<std::size_t>(r)];
+    range.lives = true;
     unpoison(range.memory, range.bytes);
   }
 }
 
 void DeadRanges::end(std::int32_t instruction) {
   if (!kChecked) return;
-  for (std::int32_t r : touched_[static_cast<std::size_t>(instruction)])
-    if (left_[static_cast<std::size_t>(r)].fetch_sub(1) == 1) {
-      const Range& range = ranges_[static_cast<std::size_t>(r)];
-      left_[static_cast<std::size_t>(r)].store(range.users);
-      poison(range.memory, range.bytes);
-    }
+  const std::lock_guard lock(mutex_);
+  for (std::int32_t r : touched_[static_cast<std::size_t>(instruction)]) {
+    Range& range = ranges_[static_cast<std::size_t>(r)];
+    if (--range.left > 0) continue;
+    range.left = range.users;
+    range.lives = false;
+    poison(range.memory, range.bytes);
+    // Who took over some of the bytes waits for their users, not for those of the rest.
+    for (const Range& other : ranges_)
+      if (other.lives && other.memory < range.memory + range.bytes &&
+          range.memory < other.memory + other.bytes)
+        unpoison(other.memory, other.bytes);
+  }
 }
 
 }  // namespace strata::runtime

@@ -2,9 +2,8 @@
 // nothing happens.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/executor.h"
@@ -30,10 +29,12 @@ class DeadRanges {
     std::byte* memory = nullptr;
     std::int64_t bytes = 0;
     std::int32_t users = 0;
+    std::int32_t left = 0;  ///< users to come in this run
+    bool lives = false;
   };
   std::vector<Range> ranges_;
-  std::vector<std::vector<std::int32_t>> touched_;     ///< ranges, by instruction
-  std::unique_ptr<std::atomic<std::int32_t>[]> left_;  ///< users to come in this run, by range
+  std::vector<std::vector<std::int32_t>> touched_;  ///< ranges, by instruction
+  std::mutex mutex_;                                ///< of what changes in ranges_
 };
 
 }  // namespace strata::runtime

@@ -30,13 +30,14 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   std::map<ValueId, int> last_writer;                                   // of a root, so far
   std::set<ValueId> begun;  // roots of which a piece was gathered: live as a whole from then on
   int previous = 0;         // gathers keep their order
-  bool in_front = true;     // of the forward pass
+  bool in_forward = true;   // or before it
   for (int i = 0; i < count; ++i) {
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
-    // Collectives of updates stay in front, also on ranks that have nothing to update. Updates in
-    // the backward pass are behind all gathers of what they write.
-    in_front = in_front && graph.nodes[i].pass == Pass::update;
-    if (graph.nodes[i].collective && in_front) previous = i + 1;
+    // Collectives of the last step's updates keep their place among gathers, also on ranks that have
+    // nothing to update. Updates in the backward pass are behind all gathers of what they write.
+    in_forward = in_forward && graph.nodes[i].pass != Pass::backward;
+    if (graph.nodes[i].collective && graph.nodes[i].pass == Pass::update && in_forward)
+      previous = i + 1;
     if (!is_transient_gather(graph, graph.nodes[i])) continue;
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "runtime/testing/small_model.h"
 
 namespace strata::runtime {
@@ -55,6 +56,32 @@ TEST(HoistGathers, KeepsTheOrderOfGathersAndOfEverythingElse) {
       EXPECT_EQ(others, (std::vector<std::string>{"copy start", "add 0", "add 1", "add 2", "add 3",
                                                   "add 4", "add 5", "reduce", "keep sum"}));
     }
+}
+
+/// Order of a relay, all of it of one pass, with a collective of an update in front of the node at
+/// `place`.
+std::vector<std::string> with_update_at(int place, Pass others) {
+  Graph graph = relay(2, kElements, 2);
+  for (Node& node : graph.nodes) node.pass = others;
+  Node publish = graph.nodes[1];
+  STRATA_CHECK(publish.label == "gather 0", publish.label);
+  publish.pass = Pass::update;
+  publish.label = "publish";
+  graph.nodes.insert(graph.nodes.begin() + place, publish);
+  hoist_gathers(graph, {});
+  return labels(graph);
+}
+
+TEST(HoistGathers, StaysBehindUpdatesOfTheForwardPassAndPassesThoseOfTheBackwardPass) {
+  EXPECT_EQ(with_update_at(0, Pass::forward),
+            (std::vector<std::string>{"publish", "gather 0", "gather 1", "copy start", "add 0",
+                                      "add 1", "reduce", "keep sum"}));
+  EXPECT_EQ(with_update_at(3, Pass::forward),
+            (std::vector<std::string>{"gather 0", "copy start", "add 0", "publish", "gather 1",
+                                      "add 1", "reduce", "keep sum"}));
+  EXPECT_EQ(with_update_at(3, Pass::backward),
+            (std::vector<std::string>{"gather 0", "gather 1", "copy start", "add 0", "publish",
+                                      "add 1", "reduce", "keep sum"}));
 }
 
 TEST(HoistGathers, NeverPassesTheWriterOfTheShard) {

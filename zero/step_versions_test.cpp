@@ -32,6 +32,7 @@ struct Kind {
   runtime::Updates updates = runtime::Updates::step_end;
   DType accumulated = DType::f32;
   int rank = 1;
+  bool reads_late = false;  ///< the last node of the backward pass reads layer.1.matrices
 };
 
 /// One of two ranks. Tiles, reductions and gathers are cut into several pieces; of those of a
@@ -41,6 +42,10 @@ Program step_program(const Kind& kind) {
   runtime::SmallModel model = runtime::small_model({.layers = 2, .hidden = 64, .width = 128});
   runtime::differentiate(model.graph, {kind.produced});
   if (kind.recompute) runtime::recompute(model.graph, {{1, 1}, {2, 2}});
+  for (std::size_t u = 0; kind.reads_late && u < model.graph.units.size(); ++u)
+    if (model.graph.units[u].name == "layer.1.matrices")
+      model.graph.apply("copy", {model.graph.unit_values[u]}, {}, 0, runtime::Pass::backward,
+                        "late reader");
   StepSettings settings;
   settings.rank = kind.rank;
   settings.plan.updates = kind.updates;
@@ -186,6 +191,18 @@ TEST_P(StepVersions, UpdatesStandRightBehindTheirGradients) {
       EXPECT_EQ(left == 0, unit == std::string("embedding.matrices")) << unit;
     }
   }
+}
+
+TEST_P(StepVersions, UpdatesWaitForTheLastReaderOfTheirParameters) {
+  Kind kind{stage(), Position::only, DType::f32, false, kEarly};
+  kind.reads_late = true;
+  const Program program = step_program(kind);
+  EXPECT_EQ(problem(program), "");
+  const Ready ready = ready_of(program, "layer.1.matrices");
+  EXPECT_GT(ready.update, ready.node);
+  // At stage 3 only the gather has to come before.
+  const auto reader = static_cast<int>(find(program, "late reader"));
+  EXPECT_EQ(ready.update > reader, stage() < 3);
 }
 
 TEST_P(StepVersions, AnUpdateBeforeAReaderOfItsParametersIsRefused) {

@@ -292,9 +292,7 @@ std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
 }  // namespace
 
 void update_pass(runtime::Graph& graph, const StepSettings& settings) {
-  UpdatePass pass(graph, settings, UpdatePass::Of::this_step);
-  for (std::size_t u = 0; u < graph.units.size(); ++u)
-    if (graph.units[u].trainable) pass.update_unit(u);
+  UpdatePass(graph, settings, UpdatePass::Of::this_step).run();
 }
 
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {

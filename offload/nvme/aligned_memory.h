@@ -29,8 +29,10 @@ class AlignedMemory {
   explicit AlignedMemory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(round_up(bytes))) {
     const std::size_t alignment =
         bytes_ < kHugePage ? std::size_t{runtime::kDiskAlignment} : kHugePage;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, bytes_)));
-    if (memory_ == nullptr) throw std::bad_alloc();
+    // aligned_alloc wants whole multiples of the alignment.
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, alignment, bytes_) != 0) throw std::bad_alloc();
+    memory_.reset(static_cast<std::byte*>(memory));
     if (alignment == kHugePage) ::madvise(memory_.get(), bytes_, MADV_HUGEPAGE);
     std::fill_n(memory_.get(), bytes_, std::byte{0});
   }

@@ -27,7 +27,7 @@ struct BlockCompletion {
   std::int64_t result = 0;  ///< bytes, which may be fewer than asked for, or -errno
 };
 
-/// One thread calls submit and reap; destroyed with nothing under way.
+/// One thread calls submit, begin and reap; destroyed with nothing under way.
 class BlockIo {
  public:
   virtual ~BlockIo() = default;
@@ -37,8 +37,10 @@ class BlockIo {
 
   /// Requests that may be under way at a time.
   [[nodiscard]] virtual int capacity() const = 0;
-  /// May only note the request; it has begun when reap is called.
+  /// May only note the request; it has begun when begin or reap is called.
   virtual void submit(const BlockRequest& request) = 0;
+  /// What was submitted begins, as far as the system takes it now.
+  virtual void begin() = 0;
   /// Waits for at least one completion, or for wake (then it may return 0). How many were put into
   /// `out`, in any order.
   virtual std::size_t reap(std::span<BlockCompletion> out) = 0;

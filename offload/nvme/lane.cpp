@@ -79,9 +79,16 @@ void Lane::run() noexcept {
     {
       const std::lock_guard lock(mutex_);
       take_pieces(begun);
-      if (stopping_ && under_way_ == 0) return;
+      if (stopping_ && under_way_ == 0 && ended_.empty()) return;
     }
     for (const std::size_t slot : begun) submit(slot);
+    if (!ended_.empty()) {
+      // The device goes on before anyone hears of what ended: some give all they have at once.
+      io_->begin();
+      for (const Ended& ended : ended_) finished_(*ended.piece, ended.error_number);
+      ended_.clear();
+      continue;
+    }
     const std::size_t count = io_->reap(completions);
     for (std::size_t i = 0; i < count; ++i)
       complete(static_cast<std::size_t>(completions[i].id), completions[i].result);
@@ -137,13 +144,9 @@ void Lane::complete(std::size_t slot, std::int64_t result) {
 }
 
 void Lane::finish(std::size_t slot, int error_number) {
-  Piece* piece = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    piece = std::exchange(slots_[slot].piece, nullptr);
-    --under_way_;
-  }
-  finished_(*piece, error_number);
+  const std::lock_guard lock(mutex_);
+  ended_.push_back({std::exchange(slots_[slot].piece, nullptr), error_number});
+  --under_way_;
 }
 
 }  // namespace strata::offload

@@ -65,6 +65,10 @@ class Lane {
     bool failed_before = false;
     std::chrono::steady_clock::time_point since;
   };
+  struct Ended {
+    Piece* piece = nullptr;
+    int error_number = 0;
+  };
   using Queue = RingQueue<Piece*>;
 
   void run() noexcept;
@@ -84,7 +88,8 @@ class Lane {
   int depth_;
   int under_way_ = 0;
   bool stopping_ = false;
-  std::vector<Slot> slots_;  // only the lane's thread changes a slot's progress
+  std::vector<Ended> ended_;  // of the lane's thread: finished_ is still to be called
+  std::vector<Slot> slots_;   // only the lane's thread changes a slot's progress
   std::thread thread_;
 };
 

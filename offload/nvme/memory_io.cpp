@@ -27,6 +27,7 @@ class MemoryIo final : public BlockIo {
     }
     done_.push({request.id, bytes});
   }
+  void begin() override {}
   std::size_t reap(std::span<BlockCompletion> out) override { return done_.reap(out); }
   void wake() noexcept override { done_.wake(); }
   int register_memory(const MemorySlices&) override { return 0; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "core/check.h"
@@ -14,6 +15,13 @@ namespace {
 
 /// Transfers not waited for at a time, at most.
 constexpr runtime::Disk::Ticket kTickets = runtime::Disk::Ticket{1} << 32;
+
+/// More than one only takes turns with the rest of a small machine.
+int hash_threads(const StoreOptions& options) {
+  if (!options.checksums) return 0;
+  if (options.hash_threads > 0) return options.hash_threads;
+  return std::thread::hardware_concurrency() < 4 ? 1 : 2;
+}
 
 /// "read 4096 bytes of tensor x".
 std::string action(Direction direction, std::int64_t bytes, std::string_view what) {
@@ -67,7 +75,7 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
       bytes_(bytes),
       stripes_{options.stripe_bytes, static_cast<int>(devices.size())},
       extents_(bytes),
-      workers_(options.checksums ? options.hash_threads : 0) {
+      workers_(hash_threads(options)) {
   STRATA_CHECK(!devices.empty() && bytes % runtime::kDiskAlignment == 0, devices.size(), bytes);
   STRATA_CHECK(options.stripe_bytes > 0 && options.stripe_bytes % kBlockBytes == 0,
                options.stripe_bytes);

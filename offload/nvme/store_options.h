@@ -17,8 +17,8 @@ struct StoreOptions {
   std::int64_t stripe_bytes = std::int64_t{4}
                               << 20;  ///< on one device, then the next; multiple of 1 MiB
   TransferSettings settings;
-  bool checksums = true;     ///< find bytes that come back other than they were written
-  int hash_threads = 2;      ///< compute the checksums, about 10 GB/s each
+  bool checksums = true;  ///< find bytes that come back other than they were written
+  int hash_threads = 0;   ///< compute the checksums, 20 GB/s each; 0: one, two from four cores on
   int most_transfers = 256;  ///< not finished at a time; further ones wait in start_*
   /// A request under way for longer makes wait say so.
   std::chrono::milliseconds stuck_after{60'000};

@@ -34,6 +34,7 @@ class ThreadIo final : public BlockIo {
     }
     workers_.post([this] { run_one(); });
   }
+  void begin() override {}
   std::size_t reap(std::span<BlockCompletion> out) override { return done_.reap(out); }
   void wake() noexcept override { done_.wake(); }
   int register_memory(const MemorySlices&) override { return 0; }

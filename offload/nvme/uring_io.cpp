@@ -58,6 +58,9 @@ class UringIo final : public BlockIo {
     entry->user_data = request.id;
   }
 
+  // What is not taken now is submitted again by reap, which reports what is wrong.
+  void begin() override { io_uring_submit(&ring_); }
+
   std::size_t reap(std::span<BlockCompletion> out) override {
     for (;;) {
       // Submits what was noted and waits, in one call.

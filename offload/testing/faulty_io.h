@@ -37,6 +37,7 @@ class FaultyIo final : public BlockIo {
 
   [[nodiscard]] int capacity() const override { return inner_->capacity(); }
   void submit(const BlockRequest& request) override;
+  void begin() override { inner_->begin(); }
   std::size_t reap(std::span<BlockCompletion> out) override;
   void wake() noexcept override { inner_->wake(); }
   int register_memory(const MemorySlices& slices) override {
@@ -79,6 +80,7 @@ class SharedIo final : public BlockIo {
 
   [[nodiscard]] int capacity() const override { return device_->capacity(); }
   void submit(const BlockRequest& request) override { device_->submit(request); }
+  void begin() override { device_->begin(); }
   std::size_t reap(std::span<BlockCompletion> out) override { return device_->reap(out); }
   void wake() noexcept override { device_->wake(); }
   int register_memory(const MemorySlices& slices) override {

@@ -9,6 +9,8 @@
 #include "core/file.h"
 #include "runtime/state_names.h"
 #include "tests/training/rank_threads.h"
+#include "train/checkpoint/checkpoint_commit.h"
+#include "train/engine/save_checkpoint.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
@@ -115,10 +117,16 @@ train::OptimizerOptions golden_adamw() {
   return optimizer;
 }
 
+std::string saved_checkpoint(const GoldenRun& run) {
+  return run.save + "/" + train::checkpoint_name(0);
+}
+
 GoldenResult run_golden(const GoldenRun& run) {
   const TrainingCase training = training_case(run);
   GoldenResult result;
   std::mutex mutex;
+  PosixFileSystem files;
+  if (!run.save.empty()) train::prepare_output_folder(files, run.save);
   const auto run_rank = [&](comm::Communicator& communicator) {
     RankDevice device;
     train::Engine engine(engine_parts(training, communicator, device));
@@ -145,10 +153,12 @@ GoldenResult run_golden(const GoldenRun& run) {
     }
     if (run.save.empty()) return;
     const std::string original = read_whole_file(run.model + "/config.json", 1 << 20);
-    train::save_weights(
-        engine, run.save,
-        {{"config.json", train::to_hf_config_json(training.model, original, DType::f32)}},
-        "golden");
+    train::save_checkpoint(
+        engine, files,
+        {.output = run.save,
+         .attempt = {.run_id = "golden"},
+         .whole_files = {
+             {"config.json", train::to_hf_config_json(training.model, original, DType::f32)}}});
   };
   if (run.world == 1)
     run_rank(*comm::make_communicator({}, "single"));

@@ -26,7 +26,7 @@ struct GoldenRun {
   train::OptimizerOptions optimizer = golden_adamw();
   /// Makes the device of one rank; none: the CPU.
   std::function<std::unique_ptr<kernels::Device>()> make_device;
-  std::string save;  ///< directory to write afterwards; empty: none
+  std::string save;  ///< folder for a checkpoint afterwards; empty: none
 };
 
 struct GoldenResult {
@@ -36,6 +36,9 @@ struct GoldenResult {
   Tensors gradients;                   ///< of the last step, as the optimizer finds them
   Tensors parameters;                  ///< after the last step; the masters of a 16-bit run
 };
+
+/// The directory of a run that saves.
+std::string saved_checkpoint(const GoldenRun& run);
 
 /// Decay on every parameter, no clipping. Every Program is verified first.
 GoldenResult run_golden(const GoldenRun& run);

@@ -125,7 +125,7 @@ TEST_P(Golden, WrittenDirectoryHoldsWhatWasRead) {
   GoldenRun run = golden_run({one_batch(values_)}, 0);
   run.save = folder / "written";
   const GoldenResult result = run_golden(run);
-  EXPECT_TRUE(same_bytes(stored_weights(run.save, prefix), result.parameters));
+  EXPECT_TRUE(same_bytes(stored_weights(saved_checkpoint(run), prefix), result.parameters));
   EXPECT_TRUE(same_bytes(stored_weights(GetParam().directory, prefix), result.parameters));
 }
 
@@ -137,12 +137,12 @@ TEST_P(Golden, TrainedDirectoryIsReadBackTheSame) {
     run.save = folder / "written";
     const GoldenResult trained = run_golden(run);
     GoldenRun again = golden_run(adamw_batches(), 0);
-    again.model = run.save;
+    again.model = saved_checkpoint(run);
     const GoldenResult read = run_golden(again);
     EXPECT_TRUE(same_bytes(read.parameters, trained.parameters));
     EXPECT_FALSE(
         same_bytes(read.parameters, run_golden(golden_run(adamw_batches(), 0)).parameters));
-    EXPECT_EQ(train::to_hf_config_json(train::read_model_config(run.save), ""),
+    EXPECT_EQ(train::to_hf_config_json(train::read_model_config(saved_checkpoint(run)), ""),
               train::to_hf_config_json(train::read_model_config(run.model), ""));
   }
 }

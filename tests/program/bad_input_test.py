@@ -71,7 +71,7 @@ class BadConfiguration(BadInput):
 
     def test_command_line(self):
         for words, arguments in [
-                (["--resume is not supported"], ["--resume"]),
+                (["--save-every: found '1fortnight'", "a time (30min, 45s, 2h)"], ["--save-every", "1fortnight"]),
                 (["unknown flag --zerro, did you mean '--zero'?"], ["--zerro", "3"]),
                 (["--steps: found 'x', expected a whole number"], ["--steps", "x"]),
                 (["--target-memory is not supported"], ["--target-memory", "24GB"])]:
@@ -253,7 +253,7 @@ class BadData(BadInput):
 
     def test_output_that_exists(self):
         self.write("out/step-00000002/config.json", "mine")
-        self.refuse(DATA, ["out/step-00000002: exists and is not empty"], *QUICK, "--output", "out")
+        self.refuse(DATA, ["out has checkpoints (the newest is out/step-00000002)", "--resume auto"], *QUICK, "--output", "out")
         self.assertEqual(self.read("out/step-00000002/config.json"), "mine")
 
 

@@ -193,6 +193,7 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
   training.options.tile_elements = 4096;
+  training.options.steps = 2;
   return training;
 }
 
@@ -203,17 +204,16 @@ TEST(DeviceTraining, GivesTheSameBitsWithUpdatesBehindTheirGradients) {
     TrainingCase training = without_clipping(gpt2_on_device(world));
     const TrainingResult expected = run_training(training);
     training.options.offload.updates = train::UpdateTime::gradient;
-    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 3})
-      for (const OffloadTarget target :
-           {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme}) {
-        training.options.zero.stage = stage;
-        training.options.offload.optimizer = target;
-        training.options.offload.parameters =
-            target == OffloadTarget::none ? target : OffloadTarget::cpu;
-        expect_same(expected, run_training(training),
-                    "world " + std::to_string(world) + ", stage " + std::to_string(stage) + ", " +
-                        std::to_string(static_cast<int>(target)));
-      }
+    for (const OffloadTarget target :
+         {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme}) {
+      training.options.zero.stage = world == 1 ? 0 : target == OffloadTarget::cpu ? 1 : 3;
+      training.options.offload.optimizer = target;
+      training.options.offload.parameters =
+          target == OffloadTarget::none ? target : OffloadTarget::cpu;
+      expect_same(expected, run_training(training),
+                  "world " + std::to_string(world) + ", target " +
+                      std::to_string(static_cast<int>(target)));
+    }
   }
 }
 

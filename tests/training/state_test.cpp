@@ -13,6 +13,7 @@
 #include "runtime/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/engine/save_checkpoint.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
@@ -162,12 +163,15 @@ void on_engines(const TrainingCase& training, const std::function<void(train::En
   });
 }
 
-/// Saves the first weights of a run.
-void save_first_weights(const TrainingCase& training, const std::string& directory) {
+/// Saves the first state of a run; the checkpoint's directory.
+std::string save_first_weights(const TrainingCase& training, const std::string& output) {
+  PosixFileSystem files;
+  train::prepare_output_folder(files, output);
   on_engines(training, [&](train::Engine& engine) {
     train::initialize_weights(engine, 1);
-    train::save_weights(engine, directory, {}, "test");
+    train::save_checkpoint(engine, files, {.output = output, .attempt = {.run_id = "test"}});
   });
+  return output + "/" + train::checkpoint_name(0);
 }
 
 /// Remainders, 8-bit moments and their scales, too.
@@ -191,10 +195,9 @@ TEST(ListedState, IsAllThatARunGoesOnFromInEveryFormat) {
 
 TEST(LoadedWeights, AreTheSameMasterInTwoPartsAsInOne) {
   const TestDirectory directory;
-  save_first_weights(case_of(DType::f32, 0), directory / "fp32");
   TrainingCase training = case_of(DType::bf16, 1);
   training.options.steps = 2;
-  training.weights = directory / "fp32";
+  training.weights = save_first_weights(case_of(DType::f32, 0), directory / "fp32");
   const TrainingResult copy = run_training(training);
   training.options.state_recipe = train::StateRecipe::packed_master;
   const TrainingResult packed = run_training(training);
@@ -207,12 +210,12 @@ TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
   const TestDirectory directory;
   TrainingCase training = case_of(DType::bf16, 3);
   training.options.state_recipe = train::StateRecipe::packed_master;
-  save_first_weights(training, directory / "bf16");
+  const std::string saved = save_first_weights(training, directory / "bf16");
   const auto remains = [&](bool load) {
     std::atomic<std::int64_t> nonzero = 0;
     on_engines(training, [&](train::Engine& engine) {
       train::initialize_weights(engine, 1);
-      if (load) train::load_weights(engine, train::ModelFiles(directory / "bf16"));
+      if (load) train::load_weights(engine, train::ModelFiles(saved));
       for (const zero::StateEntry& entry : zero::list_state(
                engine.programs().units, engine.programs().settings, zero::StateScope::saved, 0))
         if (entry.kind == "remainder")

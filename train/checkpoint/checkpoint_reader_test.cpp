@@ -126,6 +126,10 @@ TEST_F(CheckpointReaderTest, EachBlockIsReadOncePerWalk) {
 
 // Of each byte one bit, in turn.
 TEST_F(CheckpointReaderTest, EveryFlippedByteIsRefusedByFileTensorAndRange) {
+  const CheckpointLayout layout({{"a", DType::f32, {1100}}}, {{"m.a", DType::bf16, {1100}}},
+                                {.block_bytes = kTestBlockBytes});
+  save_test_checkpoint(files_, output_.path(), 8, layout);
+  path_ = output_ / "step-00000008";
   for (const std::string& name : names()) {
     const std::string good = text_of(name);
     for (std::size_t i = 0; i < good.size(); ++i) {

@@ -34,7 +34,7 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"gradient_clipping", "4", "--gradient-clipping", "--max_grad_norm"},
       {"optimizer.weight_decay", "4", "--weight-decay", "--weight_decay"},
       {"scheduler.warmup_num_steps", "4", "--warmup-steps", "--warmup_steps"},
-      {"save_every_steps", "4", "--save-every", "--save_steps"},
+      {"checkpoint.every", "4", "--save-every", "--save_steps"},
       {"output", "4", "--output", "--output_dir"},
       {"model", "4", "--model", "--model_name_or_path"},
       {"data", "4", "--data", "--train_file"},
@@ -114,7 +114,11 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
   EXPECT_THAT(complaint({"--steps"}), HasSubstr("--steps"));
   EXPECT_THAT(complaint({"--betas", "0.9"}), HasSubstr("--betas"));
-  EXPECT_THAT(complaint({"--resume", "x"}), HasSubstr("--resume is not supported: runs cannot be"));
+  EXPECT_THAT(complaint({"--save-every", "3fortnights"}),
+              HasSubstr("--save-every: found '3fortnights', expected a number of steps (500) or"));
+  EXPECT_THAT(complaint({"--save-every", "-3"}), HasSubstr("--save-every: found '-3'"));
+  EXPECT_THAT(complaint({"--on-save-error", "cry"}),
+              HasSubstr("--on-save-error: found 'cry', expected one of continue, stop"));
   EXPECT_THAT(complaint({"--offload-optimizer", "gpu"}),
               HasSubstr("--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"));
   EXPECT_THAT(complaint({"--device-memory", "24G"}),

@@ -385,7 +385,10 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.layer_major", flag, "offload.layer_major"),
     obeyed("strata.checksum_swap", flag, "offload.checksums"),
     obeyed("strata.eval_every", number, "eval_every_steps"),
-    obeyed("strata.save_every", number, "save_every_steps"),
+    obeyed("strata.save_every", size, "checkpoint.every"),
+    obeyed("strata.keep", number, "checkpoint.keep"),
+    obeyed("strata.keep_every", number, "checkpoint.keep_every"),
+    obeyed("strata.on_save_error", text, "checkpoint.on_error"),
 };
 
 template <std::size_t... kSizes>

@@ -72,6 +72,16 @@ constexpr Choice<UpdateTime> kUpdateTimes[] = {{UpdateTime::automatic, "automati
                                                {UpdateTime::next_step, "next_step"},
                                                {UpdateTime::gradient, "gradient"}};
 
+constexpr Choice<SaveFailure> kSaveFailures[] = {{SaveFailure::keep_training, "continue"},
+                                                 {SaveFailure::stop, "stop"}};
+
+struct TimeUnit {
+  std::string_view name;
+  std::int64_t seconds;
+};
+constexpr TimeUnit kTimeUnits[] = {{"s", 1},    {"sec", 1},     {"m", 60},
+                                   {"min", 60}, {"h", 60 * 60}, {"hour", 60 * 60}};
+
 constexpr auto& choices(const DType*) { return kDTypes; }
 constexpr auto& choices(const OptimizerType*) { return kOptimizers; }
 constexpr auto& choices(const SchedulerType*) { return kSchedulers; }
@@ -82,6 +92,7 @@ constexpr auto& choices(const StateRecipe*) { return kRecipes; }
 constexpr auto& choices(const comm::Reduction*) { return kReductions; }
 constexpr auto& choices(const OffloadTarget*) { return kOffloadTargets; }
 constexpr auto& choices(const UpdateTime*) { return kUpdateTimes; }
+constexpr auto& choices(const SaveFailure*) { return kSaveFailures; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);
@@ -154,6 +165,22 @@ struct Assign {
     return "";
   }
 
+  std::string operator()(SaveInterval* target) const {
+    const std::string& word = words[0];
+    std::int64_t number = 0;
+    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const std::string_view unit(rest, static_cast<std::size_t>(word.data() + word.size() - rest));
+    const std::string expected =
+        "expected a number of steps (500) or a time (30min, 45s, 2h), 0: at the end only";
+    if (error != std::errc() || number < 0 || static_cast<double>(number) > field.highest)
+      return found(expected);
+    if (unit.empty()) return *target = {.steps = number}, "";
+    for (const TimeUnit& time : kTimeUnits)
+      if (same_word(unit, time.name))
+        return *target = {.steps = 0, .seconds = number * time.seconds}, "";
+    return found(expected);
+  }
+
   std::string operator()(double* target) const {
     double number = 0;
     if (!parse_number(words[0], number) || number < field.lowest || number > field.highest) {
@@ -185,6 +212,9 @@ struct ToText {
     return field.kind == NumberKind::bytes ? byte_size_text(*value) : std::to_string(*value);
   }
   std::string operator()(const double* value) const { return json_number(*value); }
+  std::string operator()(const SaveInterval* value) const {
+    return value->seconds > 0 ? std::to_string(value->seconds) + "s" : std::to_string(value->steps);
+  }
   std::string operator()(const std::string* value) const { return *value; }
   std::string operator()(const std::vector<std::string>* value) const {
     std::string text;

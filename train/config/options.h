@@ -146,6 +146,26 @@ struct LossScaleOptions {
   double minimum = 1;
 };
 
+/// Steps or seconds between two saves; both 0: at the end only.
+struct SaveInterval {
+  std::int64_t steps = 0;
+  std::int64_t seconds = 0;
+  bool operator==(const SaveInterval&) const = default;
+};
+
+/// What a save that failed means for the run.
+enum class SaveFailure : std::uint8_t { keep_training, stop };
+
+struct CheckpointOptions {
+  SaveInterval every;
+  std::int64_t keep = 0;        ///< the newest checkpoints; 0: all
+  std::int64_t keep_every = 0;  ///< and those whose step is a multiple; 0: none
+  SaveFailure on_error = SaveFailure::keep_training;
+  /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
+  std::string resume = "never";
+  bool changed_data = false;  ///< resume although the data are others
+};
+
 struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
@@ -182,7 +202,7 @@ struct TrainOptions {
   std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks
   std::int64_t tile_elements = 4 << 20;
   std::string output;
-  std::int64_t save_every_steps = 0;
+  CheckpointOptions checkpoint;
   std::string metrics;
   std::string trace;
   std::string dump_state;

@@ -66,6 +66,7 @@ void Resolver::check() {
             "nesterov needs a momentum above 0 and no dampening");
   }
   check_state_recipe();
+  check_checkpoints();
   if (options_.tile_elements % 1024 != 0) {
     const Given* said = given("tile_elements");
     problem(said == nullptr ? "" : said->where,
@@ -89,6 +90,20 @@ void Resolver::check() {
         "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
         "clip: set 0)");
   }
+}
+
+void Resolver::check_checkpoints() {
+  if (!options_.output.empty()) return;
+  for (const char* name : {"checkpoint.every", "checkpoint.keep", "checkpoint.keep_every"})
+    if (const Given* said = given(name); said != nullptr && said->words[0] != "0")
+      problem(said->where, "checkpoints need a folder: --output DIR");
+  for (const char* word : {"auto", "required", "true"})
+    if (const Given* said = given("checkpoint.resume");
+        said != nullptr && same_word(said->words[0], word))
+      problem(said->where,
+              "found " + said->words[0] +
+                  ", which looks for checkpoints in --output DIR; name that folder, or "
+                  "one checkpoint");
 }
 
 void Resolver::check_state_recipe() {

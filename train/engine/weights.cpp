@@ -5,19 +5,13 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/hash.h"
 #include "kernels/initialize.h"
-#include "train/engine/state_digest.h"
-#include "train/files/commit.h"
-#include "train/files/model_files_writer.h"
 
 namespace strata::train {
 namespace {
 
 constexpr std::int64_t kChunkElements = 1 << 18;
-/// Read from a device and written at a time.
-constexpr std::int64_t kSavedElements = 1 << 24;
 
 /// Runs body(first, count) over chunks of `elements` on the pool.
 template <typename Body>
@@ -154,42 +148,6 @@ void load_weights(Engine& engine, const ModelFiles& files) {
       store(engine, entry, first, chunk, buffer);
     }
   }
-}
-
-void save_weights(Engine& engine, const std::string& directory,
-                  const std::map<std::string, std::string>& files, const std::string& run_id) {
-  std::vector<TensorSpec> tensors;
-  for (const runtime::ParameterUnit& unit : engine.programs().units)
-    for (const runtime::Segment& segment : unit.segments) {
-      TensorSpec spec;
-      spec.name = segment.name;
-      spec.dtype = engine.programs().settings.dtype;
-      for (int i = 0; i < segment.shape.ndim(); ++i) spec.shape.push_back(segment.shape[i]);
-      tensors.push_back(std::move(spec));
-    }
-  const std::string staging = staging_directory(directory, run_id);
-  ModelFilesWriter writer(staging, std::move(tensors));
-  const bool first_rank = engine.communicator().rank() == 0;
-  if (first_rank) {
-    create_staging(staging);
-    writer.create();
-    for (const auto& [name, text] : files) write_file_atomically(staging + "/" + name, text);
-  }
-  engine.barrier();
-  std::vector<std::byte> buffer;
-  for (const zero::StateEntry& entry :
-       zero::list_state(engine.programs().units, engine.programs().settings,
-                        zero::StateScope::saved, step_state(engine).updates))
-    if (entry.kind == "parameter")
-      for (std::int64_t first = 0; first < entry.elements; first += kSavedElements) {
-        const std::int64_t count = std::min(kSavedElements, entry.elements - first);
-        writer.write(entry.name, entry.first_element + first, entry.dtype,
-                     engine.read(entry, first, count, buffer));
-      }
-  writer.finish();
-  engine.barrier();
-  if (first_rank) commit_directory(staging, directory);
-  engine.barrier();
 }
 
 }  // namespace strata::train

@@ -18,9 +18,9 @@ std::string number(double value) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& path) : path_(path) {
+MetricsLog::MetricsLog(const std::string& path, Begin begin) : path_(path) {
   if (path.empty()) return;
-  file_.reset(std::fopen(path.c_str(), "w"));
+  file_.reset(std::fopen(path.c_str(), begin == Begin::append ? "a" : "w"));
   if (!file_) throw IoError(path, 0, "cannot create the metrics file", errno);
 }
 
@@ -46,6 +46,12 @@ void MetricsLog::write(const StepReport& r) {
 void MetricsLog::write_evaluation(std::int64_t step, double loss) {
   if (!file_) return;
   append("{\"step\": " + std::to_string(step) + ", \"eval_loss\": " + number(loss) + "}\n");
+}
+
+void MetricsLog::write_checkpoint(std::int64_t step, std::int64_t bytes, double seconds) {
+  if (!file_) return;
+  append("{\"step\": " + std::to_string(step) + ", \"checkpoint_bytes\": " + std::to_string(bytes) +
+         ", \"checkpoint_seconds\": " + number(seconds) + "}\n");
 }
 
 void MetricsLog::write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank) {

@@ -30,10 +30,13 @@ struct StepReport {
 /// what it reported.
 class MetricsLog {
  public:
+  enum class Begin : std::uint8_t { empty, append };
   /// Throws IoError when the file cannot be created.
-  explicit MetricsLog(const std::string& path);
+  explicit MetricsLog(const std::string& path, Begin begin = Begin::empty);
   void write(const StepReport& report);
   void write_evaluation(std::int64_t step, double loss);
+  /// `seconds`: for which training stood still.
+  void write_checkpoint(std::int64_t step, std::int64_t bytes, double seconds);
   /// What each rank moved in all steps: JSON objects, by rank (train/run/transfer_report.h).
   void write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank);
 

@@ -1,11 +1,10 @@
 #include "train/run/model_directory.h"
 
-#include <cstdio>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
-#include "train/files/commit.h"
+#include "train/checkpoint/checkpoint_commit.h"
 #include "train/files/model_files.h"
 #include "train/models/presets.h"
 
@@ -15,34 +14,24 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLargestConfigBytes = 1 << 20;
 }  // namespace
 
-std::string step_directory(const std::string& output, std::int64_t step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
-  return (fs::path(output) / name).string();
-}
-
-void require_new_step_directory(const std::string& output, std::int64_t step) {
-  require_new_directory(step_directory(output, step));
-}
-
 void point_latest(const std::string& output, std::int64_t step) {
   const fs::path link = fs::path(output) / "latest", fresh = fs::path(output) / "latest.tmp";
   std::error_code error;
   fs::remove(fresh, error);
-  fs::create_directory_symlink(fs::path(step_directory(output, step)).filename(), fresh, error);
+  fs::create_directory_symlink(checkpoint_name(step), fresh, error);
   if (!error) fs::rename(fresh, link, error);
   if (error) throw IoError(link.string(), 0, "cannot point to the newest step", error.value());
 }
 
-void copy_tokenizer(const std::string& model, const std::string& directory) {
+std::map<std::string, std::string> tokenizer_files(const std::string& model) {
+  std::map<std::string, std::string> files;
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                            "generation_config.json", "vocab.json", "merges.txt"}) {
     const fs::path from = fs::path(model) / name;
-    if (!fs::is_regular_file(from)) continue;
-    std::error_code error;
-    fs::copy_file(from, fs::path(directory) / name, fs::copy_options::overwrite_existing, error);
-    if (error) throw IoError(from.string(), 0, "cannot copy to " + directory, error.value());
+    if (fs::is_regular_file(from))
+      files[name] = read_whole_file(from.string(), kWholeFileLimitBytes);
   }
+  return files;
 }
 
 std::string resolve_model_directory(const std::string& model) {

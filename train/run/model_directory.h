@@ -2,20 +2,16 @@
 // points to the newest one.
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace strata::train {
 
-std::string step_directory(const std::string& output, std::int64_t step);
-
-/// Throws DataError when that step's directory exists already.
-void require_new_step_directory(const std::string& output, std::int64_t step);
-
 /// Replaces OUTPUT/latest in one step.
 void point_latest(const std::string& output, std::int64_t step);
 
-/// Copies the tokenizer's files from a model directory, if it has any.
-void copy_tokenizer(const std::string& model, const std::string& directory);
+/// The tokenizer's files of a model directory by name, if it has any.
+std::map<std::string, std::string> tokenizer_files(const std::string& model);
 
 /// `model` itself, or MODEL/latest when that is an output folder.
 std::string resolve_model_directory(const std::string& model);

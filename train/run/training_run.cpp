@@ -16,9 +16,12 @@
 #include "core/file.h"
 #include "runtime/trace.h"
 #include "train/accounting/model_flops.h"
+#include "train/config/option_fields.h"
+#include "train/data/token_digest.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/status_observer.h"
+#include "train/engine/step_scalars.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 #include "train/models/presets.h"
@@ -28,6 +31,7 @@
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
 #include "train/run/progress.h"
+#include "train/run/run_checkpoints.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
 #include "train/run/stop_request.h"
@@ -55,7 +59,7 @@ class TrainingRun {
  public:
   TrainingRun(const RunRequest& request, StatusPage& status)
       : request_(request),
-        options_(request.config.options),
+        options_(request.config.options),  // a copy: resuming may change the accumulation
         first_(request.context.rank == 0),
         observer_(status),
         status_(status) {}
@@ -66,7 +70,12 @@ class TrainingRun {
     require_weights(options_.model);
     corpus_ = open_corpus(options_, request_.model, options_.model);
     check_tokens(corpus_, options_, request_.context.rank, request_.context.world);
+    data_digest_ = digest_tokens(*corpus_.training);
     communicator_ = comm::make_communicator(request_.context, "auto");
+    checkpoints_ = std::make_unique<RunCheckpoints>(options_.checkpoint, options_.output,
+                                                    request_.context, *communicator_);
+    resume_point_ = checkpoints_->find_resume_point();
+    if (resume_point_) adapt(resume_point_->state);
     if (options_.check_device && options_.device == DeviceChoice::cpu)
       throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
     if (options_.check_device && (options_.offload.optimizer != OffloadTarget::none ||
@@ -206,7 +215,101 @@ class TrainingRun {
     std::fflush(stdout);
   }
 
+  /// As the command line would say it.
+  [[nodiscard]] std::string option_text(std::string_view name) const {
+    TrainOptions options = options_;
+    const std::vector<OptionField> fields = option_fields(options);
+    return text_of(*find_field(fields, name));
+  }
+
+  [[nodiscard]] TrainerState trainer_state() const {
+    TrainerState state;
+    state.step = steps_done_;
+    state.consumed_samples =
+        consumed_samples_ + (steps_done_ - first_step_) * options_.global_batch;
+    state.seed = options_.seed;
+    state.global_batch = options_.global_batch;
+    state.sequence_length = options_.sequence_length;
+    state.shuffle = options_.shuffle;
+    state.data_digest = data_digest_;
+    state.data_tokens = corpus_.training->size();
+    state.optimizer = option_text("optimizer.type");
+    state.state_recipe = option_text("state_recipe");
+    state.dtype = name_of(options_.dtype);
+    state.scalars = read_scalars(*engine_);
+    return state;
+  }
+
+  /// What a checkpoint asks of the settings of this run; see the messages.
+  void adapt(const TrainerState& saved) {
+    const std::string where = resume_point_->directory;
+    const auto differ = [&](const std::string& what, const std::string& then,
+                            const std::string& now, const std::string& advice) {
+      throw ConfigError("cannot resume from " + where + ": it was saved with " + what + " " + then +
+                        ", this run has " + now + "; " + advice);
+    };
+    const auto family = [](const std::string& name) { return name == "adam" ? "adamw" : name; };
+    const std::string optimizer = option_text("optimizer.type");
+    if (family(saved.optimizer) != family(optimizer))
+      differ("optimizer", saved.optimizer, optimizer,
+             "set --optimizer " + saved.optimizer + ", or start anew from its weights: --model " +
+                 where);
+    if (saved.seed != options_.seed && !options_.checkpoint.changed_data)
+      differ("seed", std::to_string(saved.seed), std::to_string(options_.seed),
+             "set --seed " + std::to_string(saved.seed) + ", or --resume-with-changed-data");
+    if (!options_.checkpoint.changed_data) {
+      const std::string advice = "; or accept that samples repeat: --resume-with-changed-data";
+      if (saved.data_digest != data_digest_ || saved.data_tokens != corpus_.training->size())
+        differ("data", saved.data_digest + " (" + std::to_string(saved.data_tokens) + " tokens)",
+               data_digest_ + " (" + std::to_string(corpus_.training->size()) + " tokens)",
+               "give the same --data" + advice);
+      if (saved.sequence_length != options_.sequence_length)
+        differ("sequence length", std::to_string(saved.sequence_length),
+               std::to_string(options_.sequence_length),
+               "set --sequence-length " + std::to_string(saved.sequence_length) + advice);
+      if (saved.shuffle != options_.shuffle)
+        differ("shuffle", saved.shuffle ? "true" : "false", options_.shuffle ? "true" : "false",
+               "set it as it was" + advice);
+    }
+    if (saved.global_batch != options_.global_batch) {
+      const std::int64_t per_micro_step = options_.micro_batch * communicator_->size();
+      if (saved.global_batch % per_micro_step != 0)
+        differ("a global batch of", std::to_string(saved.global_batch),
+               std::to_string(options_.global_batch),
+               std::to_string(communicator_->size()) + " ranks x micro-batch " +
+                   std::to_string(options_.micro_batch) +
+                   " do not divide it: set --micro-batch to a divisor");
+      options_.accumulation = saved.global_batch / per_micro_step;
+      if (first_)
+        std::printf("global batch %lld as saved: accumulation %lld\n",
+                    static_cast<long long>(saved.global_batch),
+                    static_cast<long long>(options_.accumulation));
+      options_.global_batch = saved.global_batch;
+    }
+    if (saved.step >= options_.steps)
+      differ("step", std::to_string(saved.step), std::to_string(options_.steps) + " to do",
+             "set --steps to more");
+  }
+
+  void resume() {
+    std::vector<std::string> notes;
+    const ResumePoint point = checkpoints_->load(*engine_, *resume_point_, notes);
+    if (point.state.global_batch != options_.global_batch)
+      throw ConfigError(point.directory + ": an older checkpoint of another global batch (" +
+                        std::to_string(point.state.global_batch) + "); name it with --resume");
+    steps_done_ = first_step_ = point.state.step;
+    consumed_samples_ = point.state.consumed_samples;
+    if (!first_) return;
+    for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
+    std::printf("resumed from %s: step %lld of %lld, %lld samples consumed, data %s\n",
+                point.directory.c_str(), static_cast<long long>(steps_done_),
+                static_cast<long long>(options_.steps), static_cast<long long>(consumed_samples_),
+                data_digest_.c_str());
+    std::fflush(stdout);
+  }
+
   void load() {
+    if (resume_point_) return resume();
     const bool stored = ModelFiles::has_weights(options_.model);
     if (first_) {
       std::printf("weights: %s\n",
@@ -229,19 +332,23 @@ class TrainingRun {
     return {source, SampleOrder(source->size(), source->name(), order), end};
   }
 
-  [[nodiscard]] FillBatch filler(const BatchLoader& batches, std::int64_t samples_per_step) const {
-    return [this, &batches, samples_per_step](std::int64_t step, int micro_step,
-                                              const MicroBatch& batch) {
-      batches.fill(
-          {step * samples_per_step, micro_step, communicator_->rank(), communicator_->size()},
-          batch.tokens, batch.targets, batch.samples);
+  /// `first_sample`: what step 0 would begin with.
+  [[nodiscard]] FillBatch filler(const BatchLoader& batches, std::int64_t samples_per_step,
+                                 std::int64_t first_sample = 0) const {
+    return [this, &batches, samples_per_step, first_sample](std::int64_t step, int micro_step,
+                                                            const MicroBatch& batch) {
+      batches.fill({first_sample + step * samples_per_step, micro_step, communicator_->rank(),
+                    communicator_->size()},
+                   batch.tokens, batch.targets, batch.samples);
     };
   }
 
   void train() {
     const BatchLoader batches = loader(corpus_.training, options_.shuffle, BatchEnd::repeat);
-    const FillBatch fill = filler(batches, options_.global_batch);
-    MetricsLog log(first_ ? options_.metrics : "");
+    const FillBatch fill = filler(batches, options_.global_batch,
+                                  consumed_samples_ - first_step_ * options_.global_batch);
+    MetricsLog log(first_ ? options_.metrics : "",
+                   first_step_ > 0 ? MetricsLog::Begin::append : MetricsLog::Begin::empty);
     Progress progress(first_, request_.context.stdout_is_terminal, options_.steps,
                       options_.steps_per_print);
     StepClock clock;
@@ -266,11 +373,11 @@ class TrainingRun {
       if (stop_.requested()) engine_->raise(Flag::stop);
       take(engine_->start_step(steps_done_++, fill));
       const bool evaluation_due = due(options_.eval_every_steps);
-      const bool save_due = due(options_.save_every_steps) && steps_done_ < options_.steps;
+      const bool save_due = steps_done_ < options_.steps && checkpoints_->is_due(steps_done_);
       if (!evaluation_due && !save_due) continue;
       take(engine_->drain());
       if (evaluation_due) evaluate(log, progress);
-      if (save_due && !stopped_) beside_programs([&] { save(); });
+      if (save_due && !stopped_) beside_programs([&] { save(&log, false); });
       clock.restart();
       (void)usage_.take(steps_done_ - 1);  // of no step
     }
@@ -367,11 +474,11 @@ class TrainingRun {
   }
 
   [[noreturn]] static void refuse_not_finite(const StepReport& report) {
-    throw DataError("step " + std::to_string(report.step) +
+    throw Error(ExitCode::do_not_restart,
+                "step " + std::to_string(report.step) +
                     ": the loss or a gradient is not finite, and updates that run behind their own "
-                    "gradient have already changed parameters and optimizer state; start again "
-                    "from what was saved last with a lower learning rate, or with --update-time "
-                    "next_step and gradient clipping");
+                    "gradient have already changed parameters and optimizer state; lower the "
+                    "learning rate, or clip gradients and set --update-time next_step");
   }
 
   void evaluate(MetricsLog& log, Progress& progress) {
@@ -386,24 +493,37 @@ class TrainingRun {
     progress.show_evaluation(steps_done_, loss);
   }
 
-  void save() {
+  /// About the run, for people and tools: nothing that loading needs.
+  [[nodiscard]] Facts facts() const {
+    return {{"world", std::to_string(communicator_->size())},
+            {"zero_stage", std::to_string(options_.zero.stage)},
+            {"dtype", std::string(name_of(options_.dtype))},
+            {"state_recipe", option_text("state_recipe")},
+            {"run_id", request_.context.run_id},
+            {"device", device_->description()},
+            {"data_digest", data_digest_}};
+  }
+
+  void save(MetricsLog* log, bool must) {
     if (options_.output.empty()) return;
     status_.set_phase(Phase::saving);
-    const std::string directory = step_directory(options_.output, steps_done_);
-    std::map<std::string, std::string> files = device_->files();
-    files["config.json"] =
-        to_hf_config_json(request_.model, config_text(options_.model), options_.dtype);
-    save_weights(*engine_, directory, files, request_.context.run_id);
-    if (first_) {
-      copy_tokenizer(options_.model, directory);
-      point_latest(options_.output, steps_done_);
-      std::printf("wrote %s\n", directory.c_str());
-      std::fflush(stdout);
-    }
+    std::vector<WholeFile> files;
+    for (const auto& [name, text] : device_->files()) files.push_back({name, text});
+    files.push_back({"config.json", to_hf_config_json(request_.model, config_text(options_.model),
+                                                      options_.dtype)});
+    for (auto& [name, text] : tokenizer_files(options_.model)) files.push_back({name, text});
+    const std::optional<SavedCheckpoint> saved =
+        checkpoints_->save(*engine_, trainer_state(), facts(), std::move(files), must);
+    if (!first_ || !saved) return;
+    point_latest(options_.output, steps_done_);
+    if (log != nullptr) log->write_checkpoint(steps_done_, saved->bytes, saved->seconds);
+    std::printf("wrote %s: %.2f GB in %.2f s\n", saved->directory.c_str(),
+                static_cast<double>(saved->bytes) / 1e9, saved->seconds);
+    std::fflush(stdout);
   }
 
   void finish() {
-    save();
+    save(nullptr, true);
     if (!options_.dump_state.empty()) {
       const std::string state = describe_state(*engine_);
       if (first_) write_file_atomically(options_.dump_state, state);
@@ -429,7 +549,7 @@ class TrainingRun {
   }
 
   const RunRequest& request_;
-  const TrainOptions& options_;
+  TrainOptions options_;
   bool first_;
   StatusObserver observer_;
   std::optional<runtime::TraceRecorder> trace_;
@@ -450,6 +570,11 @@ class TrainingRun {
   StopRequest stop_;
   bool stopped_ = false;  ///< all ranks agreed to stop
   std::int64_t steps_done_ = 0;
+  std::string data_digest_;
+  std::unique_ptr<RunCheckpoints> checkpoints_;
+  std::optional<ResumePoint> resume_point_;
+  std::int64_t first_step_ = 0;        ///< of this process
+  std::int64_t consumed_samples_ = 0;  ///< before that step
   double step_flops_ = 0;
   TokenFlops token_flops_;
   /// Of the device that this rank computes on; nobody publishes one for CPUs.

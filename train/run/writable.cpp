@@ -32,10 +32,6 @@ void require_writable_file(const std::string& file, const std::string& flag) {
 
 void require_writable_output(const TrainOptions& options) {
   if (options.output.empty()) return;
-  require_new_step_directory(options.output, options.steps);
-  for (std::int64_t step = options.save_every_steps; step > 0 && step < options.steps;
-       step += options.save_every_steps)
-    require_new_step_directory(options.output, step);
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error)

@@ -1,0 +1,198 @@
+#include "train/engine/load_checkpoint.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <span>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "kernels/initialize.h"
+#include "train/engine/saved_state.h"
+#include "train/engine/state_digest.h"
+#include "train/files/convert.h"
+
+namespace strata::train {
+namespace {
+
+using Part = CheckpointReader::Part;
+using Tensor = CheckpointReader::Tensor;
+
+/// Read into memory beside the engine's at a time.
+constexpr std::int64_t kBufferElements = std::int64_t{1} << 22;
+
+/// How the elements of an entry come out of the checkpoint.
+enum class Source : std::uint8_t {
+  as_is,      ///< the same kind and type
+  converted,  ///< the same kind, another type
+  master,     ///< from stored masters
+  remainder,  ///< from stored parameters and remainders
+  parameter,  ///< from stored parameters
+};
+
+class Load {
+ public:
+  Load(Engine& engine, const CheckpointReader& reader) : engine_(engine), reader_(reader) {}
+
+  std::vector<std::string> run() {
+    const ProgramSet& set = engine_.programs();
+    for (const zero::StateEntry& entry : zero::list_state(
+             set.units, set.settings, zero::StateScope::held, step_state(engine_).updates))
+      if (entry.kind != "scalar") load(entry);
+    reader_.read(in_place_);
+    return {notes_.begin(), notes_.end()};
+  }
+
+ private:
+  [[nodiscard]] const Tensor* stored(const std::string& kind, const std::string& name) const {
+    return kind == "parameter" ? reader_.find(Part::model, name)
+                               : reader_.find(Part::optimizer, optimizer_tensor_name(kind, name));
+  }
+
+  void load(const zero::StateEntry& entry) {
+    if (entry.elements == 0) return;
+    const Source source = source_of(entry);
+    if (source == Source::as_is && in_host_memory(entry)) {
+      in_place_.push_back({stored(entry.kind, entry.name), entry.first_element, entry.elements,
+                           engine_.storage(entry)});
+      return;
+    }
+    for (std::int64_t first = 0; first < entry.elements; first += kBufferElements) {
+      const std::int64_t count = std::min(kBufferElements, entry.elements - first);
+      engine_.write(entry, first, elements(entry, source, entry.first_element + first, count));
+    }
+  }
+
+  [[nodiscard]] bool in_host_memory(const zero::StateEntry& entry) const {
+    return entry.tier != runtime::Tier::disk && engine_.arena(entry.tier).on_host();
+  }
+
+  Source source_of(const zero::StateEntry& entry) {
+    const bool weight =
+        entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
+    if (const Tensor* same = stored(entry.kind, entry.name)) {
+      check_shape(*same, entry);
+      if (same->stored.dtype == entry.dtype) return Source::as_is;
+      if (!weight) return converted_moment(*same, entry);
+    } else if (!weight) {
+      refuse(entry, "has no tensor '" + optimizer_tensor_name(entry.kind, entry.name) +
+                        "'; go on with the optimizer and --state-recipe that saved it, or start "
+                        "from its weights (--model " +
+                        reader_.directory() + ")");
+    }
+    return weight_source(entry);
+  }
+
+  Source converted_moment(const Tensor& same, const zero::StateEntry& entry) {
+    const auto is_float = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+    if (!same.stored.dtype || !is_float(*same.stored.dtype) || !is_float(entry.dtype))
+      refuse(entry, "keeps '" + same.stored.name + "' as " + same.stored.stored_type +
+                        ", which cannot become " + std::string(name_of(entry.dtype)) +
+                        "; go on with the --state-recipe that saved it");
+    notes_.insert(entry.kind + " was stored as " + std::string(name_of(*same.stored.dtype)) +
+                  ", is kept as " + std::string(name_of(entry.dtype)));
+    return Source::converted;
+  }
+
+  Source weight_source(const zero::StateEntry& entry) {
+    const Tensor* parameter = stored("parameter", entry.name);
+    if (parameter == nullptr)
+      refuse(entry, "has no weights '" + entry.name +
+                        "'; use the config.json of this checkpoint as --model");
+    check_shape(*parameter, entry);
+    Source source = Source::parameter;
+    std::string from = "stored parameters (" + parameter->stored.stored_type + ")";
+    if (stored("master", entry.name) != nullptr) {
+      source = Source::master;
+      from = "stored masters";
+    } else if (stored("remainder", entry.name) != nullptr) {
+      source = Source::remainder;
+      from = "stored parameters and remainders";
+    }
+    notes_.insert(entry.kind + "s (" + std::string(name_of(entry.dtype)) + ") are made from " +
+                  from);
+    return source;
+  }
+
+  void check_shape(const Tensor& tensor, const zero::StateEntry& entry) const {
+    std::vector<std::int64_t> expected;
+    for (int i = 0; i < entry.shape.ndim(); ++i) expected.push_back(entry.shape[i]);
+    if (tensor.stored.shape == expected) return;
+    refuse(entry, "has '" + tensor.stored.name + "' of shape " + tensor.stored.shape_text() +
+                      ", this run needs " + entry.shape.to_string() +
+                      "; use the config.json of this checkpoint as --model");
+  }
+
+  [[noreturn]] void refuse(const zero::StateEntry& entry, const std::string& what) const {
+    throw DataError("cannot resume " + entry.kind + " of '" + entry.name +
+                    "': " + reader_.directory() + " " + what);
+  }
+
+  /// Stored bytes of a tensor, valid until the next call for the same buffer.
+  std::span<const std::byte> stored_bytes(const Tensor& tensor, std::int64_t first,
+                                          std::int64_t count, std::vector<std::byte>& buffer) {
+    buffer.resize(static_cast<std::size_t>(count * size_of(*tensor.stored.dtype)));
+    const CheckpointReader::Range range{&tensor, first, count, buffer};
+    reader_.read({&range, 1});
+    return buffer;
+  }
+
+  std::span<const std::byte> elements(const zero::StateEntry& entry, Source source,
+                                      std::int64_t first, std::int64_t count) {
+    if (source == Source::as_is)
+      return stored_bytes(*stored(entry.kind, entry.name), first, count, stored_);
+    std::vector<float> values(static_cast<std::size_t>(count));
+    const auto convert = [&](const std::string& kind) {
+      const Tensor& tensor = *stored(kind, entry.name);
+      const std::span<const std::byte> bytes = stored_bytes(tensor, first, count, stored_);
+      convert_elements(*tensor.stored.dtype, bytes.data(), DType::f32,
+                       reinterpret_cast<std::byte*>(values.data()), count);
+    };
+    if (source == Source::remainder)
+      unpack(entry, first, count, values);
+    else
+      convert(source == Source::converted ? entry.kind
+                                          : (source == Source::master ? "master" : "parameter"));
+    result_.resize(static_cast<std::size_t>(count * size_of(entry.dtype)));
+    if (source == Source::converted)
+      convert_elements(DType::f32, reinterpret_cast<const std::byte*>(values.data()), entry.dtype,
+                       result_.data(), count);
+    else
+      kernels::store_initial_values(values, entry.dtype, result_.data());
+    return result_;
+  }
+
+  /// kernels/optimizer_operands.h: the bits of a packed master are parameter * 2^16 + remainder.
+  void unpack(const zero::StateEntry& entry, std::int64_t first, std::int64_t count,
+              std::span<float> values) {
+    const Tensor &parameters = *stored("parameter", entry.name),
+                 &remainders = *stored("remainder", entry.name);
+    if (parameters.stored.dtype != DType::bf16 || remainders.stored.dtype != DType::i16)
+      refuse(entry, "keeps a remainder beside parameters that are not bf16");
+    const std::span<const std::byte> upper = stored_bytes(parameters, first, count, stored_);
+    const std::span<const std::byte> lower = stored_bytes(remainders, first, count, other_);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint16_t parameter = 0;
+      std::int16_t remainder = 0;
+      std::memcpy(&parameter, upper.data() + i * sizeof parameter, sizeof parameter);
+      std::memcpy(&remainder, lower.data() + i * sizeof remainder, sizeof remainder);
+      values[i] = std::bit_cast<float>((std::uint32_t{parameter} << 16) +
+                                       static_cast<std::uint32_t>(std::int32_t{remainder}));
+    }
+  }
+
+  Engine& engine_;
+  const CheckpointReader& reader_;
+  std::vector<CheckpointReader::Range> in_place_;
+  std::vector<std::byte> stored_, other_, result_;
+  std::set<std::string> notes_;
+};
+
+}  // namespace
+
+std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader) {
+  return Load(engine, reader).run();
+}
+
+}  // namespace strata::train

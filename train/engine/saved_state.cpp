@@ -1,0 +1,114 @@
+#include "train/engine/saved_state.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/check.h"
+#include "train/engine/state_digest.h"
+
+namespace strata::train {
+namespace {
+
+/// What each rank saves, scalars left out: they are text.
+std::vector<std::vector<zero::StateEntry>> list_saved(const Engine& engine) {
+  const ProgramSet& set = engine.programs();
+  zero::StepSettings settings = set.settings;
+  const std::int64_t updates = step_state(engine).updates;
+  std::vector<std::vector<zero::StateEntry>> saved;
+  for (settings.rank = 0; settings.rank < settings.plan.world; ++settings.rank) {
+    saved.push_back(zero::list_state(set.units, settings, zero::StateScope::saved, updates));
+    std::erase_if(saved.back(),
+                  [](const zero::StateEntry& entry) { return entry.kind == "scalar"; });
+  }
+  return saved;
+}
+
+using Key = std::pair<std::string, std::string>;  // kind, tensor
+
+std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<zero::StateEntry>>& saved) {
+  std::map<Key, TensorSpec> specs;
+  for (const std::vector<zero::StateEntry>& of_rank : saved)
+    for (const zero::StateEntry& entry : of_rank) {
+      TensorSpec spec{.name = entry.name, .dtype = entry.dtype, .shape = {}};
+      if (entry.kind != "parameter") spec.name = optimizer_tensor_name(entry.kind, entry.name);
+      for (int i = 0; i < entry.shape.ndim(); ++i) spec.shape.push_back(entry.shape[i]);
+      specs.try_emplace({entry.kind, entry.name}, std::move(spec));
+    }
+  return specs;
+}
+
+CheckpointLayout make_layout(const ProgramSet& set,
+                             const std::vector<std::vector<zero::StateEntry>>& saved) {
+  const std::map<Key, TensorSpec> specs = find_specs(saved);
+  std::vector<TensorSpec> model, optimizer;
+  const std::vector<zero::OptimizerState> kinds = zero::optimizer_states(set.settings);
+  for (const runtime::ParameterUnit& unit : set.units) {
+    const auto add = [&](const std::string& kind, std::vector<TensorSpec>& list) {
+      for (const runtime::Segment& segment : unit.segments)
+        if (const auto spec = specs.find({kind, segment.name}); spec != specs.end())
+          list.push_back(spec->second);
+    };
+    add("parameter", model);
+    if (!unit.trainable) continue;
+    for (const zero::OptimizerState& kind : kinds) add(kind.kind, optimizer);
+  }
+  return {std::move(model), std::move(optimizer)};
+}
+
+}  // namespace
+
+std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor) {
+  return std::string(kind) + "." + std::string(tensor);
+}
+
+SavedState::SavedState(const Engine& engine) : SavedState(engine, list_saved(engine)) {}
+
+SavedState::SavedState(const Engine& engine,
+                       const std::vector<std::vector<zero::StateEntry>>& saved)
+    : engine_(engine), layout_(make_layout(engine.programs(), saved)) {
+  std::map<std::string_view, std::size_t> model, optimizer;
+  for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
+    const CheckpointLayout::PlacedTensor& tensor = layout_.tensors()[t];
+    const bool of_model = layout_.files()[tensor.bytes.file].name.starts_with("model");
+    (of_model ? model : optimizer).emplace(tensor.spec.name, t);
+  }
+  std::vector<std::vector<Piece>> pieces(saved.size());
+  for (std::size_t rank = 0; rank < saved.size(); ++rank)
+    for (const zero::StateEntry& entry : saved[rank]) {
+      const std::size_t tensor = entry.kind == "parameter"
+                                     ? model.at(entry.name)
+                                     : optimizer.at(optimizer_tensor_name(entry.kind, entry.name));
+      const Piece piece = layout_.piece(tensor, entry.first_element, entry.elements);
+      if (piece.size_bytes() == 0) continue;
+      pieces[rank].push_back(piece);
+      if (static_cast<int>(rank) == engine.programs().settings.rank)
+        entries_.push_back({piece, entry});
+    }
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
+  });
+  assignment_ = assign_blocks(layout_, pieces);
+}
+
+std::span<const std::byte> SavedState::read(const Piece& piece,
+                                            std::vector<std::byte>& buffer) const {
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), piece,
+                                      [](const Piece& wanted, const Entry& entry) {
+                                        return std::pair(wanted.file, wanted.begin) <
+                                               std::pair(entry.piece.file, entry.piece.begin);
+                                      });
+  STRATA_CHECK(after != entries_.begin(), layout_.describe(piece), "is not of this rank");
+  const Entry& entry = *std::prev(after);
+  STRATA_CHECK(entry.piece.file == piece.file && piece.end <= entry.piece.end,
+               layout_.describe(piece), "is not of this rank");
+  // Borders of blocks may cut an element.
+  const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
+  const std::int64_t first = begin / size;
+  const std::int64_t end = (piece.end - entry.piece.begin + size - 1) / size;
+  return engine_.read(entry.state, first, end - first, buffer)
+      .subspan(static_cast<std::size_t>(begin - first * size),
+               static_cast<std::size_t>(piece.size_bytes()));
+}
+
+}  // namespace strata::train
