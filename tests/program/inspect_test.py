@@ -6,14 +6,14 @@ import shutil
 import struct
 import unittest
 
-from programs import BIN, QUICK, ProgramTest, SafetensorsFile, train
+from programs import BIN, ProgramTest, SafetensorsFile, mlaunch
 
 DIFFERENT, USAGE, DATA, IO = 1, 2, 65, 74
 NORM, MATRIX = "transformer.ln_f.weight", "transformer.h.0.mlp.c_fc.weight"
-TRAINER_STATE = {"version": 1, "step": 2, "consumed_samples": 2, "seed": 42, "global_batch": 1, "sequence_length": 16,
-                 "shuffle": True, "data_digest": "0" * 32, "data_tokens": 5, "optimizer": "adamw",
-                 "state_recipe": "fp32-master", "dtype": "fp32",
-                 "scalars": {"step_state.loss_scale": 1.0, "step_state.updates": 2}}
+# The weights take two blocks, the optimizer's state four.
+SHAPE = {"model_type": "gpt2", "vocab_size": 256, "n_positions": 64, "n_embd": 128, "n_layer": 2, "n_head": 2,
+         "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+BLOCK = 1 << 20
 
 
 def inspect(*arguments):
@@ -21,23 +21,32 @@ def inspect(*arguments):
 
 
 class Inspect(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.run_program(train("--model", "gpt2-tiny", *QUICK, "--output", "out", "--dump-state", "state.txt"))
-        self.model = "out/step-00000002"
-        self.write(f"{self.model}/trainer_state.json", json.dumps(TRAINER_STATE))
+    def train(self, *arguments, steps=2, ranks=1):
+        """Saves after each step; the path of the last checkpoint."""
+        self.write("shape/config.json", json.dumps(SHAPE))
+        self.run_program(mlaunch(ranks, "--model", "shape/config.json", "--steps", steps, "--sequence-length", 16,
+                                 "--micro-batch", 1, "--threads", 1, "--output", "out", "--save-every", 1, *arguments))
+        return f"out/step-{steps:08}"
 
-    def make_checkpoint(self, step, output="saved"):
-        self.run_program([str(BIN.parent / "tests/make_checkpoint"), self.model, output, str(step)])
-        return f"{output}/step-{step:08}"
+    def plain(self, checkpoint, name):
+        """A copy of the weights as other programs write them."""
+        (self.home / name).mkdir()
+        for file in ("config.json", "model.safetensors"):
+            shutil.copy(self.home / checkpoint / file, self.home / name / file)
+        return name
 
-    def tensor_bytes(self, name, change):
-        """Changes the bytes of one tensor of the model."""
-        path = self.home / self.model / "model.safetensors"
+    def change(self, model, action):
+        """action(header, data) -> data of the model's weights."""
+        path = self.home / model / "model.safetensors"
         file = SafetensorsFile(path)
-        begin, end = file.header[name]["data_offsets"]
-        file.data = file.data[:begin] + change(file.data[begin:end]) + file.data[end:]
+        file.data = action(file.header, file.data)
         path.write_bytes(file.bytes())
+
+    def change_tensor(self, model, name, action):
+        def splice(header, data):
+            begin, end = header[name]["data_offsets"]
+            return data[:begin] + action(data[begin:end]) + data[end:]
+        self.change(model, splice)
 
     def flip(self, path, offset):
         with open(self.home / path, "r+b") as file:
@@ -49,146 +58,151 @@ class Inspect(ProgramTest):
     def say(self, *arguments, expect=0):
         return self.run_program(inspect(*arguments), expect=expect).stdout
 
+    def refuse(self, words, *arguments, code=DATA):
+        done = self.run_program(inspect(*arguments), expect=code)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, rf"\Ainspect: .*{words}.*\n\Z")
+
     def test_lists_checkpoints_and_models(self):
-        checkpoint = self.make_checkpoint(5)
+        checkpoint = self.train(ranks=2)
         page = self.say(checkpoint)
-        self.assertRegex(page, rf"\A{checkpoint}: checkpoint of step 5, \d+ bytes\n  world: 1\ntensor +dtype +shape +bytes +file\n")
-        self.assertRegex(page, rf"(?m)^{MATRIX} +fp32 +\[64, 256\] +65536  model\.safetensors$")
-        self.assertRegex(page, rf"(?m)^moment1\.{MATRIX} +fp32 +\[64, 256\] +65536  optimizer\.safetensors$")
-        self.assertTrue(page.endswith("\n56 tensors, 249344 elements, 997376 bytes\n"), page)
-        page = self.say(self.model)
-        self.assertIn(f"{self.model}: no manifest.json, so nothing tells whether", page)
-        self.assertTrue(page.endswith("\n28 tensors, 124672 elements, 498688 bytes\n"), page)
-        self.assertEqual(page, self.say(self.model, "--threads", "3"))
+        self.assertRegex(page, rf"\A{checkpoint}: checkpoint of step 2, \d+ bytes\n(  .*\n)*  world: 2\n(  .*\n)*tensor +dtype +shape +bytes +file\n")
+        self.assertRegex(page, rf"(?m)^{MATRIX} +fp32 +\[128, 512\] +262144  model\.safetensors$")
+        self.assertRegex(page, rf"(?m)^moment2\.{MATRIX} +fp32 +\[128, 512\] +262144  optimizer\.safetensors$")
+        self.assertRegex(page, r"\n84 tensors, 1313280 elements, 5253120 bytes\n\Z")
+        page = self.say(self.plain(checkpoint, "model"))
+        self.assertRegex(page, r"\Amodel: no manifest.json, so nothing tells whether")
+        self.assertRegex(page, r"\n28 tensors, 437760 elements, 1751040 bytes\n\Z")
 
     def test_statistics(self):
-        values = [0.0, -2.0, float("inf"), float("nan")] + [0.5] * 60
-        self.tensor_bytes(NORM, lambda _: struct.pack("<64f", *values))
-        for folder in (self.make_checkpoint(5), self.model):
-            with self.subTest(folder=folder):
-                page = self.say(folder, "--statistics")
-                self.assertEqual(page, self.say("--statistics", folder, "--threads", "4"))
-                row = next(line for line in page.splitlines() if line.startswith(NORM)).split()
-                mean, norm = 28 / 62, (4 + 60 * 0.25) ** 0.5
-                self.assertEqual(row[5:7] + row[9:], ["-2", "0.5", "2", "1"])
-                self.assertEqual([float(row[7]), float(row[8])], [mean, norm])
+        checkpoint = self.train()
+        page = self.say(checkpoint, "--statistics")
+        self.assertEqual(page, self.say("--statistics", checkpoint, "--threads", "4"))
+        values = [0.0, -2.0, float("inf"), float("nan")] + [0.5] * 124
+        model = self.plain(checkpoint, "model")
+        self.change_tensor(model, NORM, lambda _: struct.pack("<128f", *values))
+        row = next(line for line in self.say(model, "--statistics").splitlines() if line.startswith(NORM)).split()
+        self.assertEqual([float(cell) for cell in row[5:]],
+                         [-2, 0.5, 60 / 126, (4 + 124 * 0.25) ** 0.5, 2, 1])  # min, max, mean, norm, not finite, zeros
 
     def test_digests_are_those_of_the_run(self):
-        said = self.read("state.txt").splitlines()
-        self.assertEqual(self.say("digest", self.model).splitlines()[:-2],
-                         [line for line in said if " parameter " in line])
-        page = self.say("digest", self.make_checkpoint(5))
-        self.assertEqual([line for line in page.splitlines() if "moment1" not in line],
-                         [line for line in said if " parameter " in line or "loss_scale" in line or ".updates" in line])
-        os.remove(self.home / self.model / "config.json")
-        done = self.run_program(inspect("digest", self.model), expect=DATA)
-        self.assertIn("has no config.json", done.stderr)
+        for arguments in (["--zero", 2], ["--zero", 3, "--dtype", "bf16", "--state-recipe", "8bit"],
+                          ["--zero", 1, "--dtype", "bf16", "--state-recipe", "packed-master"], ["--dtype", "fp16"]):
+            with self.subTest(arguments=arguments):
+                shutil.rmtree(self.home / "out", ignore_errors=True)
+                checkpoint = self.train(*arguments, "--dump-state", "state.txt", ranks=2)
+                for threads in (1, 3):
+                    self.assertEqual(self.say("digest", checkpoint, "--threads", threads), self.read("state.txt"))
+
+    def test_digests_need_the_tensors_of_the_configuration(self):
+        checkpoint = self.train("--dump-state", "state.txt")
+        model = self.plain(checkpoint, "model")
+        parameters = [line for line in self.read("state.txt").splitlines() if " parameter " in line]
+        self.assertEqual(self.say("digest", model).splitlines(), parameters)
+        shape = json.loads(self.read("model/config.json"))
+        for change, words in (({"n_layer": 1}, r"tensor 'transformer\.h\.1\.\S+' is none of the model of config\.json"),
+                              ({"n_layer": 3}, r"misses tensor 'transformer\.h\.2\.\S+', which config\.json asks for"),
+                              ({"vocab_size": 255}, r"'transformer\.wte\.weight' has shape \[256, 128\], but .* \[255, 128\]"),
+                              ({"model_type": "mamba"}, r"model/config\.json.*mamba")):
+            self.write("model/config.json", json.dumps(shape | change))
+            self.refuse(words, "digest", model)
+        os.remove(self.home / model / "config.json")
+        self.refuse("has no config.json", "digest", model)
 
     def test_diff(self):
-        before = self.make_checkpoint(5)
-        page = self.say("diff", before, before)
-        self.assertEqual(page, "56 of 56 tensors the same: no difference\n")
-        self.tensor_bytes(MATRIX, lambda data: data[:400] + struct.pack("<2f", 7, -9) + data[408:])
-        after = self.make_checkpoint(6)
-        page = self.say("diff", before, after, expect=DIFFERENT)
-        for name in (MATRIX, "moment1." + MATRIX):
-            row = re.search(rf"(?m)^{re.escape(name)} +2 +16384 +(\S+)$", page)
-            self.assertAlmostEqual(float(row[1]), 9, delta=0.2)
-        self.assertTrue(page.endswith("54 of 56 tensors the same\n"), page)
-        page = self.say("diff", self.model, after, expect=DIFFERENT)
-        self.assertEqual(page.count(f"only in {after}: moment1."), 28)
-        self.assertTrue(page.endswith("28 of 56 tensors the same\n"), page)
+        checkpoint = self.train()
+        self.assertEqual(self.say("diff", checkpoint, checkpoint), "84 of 84 tensors the same: no difference\n")
+        page = self.say("diff", "out/step-00000001", checkpoint, expect=DIFFERENT)
+        self.assertRegex(page, rf"(?m)^moment1\.{MATRIX} +65536 +65536 +0\.\d+$")
+        a, b = self.plain(checkpoint, "a"), self.plain(checkpoint, "b")
+        self.change_tensor(b, MATRIX, lambda data: data[:400] + struct.pack("<2f", 7, -9) + data[408:])
+        page = self.say("diff", checkpoint, b, expect=DIFFERENT)
+        self.assertEqual(len(re.findall(f"(?m)^only in {checkpoint}: moment[12]\\.", page)), 56)
+        row = re.search(rf"(?m)^{MATRIX} +2 +65536 +(\S+)$", page)
+        self.assertAlmostEqual(float(row[1]), 9, delta=0.2)
+        self.assertTrue(page.endswith("27 of 84 tensors the same\n"), page)
 
-    def test_diff_of_other_shapes_and_types(self):
-        shutil.copytree(self.home / self.model, self.home / "other")
-        path = self.home / "other/model.safetensors"
-        file = SafetensorsFile(path)
-        file.header[MATRIX]["shape"] = [256, 64]
-        file.header[NORM].update(dtype="I32")
-        path.write_bytes(file.bytes())
-        page = self.say("diff", self.model, "other", expect=DIFFERENT)
-        self.assertIn(f"{MATRIX}: fp32 [64, 256] in {self.model}, fp32 [256, 64] in other\n", page)
-        self.assertIn(f"{NORM}: fp32 [64] in {self.model}, int32 [64] in other\n", page)
+        def reshape(header, data):
+            header[MATRIX]["shape"] = [512, 128]
+            header[NORM]["dtype"] = "I32"
+            return data
+        self.change(b, reshape)
+        page = self.say("diff", a, b, expect=DIFFERENT)
+        self.assertIn(f"{MATRIX}: fp32 [128, 512] in a, fp32 [512, 128] in b\n", page)
+        self.assertIn(f"{NORM}: fp32 [128] in a, int32 [128] in b\n", page)
         self.assertTrue(page.endswith("26 of 28 tensors the same\n"), page)
 
     def test_verify_names_all_damage_and_the_newest_older_whole_one(self):
-        for step in (3, 4, 5, 6):
-            checkpoint = self.make_checkpoint(step)
-        self.assertRegex(self.say("verify", checkpoint), rf"\A{checkpoint}: whole: step 6, \d+ blocks, \d+ bytes, ")
-        self.flip(f"{checkpoint}/model.safetensors", 3 * 4096 + 7)
-        self.flip(f"{checkpoint}/optimizer.safetensors", 10 * 4096)
+        checkpoint = self.train(steps=4)
+        self.assertRegex(self.say("verify", checkpoint), rf"\A{checkpoint}: whole: step 4, \d+ blocks, \d+ bytes, ")
+        self.flip(f"{checkpoint}/model.safetensors", BLOCK + 7)
+        self.flip(f"{checkpoint}/optimizer.safetensors", 2 * BLOCK)
         self.flip(f"{checkpoint}/config.json", 10)
-        self.flip("saved/step-00000005/optimizer.safetensors", 50000)
+        self.flip("out/step-00000003/optimizer.safetensors", BLOCK)
         done = self.run_program(inspect("verify", checkpoint + "/"), expect=DATA)
         found = done.stdout.splitlines()
         self.assertEqual(len(found), 3, found)
         self.assertIn("config.json", found[0])
-        self.assertRegex(found[1], r"model\.safetensors: block 3 \(bytes 12288 to 16384, tensor 'transformer\.\S+' elements \d+ to \d+\)")
-        self.assertIn("optimizer.safetensors: block 10", found[2])
+        self.assertRegex(found[1], r"model\.safetensors: block 1 \(bytes 1048576 to \d+, tensor 'transformer\.\S+' elements \d+ to \d+")
+        self.assertIn("optimizer.safetensors: block 2 ", found[2])
         self.assertRegex(done.stderr, rf"\Ainspect: {checkpoint}: damaged in 3 places; "
-                                      r"the newest older checkpoint that verifies is /\S+/saved/step-00000004\n\Z")
-        (self.home / "saved/step-00000003/config.json").unlink()
-        done = self.run_program(inspect("verify", "saved/step-00000003"), expect=DATA)
-        self.assertIn("there is no older checkpoint", done.stderr)
-        self.assertIn("step-00000003/config.json: is missing", done.stdout)
-        os.truncate(self.home / "saved/step-00000004/manifest.json", 100)
-        done = self.run_program(inspect("verify", "saved/step-00000004"), expect=DATA)
+                                      r"the newest older checkpoint that verifies is /\S+/out/step-00000002\n\Z")
+        (self.home / "out/step-00000001/config.json").unlink()
+        done = self.run_program(inspect("verify", "out/step-00000001"), expect=DATA)
+        self.assertIn("step-00000001/config.json: is missing", done.stdout)
+        self.assertIn("damaged in 1 place; there is no older checkpoint in /", done.stderr)
+        os.truncate(self.home / "out/step-00000002/manifest.json", 100)
+        done = self.run_program(inspect("verify", "out/step-00000002"), expect=DATA)
         self.assertIn("none of the 1 older checkpoint in", done.stderr)
 
     def test_what_was_never_saved_cannot_be_verified(self):
-        done = self.run_program(inspect("verify", self.model), expect=DATA)
-        self.assertIn("nothing can be verified", done.stderr)
-        done = self.run_program(inspect("verify", "out"), expect=DATA)
-        self.assertIn("is a folder of checkpoints, not one of them", done.stderr)
-        checkpoint = self.make_checkpoint(5)
-        (self.home / self.make_checkpoint(6) / "manifest.json").unlink()
-        done = self.run_program(inspect("verify", "saved/step-00000006"), expect=DATA)
-        self.assertRegex(done.stderr, f"nothing can be verified: .*; the newest older checkpoint .* is /.*/{checkpoint}\n")
+        checkpoint = self.train()
+        self.refuse("nothing can be verified: it is no checkpoint", "verify", self.plain(checkpoint, "model"))
+        self.refuse("is a folder of checkpoints, not one of them", "verify", "out")
+        (self.home / checkpoint / "manifest.json").unlink()
+        self.refuse("nothing can be verified: .*; the newest older checkpoint .* is /.*/out/step-00000001", "verify", checkpoint)
 
     def test_damage_is_found_by_all_that_read(self):
-        checkpoint = self.make_checkpoint(5)
-        self.flip(f"{checkpoint}/model.safetensors", 20000)
-        for command in (["digest", checkpoint], [checkpoint, "--statistics"], ["diff", self.model, checkpoint]):
+        checkpoint = self.train()
+        model = self.plain(checkpoint, "model")
+        self.flip(f"{checkpoint}/model.safetensors", BLOCK + 20000)
+        for command in (["digest", checkpoint], [checkpoint, "--statistics"], ["diff", model, checkpoint]):
             with self.subTest(command=command):
-                done = self.run_program(inspect(*command), expect=DATA)
-                self.assertEqual(done.stdout, "")
-                self.assertIn("model.safetensors: block 4 ", done.stderr)
+                self.refuse(r"model\.safetensors: block 1 ", *command)
 
     def test_list(self):
-        for step in (3, 40, 500):
-            self.make_checkpoint(step)
-        (self.home / "saved/step-00000040/config.json").unlink()
-        shutil.move(self.home / "saved/step-00000500", self.home / "saved/step-00000600")
-        (self.home / "saved/step-00000700.tmp-run-1").mkdir()
-        rows = self.say("list", "saved").splitlines()
+        self.train(steps=3)
+        out = self.home / "out"
+        (out / "step-00000002/config.json").unlink()
+        shutil.move(out / "step-00000003", out / "step-00000600")
+        (out / "step-00000700.tmp-run-1").mkdir()
+        rows = self.say("list", "out").splitlines()
         self.assertRegex(rows[0], "^step +bytes +age +state$")
-        self.assertRegex(rows[1], r"^ +3 +\d{6,} +\d+ s +whole by its sizes$")
-        self.assertRegex(rows[2], r"^ +40 +- +\d+ s +saved/step-00000040/config.json: is missing")
-        self.assertRegex(rows[3], r"^ +600 +\d{6,} +\d+ s +its manifest is of step 500$")
+        self.assertRegex(rows[1], r"^ +1 +\d{6,} +\d+ s +whole by its sizes$")
+        self.assertRegex(rows[2], r"^ +2 +- +\d+ s +out/step-00000002/config.json: is missing")
+        self.assertRegex(rows[3], r"^ +600 +\d{6,} +\d+ s +its manifest is of step 3$")
         self.assertRegex(rows[4], r"^ +700 +- +- +step-00000700.tmp-run-1: is being written, or")
         (self.home / "empty").mkdir()
         self.assertEqual(self.say("list", "empty"), "empty: no checkpoints\n")
-        self.run_program(inspect("list", "nowhere"), expect=IO)
+        self.refuse("nowhere", "list", "nowhere", code=IO)
 
     def test_a_wrong_command_line(self):
-        self.make_checkpoint(5)
-        for arguments in ([], ["verify"], ["diff", self.model], ["--nosuch", self.model], [self.model, "--threads", "0"],
-                          ["digest", self.model, "--statistics"], [self.model, "another"]):
+        checkpoint = self.train()
+        for arguments in ([], ["verify"], ["diff", checkpoint], ["--nosuch", checkpoint], [checkpoint, "--threads", "0"],
+                          ["digest", checkpoint, "--statistics"], [checkpoint, "another"]):
             with self.subTest(arguments=arguments):
                 self.run_program(inspect(*arguments), expect=USAGE)
-        done = self.run_program(inspect("saved"), expect=DATA)
-        self.assertIn("name one, such as saved/step-00000005, or use: inspect list saved", done.stderr)
-        done = self.run_program(inspect("nowhere"), expect=DATA)
-        self.assertIn("nowhere: no such model directory", done.stderr)
+        self.refuse("name one, such as out/step-00000002, or use: inspect list out", "out")
+        self.refuse("nowhere: no such model directory", "nowhere")
 
     def test_through_mlaunch(self):
-        checkpoint = self.make_checkpoint(5)
-        mlaunch = [str(BIN / "mlaunch")]
-        self.assertIn("56 tensors", self.run_program([*mlaunch, "inspect", checkpoint]).stdout)
-        self.flip(f"{checkpoint}/model.safetensors", 20000)
-        done = self.run_program([*mlaunch, "inspect", "verify", checkpoint], expect=DATA)
+        checkpoint = self.train()
+        start = [str(BIN / "mlaunch"), "inspect"]
+        self.assertIn("84 tensors", self.run_program([*start, checkpoint]).stdout)
+        self.flip(f"{checkpoint}/model.safetensors", BLOCK + 20000)
+        done = self.run_program([*start, "verify", checkpoint], expect=DATA)
         self.assertEqual(done.stderr.count("damaged in 1 place;"), 1, done.stderr)
-        done = self.run_program([*mlaunch, "-np", "2", "inspect", checkpoint], expect=USAGE)
+        done = self.run_program([start[0], "-np", "2", "inspect", checkpoint], expect=USAGE)
         self.assertIn("start it without -np", done.stderr)
 
 
