@@ -20,7 +20,7 @@ LIMIT_BYTES = 60 << 20  # of the repository's files and the archive
 
 # Programs by folder of the bundle, as patterns in the build.
 PROGRAMS = {
-    "bin": ["bin/train", "bin/mlaunch", "bin/generate", "bin/doctor"],
+    "bin": ["bin/train", "bin/mlaunch", "bin/generate", "bin/doctor", "bin/inspect"],
     "tests": ["tests/golden_test", "tests/train_on_threads", "tests/gpu_*_test"],
     "bench": ["bench/*_bench"],
 }

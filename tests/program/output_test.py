@@ -17,7 +17,8 @@ class Output(ProgramTest):
         for program, words in [("train", ["--zero", "--model", "--config", "--threads", "--trace"]),
                                ("mlaunch", ["-np N", "--launcher", "Ctrl-C", "Exit codes"]),
                                ("generate", ["--model", "--prompt", "--temperature"]),
-                               ("doctor", ["--nvme-path", "--json"])]:
+                               ("doctor", ["--nvme-path", "--json"]),
+                               ("inspect", ["verify", "diff", "digest", "list", "--statistics"])]:
             with self.subTest(program=program):
                 done = self.run_program([str(BIN / program), "--help"])
                 self.assertEqual(done.stderr, "")

@@ -31,10 +31,11 @@ std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::stri
 }
 
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
-                                   Verification verification) {
+                                   Verification verification, std::int64_t before) {
   NewestCheckpoint newest;
   auto all = list_checkpoints(files, output);
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    if (it->step >= before) continue;
     try {
       const CheckpointReader reader(files, it->path);
       if (reader.manifest().step != it->step)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,9 +32,10 @@ struct NewestCheckpoint {
   std::vector<std::string> refused;
 };
 
-/// Damaged ones are passed over; when a disk fails, too.
+/// Of those before step `before`. Damaged ones are passed over; when a disk fails, too.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
-                                   Verification verification);
+                                   Verification verification,
+                                   std::int64_t before = std::numeric_limits<std::int64_t>::max());
 
 /// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
 /// lock held, before anything else. Names of what was removed or put back.

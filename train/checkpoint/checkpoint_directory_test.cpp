@@ -80,6 +80,8 @@ TEST_F(CheckpointDirectoryTest, TheNewestThatVerifiesIsFound) {
   EXPECT_EQ(found.found->step, 2);
   ASSERT_EQ(found.refused.size(), 1U);
   EXPECT_NE(found.refused[0].find(weights), std::string::npos);
+  EXPECT_EQ(newest_checkpoint(files_, output(), Verification::full, 2).found->step, 1);
+  EXPECT_FALSE(newest_checkpoint(files_, output(), Verification::full, 1).found);
   fs::rename(output() + "/step-00000002", output() + "/step-00000009");
   const auto renamed = newest_checkpoint(files_, output(), Verification::sizes);
   EXPECT_NE(renamed.refused.at(0).find("is of step 2"), std::string::npos);

@@ -241,30 +241,41 @@ void CheckpointReader::copy(std::span<const Copy> copies) const {
   run(jobs, copies);
 }
 
-void CheckpointReader::run(std::span<const Job> jobs, std::span<const Copy> copies) const {
+void CheckpointReader::do_job(const Job& job, std::span<const Copy> copies,
+                              std::span<std::byte> buffer) const {
+  const auto data = read_block(job.file, job.block, buffer);
+  const std::int64_t block_begin = job.block * manifest_.block_bytes;
+  const std::int64_t block_end = block_begin + static_cast<std::int64_t>(data.size());
+  for (const std::size_t i : job.copies) {
+    const Copy& copy = copies[i];
+    const std::int64_t begin = std::max(copy.begin, block_begin);
+    const std::int64_t end =
+        std::min(copy.begin + static_cast<std::int64_t>(copy.out.size()), block_end);
+    std::memcpy(copy.out.data() + (begin - copy.begin), data.data() + (begin - block_begin),
+                static_cast<std::size_t>(end - begin));
+  }
+}
+
+void CheckpointReader::run(std::span<const Job> jobs, std::span<const Copy> copies,
+                           std::vector<std::string>* damage) const {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::size_t failed_job = jobs.size();
   std::exception_ptr error;
+  std::map<std::size_t, std::string> messages;
   const auto work = [&] {
     std::size_t job = 0;
     try {
       const AlignedBuffer memory = aligned_buffer(manifest_.block_bytes);
       const std::span<std::byte> buffer(memory.get(),
                                         static_cast<std::size_t>(manifest_.block_bytes));
-      while ((job = next++) < jobs.size()) {
-        const auto data = read_block(jobs[job].file, jobs[job].block, buffer);
-        const std::int64_t block_begin = jobs[job].block * manifest_.block_bytes;
-        const std::int64_t block_end = block_begin + static_cast<std::int64_t>(data.size());
-        for (const std::size_t i : jobs[job].copies) {
-          const Copy& copy = copies[i];
-          const std::int64_t begin = std::max(copy.begin, block_begin);
-          const std::int64_t end =
-              std::min(copy.begin + static_cast<std::int64_t>(copy.out.size()), block_end);
-          std::memcpy(copy.out.data() + (begin - copy.begin), data.data() + (begin - block_begin),
-                      static_cast<std::size_t>(end - begin));
+      while ((job = next++) < jobs.size()) try {
+          do_job(jobs[job], copies, buffer);
+        } catch (const Error& failure) {
+          if (damage == nullptr) throw;
+          const std::lock_guard lock(mutex);
+          messages.emplace(job, failure.what());
         }
-      }
     } catch (...) {
       const std::lock_guard lock(mutex);
       // Blocks are taken in order: all before the failed one are read by somebody.
@@ -282,6 +293,7 @@ void CheckpointReader::run(std::span<const Job> jobs, std::span<const Copy> copi
   work();
   for (std::thread& helper : helpers) helper.join();
   if (error != nullptr) std::rethrow_exception(error);
+  for (auto& [job, message] : messages) damage->push_back(std::move(message));
 }
 
 /// What an index says, if there is one, must be what the headers say.
@@ -298,15 +310,41 @@ void CheckpointReader::check_index(const std::string& base_name, Part part) cons
   }
 }
 
-void CheckpointReader::verify() const {
-  for (const Manifest::HashedFile& file : manifest_.whole_files) (void)whole_file(file.name);
-  check_index("model", Part::model);
-  check_index("optimizer", Part::optimizer);
+std::vector<CheckpointReader::Job> CheckpointReader::all_blocks() const {
   std::vector<Job> jobs;
   for (std::size_t f = 0; f < open_.size(); ++f)
     for (std::size_t block = 0; block < manifest_.block_files[f].blocks.size(); ++block)
       jobs.push_back({f, static_cast<std::int64_t>(block), {}});
-  run(jobs, {});
+  return jobs;
+}
+
+void CheckpointReader::verify() const {
+  for (const Manifest::HashedFile& file : manifest_.whole_files) (void)whole_file(file.name);
+  check_index("model", Part::model);
+  check_index("optimizer", Part::optimizer);
+  run(all_blocks(), {});
+}
+
+std::vector<std::string> CheckpointReader::find_damage() const {
+  std::vector<std::string> damage;
+  const auto look = [&damage](const auto& check) {
+    try {
+      check();
+      return true;
+    } catch (const Error& error) {
+      damage.emplace_back(error.what());
+      return false;
+    }
+  };
+  bool readable = true;
+  for (const Manifest::HashedFile& file : manifest_.whole_files)
+    readable = look([&] { (void)whole_file(file.name); }) && readable;
+  if (readable) {  // else an index may be what is damaged, and has been named
+    look([&] { check_index("model", Part::model); });
+    look([&] { check_index("optimizer", Part::optimizer); });
+  }
+  run(all_blocks(), {}, &damage);
+  return damage;
 }
 
 }  // namespace strata::train

@@ -61,6 +61,9 @@ class CheckpointReader {
 
   /// Reads everything.
   void verify() const;
+  /// The same, going on behind what is damaged: one message per small file, index and block, in
+  /// this order. Empty: all is whole.
+  [[nodiscard]] std::vector<std::string> find_damage() const;
 
  private:
   struct Copy {
@@ -81,7 +84,11 @@ class CheckpointReader {
   void read_header(std::size_t file);
   void check_index(const std::string& base_name, Part part) const;
   void copy(std::span<const Copy> copies) const;
-  void run(std::span<const Job> jobs, std::span<const Copy> copies) const;
+  /// Messages about damaged blocks, in order of jobs, go to `damage`; without it the first throws.
+  void run(std::span<const Job> jobs, std::span<const Copy> copies,
+           std::vector<std::string>* damage = nullptr) const;
+  [[nodiscard]] std::vector<Job> all_blocks() const;
+  void do_job(const Job& job, std::span<const Copy> copies, std::span<std::byte> buffer) const;
   std::span<const std::byte> read_block(std::size_t file, std::int64_t block,
                                         std::span<std::byte> buffer) const;
   [[nodiscard]] std::string content_text(std::size_t file, std::int64_t begin,

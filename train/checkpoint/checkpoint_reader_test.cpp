@@ -200,6 +200,32 @@ TEST_F(CheckpointReaderTest, ABlockOfAnotherCheckpointIsRefused) {
   EXPECT_NE(message.find("exp_avg.model.a"), std::string::npos) << message;
 }
 
+TEST_F(CheckpointReaderTest, AllDamageIsFound) {
+  const auto damage = [&](int threads) {
+    return CheckpointReader(files_, path_, {.threads = threads}).find_damage();
+  };
+  EXPECT_TRUE(damage(2).empty());
+  const auto flip = [&](const std::string& name, std::size_t at) {
+    std::string text = text_of(name);
+    text[at] = static_cast<char>(text[at] ^ 1);
+    overwrite(name, text);
+  };
+  flip("config.json", 3);
+  flip("optimizer-00001-of-00002.safetensors", 2 * kTestBlockBytes + 5);
+  flip("model.safetensors", kTestBlockBytes + 5);
+  flip("model.safetensors", 2 * kTestBlockBytes + 5);
+  for (const int threads : {1, 4}) {
+    const auto found = damage(threads);
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_NE(found[0].find("config.json: bytes 0 to 24 have hash"), std::string::npos) << found[0];
+    EXPECT_NE(found[1].find("model.safetensors: block 1"), std::string::npos) << found[1];
+    EXPECT_NE(found[2].find("model.safetensors: block 2"), std::string::npos) << found[2];
+    EXPECT_NE(found[3].find("optimizer-00001-of-00002.safetensors: block 2"), std::string::npos)
+        << found[3];
+    EXPECT_NE(found[3].find("exp_avg.model.a"), std::string::npos) << found[3];
+  }
+}
+
 TEST_F(CheckpointReaderTest, AReadErrorIsTriedOnceMore) {
   for (int nth = 1;; ++nth) {
     FailingFileSystem once(files_,

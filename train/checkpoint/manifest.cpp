@@ -9,6 +9,7 @@
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "train/checkpoint/exact_members.h"
 
 namespace strata::train {
 namespace {
@@ -64,17 +65,6 @@ std::string_view checked_body(std::string_view text, const std::string& file) {
   return body;
 }
 
-/// Members of an object that must have exactly these keys, in the order of `keys`.
-std::vector<JsonValue> members_of(const JsonValue& object,
-                                  std::initializer_list<std::string_view> keys) {
-  for (const auto& [key, value] : object.members())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      value.fail("unknown key; a newer version of Strata may have written it");
-  std::vector<JsonValue> values;
-  for (const std::string_view key : keys) values.push_back(object.at(key));
-  return values;
-}
-
 std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::int64_t most) {
   const std::int64_t number = value.as_integer();
   if (number < least || number > most)
@@ -94,7 +84,7 @@ std::string name_of_file(const JsonValue& value, std::unordered_set<std::string>
 
 Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_bytes,
                                      std::unordered_set<std::string>& names) {
-  const auto values = members_of(entry, {"name", "bytes", "block_hashes"});
+  const auto values = exact_members(entry, {"name", "bytes", "block_hashes"});
   Manifest::BlockFile file;
   file.name = name_of_file(values[0], names);
   if (!file.name.ends_with(".safetensors"))
@@ -220,7 +210,7 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
     version.fail("the checkpoint has format version " + std::to_string(version.as_integer()) +
                  ", this program reads version " + std::to_string(kVersion) +
                  "; use the version of Strata that wrote it");
-  const auto values = members_of(
+  const auto values = exact_members(
       top, {"strata_checkpoint", "step", "facts", "block_bytes", "block_files", "whole_files"});
   Manifest manifest;
   manifest.step = integer_between(values[1], 0, INT64_MAX);
@@ -234,7 +224,7 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
     manifest.block_files.push_back(parse_block_file(entry, manifest.block_bytes, names));
   if (manifest.block_files.empty()) values[4].fail("expected at least one file");
   for (const JsonValue& entry : values[5].elements()) {
-    const auto fields = members_of(entry, {"name", "bytes", "hash"});
+    const auto fields = exact_members(entry, {"name", "bytes", "hash"});
     std::string name = name_of_file(fields[0], names);
     if (name.ends_with(".safetensors")) fields[0].fail("a safetensors file belongs to block_files");
     manifest.whole_files.push_back(

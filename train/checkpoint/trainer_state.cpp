@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "train/checkpoint/exact_members.h"
 
 namespace strata::train {
 namespace {
@@ -60,17 +61,6 @@ std::vector<TrainerState::Scalar> scalars_of(const JsonValue& object) {
   return scalars;
 }
 
-/// Members of an object that must have exactly these keys, in the order of `keys`.
-std::vector<JsonValue> members_of(const JsonValue& object,
-                                  std::initializer_list<std::string_view> keys) {
-  for (const auto& [key, value] : object.members())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      value.fail("unknown key; a newer version of Strata may have written it");
-  std::vector<JsonValue> values;
-  for (const std::string_view key : keys) values.push_back(object.at(key));
-  return values;
-}
-
 }  // namespace
 
 std::string to_text(const TrainerState& state) {
@@ -106,9 +96,9 @@ TrainerState parse_trainer_state(std::string_view text, const std::string& file)
                  ", this program reads version " + std::to_string(kVersion) +
                  "; use the version of Strata that wrote it");
   const auto values =
-      members_of(top, {"version", "step", "consumed_samples", "seed", "global_batch",
-                       "sequence_length", "shuffle", "data_digest", "data_tokens", "optimizer",
-                       "state_recipe", "dtype", "scalars"});
+      exact_members(top, {"version", "step", "consumed_samples", "seed", "global_batch",
+                          "sequence_length", "shuffle", "data_digest", "data_tokens", "optimizer",
+                          "state_recipe", "dtype", "scalars"});
   TrainerState state;
   state.step = integer_from(values[1], 0);
   state.consumed_samples = integer_from(values[2], 0);

@@ -1,0 +1,17 @@
+// JSON objects of fixed keys, as a checkpoint's own files have them.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+
+namespace strata::train {
+
+/// Members of an object that must have exactly these keys, in the order of `keys`; a missing or
+/// unknown one is the document's error.
+std::vector<JsonValue> exact_members(const JsonValue& object,
+                                     std::initializer_list<std::string_view> keys);
+
+}  // namespace strata::train
