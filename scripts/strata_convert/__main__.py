@@ -80,6 +80,9 @@ def add_to_universal(commands):
     sub.add_argument("out", help="folder for DeepSpeed's load_checkpoint: OUT/global_stepN_universal is written")
     sub.add_argument("--name-prefix", default="", metavar="TEXT",
                      help="what the names in DeepSpeed's module have in front of Hugging Face's (\"model.\")")
+    sub.add_argument("--learning-rate", type=float, metavar="RATE",
+                     help="of the first step in DeepSpeed, whose schedulers set it after a step, for the next; default: "
+                          "what its configuration begins with")
     sub.add_argument("--torch-adam", action="store_true",
                      help="DeepSpeed will run an optimizer of torch.optim (\"torch_adam\": true, or the client's), not "
                           "its own")

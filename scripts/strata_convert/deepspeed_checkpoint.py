@@ -62,6 +62,8 @@ class DeepSpeedCheckpoint:
             else:
                 parameter.weight = lambda p=parameter: p.master().to(self.dtype)
         self.parameters += self._untrained(stored)
+        places = {name: place for place, name in enumerate(self.files.module)}
+        self.parameters.sort(key=lambda parameter: places.get(parameter.name, len(places)))
 
     def _untrained(self, stored):
         """Parameters that no optimizer has, from {name: tensor}; ZeRO 3 keeps them in parts, too."""

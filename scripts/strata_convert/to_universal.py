@@ -22,7 +22,7 @@ def run(arguments):
     tag = "global_step%d_universal" % checkpoint.step
     os.makedirs(arguments.out, exist_ok=True)
     with appearing_folder(os.path.join(arguments.out, tag)) as staging:
-        write_zero_folder(checkpoint, os.path.join(staging, "zero"), arguments.name_prefix, arguments.torch_adam)
+        write_zero_folder(checkpoint, os.path.join(staging, "zero"), arguments)
         for name in ("mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"):  # ZeRO 1 and 2; 3
             save(common_state(checkpoint), os.path.join(staging, name))
     point_latest(arguments.out, tag)
@@ -42,12 +42,12 @@ def check_optimizer(checkpoint):
             scale, round(math.log2(scale))))
 
 
-def write_zero_folder(checkpoint, folder, prefix, torch_adam):
+def write_zero_folder(checkpoint, folder, arguments):
     # torch.optim counts in a tensor, DeepSpeed's optimizers in an integer; neither counts on in the other's.
     updates = checkpoint.scalar("updates")
-    step = torch.tensor(float(updates)) if torch_adam else updates
+    step = torch.tensor(float(updates)) if arguments.torch_adam else updates
     for name in checkpoint.tensors["model"]:
-        place = os.path.join(folder, prefix + name)
+        place = os.path.join(folder, arguments.name_prefix + name)
         os.makedirs(place)
         save(step, os.path.join(place, "step.pt"))
         save({"param": checkpoint.master(name).clone()}, os.path.join(place, "fp32.pt"))
@@ -55,8 +55,9 @@ def write_zero_folder(checkpoint, folder, prefix, torch_adam):
             moment = checkpoint.moment(ours, name)
             if moment is not None:
                 save({"param": moment.clone()}, os.path.join(place, theirs + ".pt"))
-    # Without settings: those of DeepSpeed's configuration hold.
-    groups = [{"params": []} for _ in range(LISTED_GROUPS)]
+    # Without other settings: those of DeepSpeed's configuration hold.
+    settings = {} if arguments.learning_rate is None else {"lr": arguments.learning_rate}
+    groups = [{"params": [], **settings} for _ in range(LISTED_GROUPS)]
     save({"ds_version": DEEPSPEED_VERSION, "param_groups": groups,
           "optimizer_state_dict": {"state": {0: {"step": step}}, "param_groups": groups[:1]}},
          os.path.join(folder, "optimizer_state.pt"))
