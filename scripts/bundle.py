@@ -32,6 +32,7 @@ FILES = {
     "tests/golden": "tests/golden",
     "tests/program": "tests/program",
     "scripts/tokenize.py": "scripts/tokenize.py",
+    "scripts/strata_convert": "scripts/strata_convert",
     "scripts/gpu_check.py": "scripts/gpu_check.py",
     "scripts/gpu_check.json": "scripts/gpu_check.json",
     "scripts/gpu_bench.json": "scripts/gpu_bench.json",

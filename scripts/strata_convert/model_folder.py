@@ -1,0 +1,42 @@
+"""Hugging Face folders: what stands in them beside weights."""
+import json
+import os
+import re
+
+from folders import appearing_folder, write_file
+from refused import Refused
+from tensor_files import index_name, write_tensors
+
+BESIDE_WEIGHTS = re.compile(r"(tokenizer|special_tokens|added_tokens|vocab|merges|generation_config)")
+
+
+def read_config(folder):
+    path = os.path.join(folder, "config.json")
+    try:
+        with open(path, "rb") as file:
+            config = json.load(file)
+    except (OSError, ValueError) as error:
+        raise Refused("%s: %s; --model names a folder with the model's config.json" % (path, error)) from None
+    if not isinstance(config, dict):
+        raise Refused("%s: expected an object" % path)
+    return config
+
+
+def small_files(folder, config, dtype):
+    """{name: bytes}: config.json for weights of that type ("bfloat16"), and the tokenizer's files."""
+    text = json.dumps(config | {"dtype": dtype, "torch_dtype": dtype}, indent=2) + "\n"
+    files = {"config.json": text.encode()}
+    for name in sorted(os.listdir(folder)):
+        if BESIDE_WEIGHTS.match(name) and os.path.isfile(os.path.join(folder, name)):
+            with open(os.path.join(folder, name), "rb") as file:
+                files[name] = file.read()
+    return files
+
+
+def write_model_folder(out, entries, files):
+    with appearing_folder(out) as staging:
+        _, index = write_tensors(staging, "model", entries)
+        if index is not None:
+            files = files | {index_name("model"): index.encode()}
+        for name, data in files.items():
+            write_file(os.path.join(staging, name), data)
