@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -15,15 +16,26 @@
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/save_checkpoint.h"
 #include "train/engine/step_scalars.h"
+#include "train/run/model_directory.h"
 
 namespace strata::train {
 namespace {
+
+constexpr std::string_view kProbe = ".strata-probe-";
 
 /// "true" is what transformers' flag says for "the last one".
 bool is_word(const std::string& resume, std::string_view word) { return same_word(resume, word); }
 
 bool may_choose(const std::string& resume) {
   return is_word(resume, "auto") || is_word(resume, "required") || is_word(resume, "true");
+}
+
+/// Of letters, digits, '-' and '_', as names of folders have it: schedulers' ids have dots and
+/// more.
+std::string plain_tag(std::string run_id) {
+  for (char& c : run_id)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
+  return run_id;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -34,7 +46,11 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 RunCheckpoints::RunCheckpoints(const CheckpointOptions& options, const std::string& output,
                                const RankContext& context, comm::Communicator& communicator)
-    : options_(options), output_(output), context_(context), communicator_(communicator) {
+    : options_(options),
+      output_(output),
+      context_(context),
+      run_tag_(plain_tag(context.run_id)),
+      communicator_(communicator) {
   if (output_.empty()) return;
   together([&] {
     if (!first()) return;
@@ -62,6 +78,9 @@ void RunCheckpoints::together(const Body& body) {
   } catch (const Error& error) {
     mine = error.what();
     code = error.exit_code();
+  } catch (const std::exception& error) {
+    mine = error.what();
+    code = ExitCode::internal;
   }
   const std::vector<std::int64_t> codes =
       comm::gather_numbers(communicator_, static_cast<std::int64_t>(code));
@@ -76,9 +95,14 @@ std::string RunCheckpoints::from_first(const std::string& text) {
 
 /// A folder that only looks the same would hold a part of each checkpoint on each host.
 void RunCheckpoints::probe_folder() {
-  const std::string probe = output_ + "/.strata-probe-" + context_.run_id;
+  const std::string probe = output_ + "/" + std::string(kProbe) + run_tag_;
   together([&] {
-    if (first()) write_new_file(files_, probe, context_.run_id);
+    if (!first()) return;
+    // Those of runs that were killed here: this one has the lock.
+    for (const DirectoryEntry& entry : files_.list(output_))
+      if (entry.kind == DirectoryEntry::Kind::file && entry.name.starts_with(kProbe))
+        files_.remove_file(output_ + "/" + entry.name);
+    write_new_file(files_, probe, run_tag_);
   });
   together([&] {
     if (first()) return;
@@ -90,7 +114,9 @@ void RunCheckpoints::probe_folder() {
                       "; --output must be a folder that all hosts share");
     }
   });
-  if (first()) files_.remove_file(probe);
+  together([&] {
+    if (first()) files_.remove_file(probe);
+  });
 }
 
 /// On rank 0: "" for the beginning.
@@ -161,6 +187,8 @@ ResumePoint RunCheckpoints::load(Engine& engine, ResumePoint point,
     }
 }
 
+bool RunCheckpoints::goes_on_by_itself() const { return may_choose(options_.resume); }
+
 bool RunCheckpoints::is_due(std::int64_t step) {
   if (output_.empty()) return false;
   if (options_.every.steps > 0) return step % options_.every.steps == 0;
@@ -170,12 +198,28 @@ bool RunCheckpoints::is_due(std::int64_t step) {
 }
 
 void RunCheckpoints::remove_old() {
-  if (!first() || options_.keep == 0) return;
+  if (options_.keep == 0) return;
   for (const std::string& path : remove_old_checkpoints(
            files_, output_,
            {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
-           {context_.run_id, context_.attempt}))
+           {run_tag_, context_.attempt}))
     std::printf("removed %s\n", path.c_str());
+}
+
+void RunCheckpoints::tidy_up(std::int64_t step) {
+  try {
+    together([&] {
+      if (!first()) return;
+      point_latest(output_, step);  // before what it points to may go
+      remove_old();
+    });
+  } catch (const PeerError&) {
+    throw;
+  } catch (const Error& error) {
+    if (first())
+      std::fprintf(stderr, "warning: the checkpoint of step %lld is whole, but: %s\n",
+                   static_cast<long long>(step), error.what());
+  }
 }
 
 std::optional<SavedCheckpoint> RunCheckpoints::save(Engine& engine, const TrainerState& state,
@@ -183,15 +227,12 @@ std::optional<SavedCheckpoint> RunCheckpoints::save(Engine& engine, const Traine
                                                     bool must) {
   const Clock::time_point begin = Clock::now();
   whole_files.push_back({kTrainerStateName, to_text(state)});
-  const SaveRequest request{output_,
-                            state.step,
-                            {context_.run_id, attempts_++},
-                            std::move(facts),
-                            std::move(whole_files)};
+  const SaveRequest request{
+      output_, state.step, {run_tag_, attempts_++}, std::move(facts), std::move(whole_files)};
   try {
     SavedCheckpoint saved;
     saved.bytes = save_checkpoint(engine, files_, request).bytes;
-    together([&] { remove_old(); });
+    tidy_up(state.step);
     last_save_ = Clock::now();
     saved.directory = output_ + "/" + checkpoint_name(state.step);
     saved.seconds = seconds_since(begin);

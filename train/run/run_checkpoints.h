@@ -51,11 +51,14 @@ class RunCheckpoints {
   /// about conversions.
   ResumePoint load(Engine& engine, ResumePoint point, std::vector<std::string>& notes);
 
+  /// Whether the run said "go on", not from where: what is done already needs no doing then.
+  [[nodiscard]] bool goes_on_by_itself() const;
+
   /// Whether a checkpoint is due behind step `step`, which is not the last; rank 0's clock counts.
   bool is_due(std::int64_t step);
 
-  /// Saves, commits, and removes what need not be kept. nullopt: it failed and the run goes on,
-  /// which was said. Throws what failed where it must not.
+  /// Saves, commits, points "latest" there, and removes what need not be kept. nullopt: it failed
+  /// and the run goes on, which was said. Throws what failed where it must not.
   std::optional<SavedCheckpoint> save(Engine& engine, const TrainerState& state, Facts facts,
                                       std::vector<WholeFile> whole_files, bool must);
 
@@ -71,11 +74,14 @@ class RunCheckpoints {
   void probe_folder();
   std::string choose();
   [[nodiscard]] ResumePoint open(const std::string& directory);
+  /// What follows a commit; a failure is said and costs nothing but space.
+  void tidy_up(std::int64_t step);
   void remove_old();
 
   CheckpointOptions options_;
   std::string output_;
   const RankContext& context_;
+  std::string run_tag_;  ///< the run's id as names of files have it
   comm::Communicator& communicator_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;

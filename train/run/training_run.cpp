@@ -76,6 +76,7 @@ class TrainingRun {
                                                     request_.context, *communicator_);
     resume_point_ = checkpoints_->find_resume_point();
     if (resume_point_) adapt(resume_point_->state);
+    if (is_done()) return leave_done();
     if (options_.check_device && options_.device == DeviceChoice::cpu)
       throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
     if (options_.check_device && (options_.offload.optimizer != OffloadTarget::none ||
@@ -286,9 +287,24 @@ class TrainingRun {
                     static_cast<long long>(options_.accumulation));
       options_.global_batch = saved.global_batch;
     }
-    if (saved.step >= options_.steps)
+    if (saved.step >= options_.steps && !is_done())
       differ("step", std::to_string(saved.step), std::to_string(options_.steps) + " to do",
              "set --steps to more");
+  }
+
+  /// A loop that starts the run with "--resume auto" until it succeeds needs an end.
+  [[nodiscard]] bool is_done() const {
+    return resume_point_ && resume_point_->state.step == options_.steps &&
+           checkpoints_->goes_on_by_itself();
+  }
+
+  ExitCode leave_done() {
+    if (first_)
+      std::printf("%s: all %lld steps are done\n", resume_point_->directory.c_str(),
+                  static_cast<long long>(options_.steps));
+    communicator_->close();
+    status_.set_phase(Phase::done);
+    return ExitCode::done;
   }
 
   void resume() {
@@ -515,7 +531,6 @@ class TrainingRun {
     const std::optional<SavedCheckpoint> saved =
         checkpoints_->save(*engine_, trainer_state(), facts(), std::move(files), must);
     if (!first_ || !saved) return;
-    point_latest(options_.output, steps_done_);
     if (log != nullptr) log->write_checkpoint(steps_done_, saved->bytes, saved->seconds);
     std::printf("wrote %s: %.2f GB in %.2f s\n", saved->directory.c_str(),
                 static_cast<double>(saved->bytes) / 1e9, saved->seconds);

@@ -1,0 +1,313 @@
+"""Runs that end and go on: by themselves, by signals, by kills at any time, in other worlds, after damage and on full disks."""
+import ctypes
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from programs import BIN, ProgramTest, children, living, mlaunch, train
+
+DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
+JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
+STEPS = 6
+SEEDS = range(10)
+KILLS = 4  # of one job; then it may end
+
+
+def steps(count):
+    return ["--steps", str(count)]
+
+
+def content(checkpoint):
+    """What equal runs of one world save alike, by file: all but the manifest, which names the run."""
+    return {path.name: path.read_bytes() for path in checkpoint.iterdir() if path.name != "manifest.json"}
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+class ResumeTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.out = self.home / "out"
+
+    def checkpoint(self, step, output="out"):
+        return self.home / output / f"step-{step:08d}"
+
+    def saved_steps(self, output="out"):
+        folder = self.home / output
+        return sorted(int(path.name[5:]) for path in folder.glob("step-*") if path.name[5:].isdigit())
+
+    def state(self, command, expect=0):
+        """Digests of all state at the end of a run, and what it said."""
+        done = self.run_program([*command, "--dump-state", "state"], expect)
+        state = self.read("state")
+        (self.home / "state").unlink()
+        return state, done
+
+    def assert_tidy(self):
+        """Only what belongs into an output folder."""
+        for path in self.out.iterdir():
+            self.assertRegex(path.name, r"^(step-\d{8}|latest|\.strata-lock)$")
+
+    def refuse(self, code, words, command):
+        done = self.run_program(command, expect=code)
+        for word in words:
+            self.assertEqual(done.stderr.count(word), 1, f"{word!r} in {done.stderr}")
+        return done
+
+
+class SameResult(ResumeTest):
+    def test_interrupted_and_uninterrupted_runs_end_alike(self):
+        fp16 = ["--dtype", "fp16", "--config", "fp16.json"]
+        self.write("fp16.json", '{"fp16": {"enabled": true, "initial_scale_power": 40, "loss_scale_window": 2, '
+                                '"hysteresis": 1}, "gradient_accumulation_steps": 2}')
+        variants = [(1, ["--zero", "0"]),
+                    (2, ["--zero", "0"]),
+                    (2, ["--zero", "3"]),
+                    (2, ["--zero", "3", "--offload-optimizer", "nvme", "--nvme-path", "."]),
+                    (2, ["--zero", "2", "--accumulation", "2"]),
+                    (2, ["--zero", "3", *fp16])]
+        for ranks, arguments in variants:
+            with self.subTest(ranks=ranks, arguments=arguments):
+                shutil.rmtree(self.out, ignore_errors=True)
+                job = mlaunch(ranks, *JOB, *arguments, "--save-every", 2)
+                expected, _ = self.state([*job, *steps(STEPS), "--metrics", "straight"])
+                if "fp16" in arguments:
+                    self.assertIn("step_state.skipped", expected)
+                    self.assertNotIn("step_state.skipped scalar int64 0", expected)
+                straight = content(self.checkpoint(STEPS))
+                for step in (4, STEPS):
+                    shutil.rmtree(self.checkpoint(step))
+                (self.home / "metrics").write_text("".join(
+                    self.read("straight").splitlines(keepends=True)[:2]))
+                state, done = self.state([*job, *steps(STEPS), "--resume", "auto"])
+                self.assertIn(f"resumed from out/step-00000002: step 2 of {STEPS}, ", done.stdout)
+                self.assertEqual(state, expected)
+                self.assertEqual(content(self.checkpoint(STEPS)), straight)
+
+    def test_worlds_stages_and_tiers_change(self):
+        """The global batch stays: 2 ranks x 1, 1 rank x 2 micro-steps, 2 ranks x 1."""
+        self.run_program(mlaunch(2, *JOB, *steps(2), "--zero", "3"))
+        saved = content(self.checkpoint(2))
+        done = self.run_program(train(*JOB, *steps(4), "--resume", "auto", "--metrics", "metrics"))
+        self.assertIn("global batch 2 as saved: accumulation 2\n", done.stdout)
+        self.assertIn("resumed from out/step-00000002: step 2 of 4, 4 samples consumed", done.stdout)
+        losses = [line["loss"] for line in self.metrics("metrics") if "loss" in line]
+        done = self.run_program(mlaunch(2, *JOB, *steps(6), "--zero", "2", "--offload-optimizer", "cpu",
+                                        "--resume", "out/step-00000004"))
+        self.assertIn("step 4 of 6, 8 samples consumed", done.stdout)
+        self.assertEqual(self.saved_steps(), [2, 4, 6])
+        self.assertEqual(content(self.checkpoint(2)), saved)
+        # The same samples in one world: losses agree closely.
+        self.run_program(mlaunch(2, *JOB, *steps(4), "--output", "straight", "--metrics", "straight.jsonl"))
+        straight = [line["loss"] for line in self.metrics("straight.jsonl") if "loss" in line][2:]
+        self.assertEqual(len(losses), 2)
+        for one, other in zip(losses, straight, strict=True):
+            self.assertAlmostEqual(one, other, delta=1e-4)
+        done = self.run_program(mlaunch(4, *JOB, *steps(8), "--resume", "auto"), expect=CONFIGURATION)
+        self.assertIn("4 ranks x micro-batch 1 do not divide it", done.stderr)
+
+    def test_a_model_directory_of_each_step(self):
+        self.run_program(mlaunch(2, *JOB, *steps(2), "--save-every", 1))
+        self.assertEqual(os.readlink(self.out / "latest"), "step-00000002")
+        samples = [self.run_program([str(BIN / "generate"), "--model", model, "--tokens", "4", "--threads", "1"]).stdout
+                   for model in ("out/latest", "out", "out/step-00000002")]
+        self.assertRegex(samples[0], r"(?s)^The .{1,4}\n$")
+        self.assertEqual(samples, [samples[0]] * 3)
+        try:
+            import transformers
+        except ImportError:
+            return
+        for step in (1, 2):
+            transformers.AutoModelForCausalLM.from_pretrained(self.checkpoint(step))
+
+
+class Ending(ResumeTest):
+    def start_training(self, ranks, *arguments):
+        """A run without an end, some steps on its way: the process and its ranks."""
+        process = self.start(mlaunch(ranks, *JOB, *steps(1000000), "--metrics", "metrics", *arguments))
+        self.wait_until(lambda: process.poll() is not None or
+                        (self.home / "metrics").exists() and self.read("metrics").count("\n") >= 3, "three steps")
+        self.assertIsNone(process.poll(), "it goes on")
+        return process, children(process.pid)
+
+    def test_asked_to_stop(self):
+        process, ranks = self.start_training(2)
+        self.assertEqual(self.saved_steps(), [])
+        process.send_signal(signal.SIGTERM)
+        output, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        (step,) = self.saved_steps()
+        self.assertIn(f"stopped on request after step {step} of 1000000\n", output)
+        self.assertEqual(self.read("metrics").count('"loss"'), step)
+        self.assert_tidy()
+        state, done = self.state(mlaunch(2, *JOB, *steps(step + 2), "--resume", "required"))
+        self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 2}, {2 * step} samples", done.stdout)
+        expected, _ = self.state(mlaunch(2, *JOB, *steps(step + 2), "--output", "straight"))
+        self.assertEqual(state, expected)
+        self.assertEqual(living(ranks), [])
+
+    def test_one_run_at_a_time(self):
+        process, ranks = self.start_training(2)
+        owner = re.escape(f", process {ranks[0]};")
+        done = self.run_program(mlaunch(2, *JOB, *steps(2), "--resume", "auto"), expect=HOST)
+        self.assertRegex(done.stderr, r"out: in use by run [0-9a-f]+ on host \S+" + owner)
+        self.assertIsNone(process.poll(), "the first one goes on")
+
+    def soak(self, seed, straight, whole_s):
+        """Kills whole jobs and single ranks; returns how many kills struck, and after how many a run went on."""
+        draw = random.Random(seed)
+        ranks = 2
+        job = mlaunch(ranks, *JOB, *steps(STEPS), "--save-every", 1 + seed % 3, "--resume", "auto")
+        struck = resumed = 0
+        shutil.rmtree(self.out, ignore_errors=True)
+        for kill in range(KILLS + 1):
+            process = self.start(job)
+            pids = []
+            try:
+                limit = 30 if kill == KILLS else draw.uniform(0.1, 1.0) * whole_s
+                output, error = process.communicate(timeout=limit)
+                self.assertEqual(process.returncode, 0, error)
+            except subprocess.TimeoutExpired:
+                self.assertLess(kill, KILLS, "it ends when it is let")
+                pids = children(process.pid)
+                victim = draw.choice([process.pid, *pids])
+                os.kill(victim, signal.SIGKILL)
+                output, error = process.communicate(timeout=30)
+                self.assertIn(process.returncode, (-signal.SIGKILL, 128 + signal.SIGKILL), error)
+                struck += 1
+            self.wait_until(lambda: not living(pids), "ranks end")
+            resumed += "resumed from" in output
+            if process.returncode == 0:
+                break
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(content(self.checkpoint(STEPS)), straight)
+        self.assert_tidy()
+        return struck, resumed
+
+    def test_killed_at_any_time(self):
+        job = mlaunch(2, *JOB, *steps(STEPS), "--save-every", 1)
+        self.run_program(job)  # programs and libraries are in the page cache
+        shutil.rmtree(self.out)
+        begin = time.monotonic()
+        self.run_program(job)
+        whole_s = time.monotonic() - begin
+        straight = content(self.checkpoint(STEPS))
+        struck = resumed = 0
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                print(f"seed {seed}", flush=True)
+                kills, goes_on = self.soak(seed, straight, whole_s)
+                struck += kills
+                resumed += goes_on
+        self.assertGreaterEqual(struck, len(SEEDS))
+        self.assertGreaterEqual(resumed, len(SEEDS) // 2)
+
+    def test_a_run_that_is_done(self):
+        job = mlaunch(2, *JOB, *steps(2))
+        self.run_program(job)
+        saved = content(self.checkpoint(2))
+        done = self.run_program([*job, "--resume", "auto"])
+        self.assertIn("out/step-00000002: all 2 steps are done\n", done.stdout)
+        self.assertEqual(content(self.checkpoint(2)), saved)
+        self.refuse(CONFIGURATION, ["it was saved with step 2, this run has 1 to do"],
+                    mlaunch(2, *JOB, *steps(1), "--resume", "auto"))
+
+
+class Choosing(ResumeTest):
+    def test_old_checkpoints_go(self):
+        done = self.run_program(mlaunch(2, *JOB, *steps(7), "--save-every", 1, "--keep", 2, "--keep-every", 3))
+        self.assertEqual(self.saved_steps(), [3, 6, 7])
+        self.assertEqual(re.findall(r"removed out/step-0*(\d+)", done.stdout), ["1", "2", "4", "5"])
+        self.assert_tidy()
+
+    def test_other_settings_are_refused(self):
+        self.write("text", "a text of its own, which is not the bundled one. " * 40)
+        self.run_program(mlaunch(2, *JOB, *steps(2)))
+        job = mlaunch(2, *JOB, *steps(4), "--resume", "auto")
+        for words, arguments in [
+                (["it was saved with data ", "--resume-with-changed-data"], ["--data", "text"]),
+                (["it was saved with seed 1, this run has 2"], ["--seed", "2"]),
+                (["it was saved with sequence length 16, this run has 8"], ["--sequence-length", "8"]),
+                (["it was saved with optimizer AdamW, this run has Lion"], ["--optimizer", "lion"])]:
+            with self.subTest(arguments=arguments):
+                done = self.run_program([*job, *arguments], expect=CONFIGURATION)
+                for word in words:
+                    self.assertEqual(done.stderr.lower().count(word.lower()), 1, done.stderr)
+        self.assertEqual(self.saved_steps(), [2])
+        self.run_program([*job, "--data", "text", "--resume-with-changed-data"])
+        self.assertEqual(self.saved_steps(), [2, 4])
+
+    def test_nothing_to_resume(self):
+        done = self.run_program(mlaunch(2, *JOB, *steps(1), "--resume", "auto"))
+        self.assertIn("nothing to resume in out: starting at step 0\n", done.stdout)
+        shutil.rmtree(self.out)
+        self.refuse(DATA, ["out has no checkpoint to resume from"], mlaunch(2, *JOB, *steps(1), "--resume", "required"))
+
+    def test_damaged_checkpoints_are_passed_over(self):
+        self.run_program(mlaunch(2, *JOB, *steps(3), "--save-every", 1))
+        job = mlaunch(2, *JOB, *steps(4))
+        block = self.checkpoint(3) / "optimizer.safetensors"
+        flip(block, block.stat().st_size // 2)
+        (self.checkpoint(2) / "manifest.json").unlink()
+        self.refuse(DATA, ["out/step-00000003/optimizer.safetensors"], [*job, "--resume", "out/step-00000003"])
+        self.refuse(DATA, ["out/step-00000002: has no manifest.json"], [*job, "--resume", "out/step-00000002"])
+        done = self.run_program([*job, "--resume", "auto"])
+        self.assertIn("resumed from out/step-00000001: step 1 of 4", done.stdout)
+        for step in (2, 3):
+            self.assertEqual(done.stderr.count(f"note: passing over out/step-{step:08d}: "), 1, done.stderr)
+        # All of them.
+        for path in self.out.glob("step-*"):
+            flip(path / "model.safetensors", (path / "model.safetensors").stat().st_size - 1)
+        self.refuse(DATA, ["no checkpoint of out can be loaded"], [*job[:-1], "9", "--resume", "auto"])
+
+
+class SmallDisk(ResumeTest):
+    """Checkpoints on a file system that has room for one of them, which only this process sees."""
+
+    def setUp(self):
+        super().setUp()
+        new_mount_namespace = 0x20000
+        if os.geteuid() != 0 or ctypes.CDLL(None).unshare(new_mount_namespace) != 0:
+            self.skipTest("cannot leave the mount namespace")
+        self.out.mkdir()
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        self.mount("size=2500k")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.out], check=True)
+
+    def mount(self, options):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.out], check=True)
+
+    def test_full(self):
+        job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics")
+        lost = r"the checkpoint of step 2 could not be written: rank 0: out/step-00000002.*No space left on device"
+        done = self.run_program([*job, *steps(5), "--on-save-error", "stop"], expect=IO)
+        self.assertRegex(done.stderr, lost + ".*; earlier checkpoints in out are whole")
+        self.assertEqual(self.saved_steps(), [1])
+        self.assert_tidy()
+        process = self.start([*job, *steps(1000000), "--on-save-error", "continue", "--resume", "auto"])
+        self.wait_until(lambda: process.poll() is not None or self.read("metrics").count('"loss"') >= 6, "more steps")
+        self.assertIsNone(process.poll(), "it goes on without space")
+        self.assertEqual(self.saved_steps(), [1])
+        self.mount("remount,size=32m")
+        process.send_signal(signal.SIGTERM)
+        output, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assertIn("resumed from out/step-00000001", output)
+        self.assertRegex(error, "warning: " + lost + "; training goes on, earlier checkpoints are whole")
+        self.assertGreater(self.saved_steps()[-1], 5)
+        self.run_program(mlaunch(1, *JOB, *steps(self.saved_steps()[-1] + 1), "--resume", "required"))
+
+
+if __name__ == "__main__":
+    unittest.main()
