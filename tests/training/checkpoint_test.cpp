@@ -298,7 +298,7 @@ TEST(ConvertedCheckpoint, MakesParametersFromMasters) {
 
 TEST(ConvertedCheckpoint, MakesParametersFromMastersInTwoParts) {
   const Bytes masters =
-      Converted(recipe("packed-master"), recipe("fp32-master")).after.at("master");
+      Converted(recipe("fp32-master"), recipe("packed-master")).before.at("master");
   const Converted c(recipe("packed-master"), recipe("fp32"));
   EXPECT_TRUE(c.after.at("parameter") == masters);
 }
