@@ -24,9 +24,12 @@ constexpr std::int64_t kManyTiles = 48;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// `extent` in equal parts of at most `most`, each a multiple of 16.
+constexpr std::int64_t kPartAlignment = 16;
+
+/// `extent` in equal parts of at most `most`, each rounded up to a multiple of kPartAlignment.
 std::int64_t part(std::int64_t extent, std::int64_t most) {
-  return std::min(extent, divide_up(divide_up(extent, divide_up(extent, most)), 16) * 16);
+  return std::min(extent, divide_up(divide_up(extent, divide_up(extent, most)), kPartAlignment) *
+                              kPartAlignment);
 }
 
 Tiling tiling_of(std::int64_t m, std::int64_t n, Extent most) {
@@ -167,7 +170,9 @@ Tiling choose_tiling(const MatmulTypes& types) {
     const Tiling tiling = tiling_of(m, n, most);
     const double flops = 2.0 * static_cast<double>(tiling.m) * static_cast<double>(tiling.n) *
                          static_cast<double>(types.k());
-    if (tiling.rows * tiling.cols >= enough || flops < 2 * kLeastTileFlops) return tiling;
+    const bool smallest = tiling.m <= kPartAlignment && tiling.n <= kPartAlignment;
+    if (tiling.rows * tiling.cols >= enough || flops < 2 * kLeastTileFlops || smallest)
+      return tiling;
     // The longer side, so that operands stay as short as the result allows.
     (tiling.m > tiling.n ? most.m : most.n) = std::max(tiling.m, tiling.n) / 2;
   }

@@ -33,6 +33,12 @@ TEST(Matmul, TilesCoverTheResultOnceAndKeepThreadsBusy) {
         }
 }
 
+TEST(Matmul, EndsAtTheSmallestTilesOfLongSums) {
+  const Tiling tiling = choose_tiling(types_of(16, 32, 16000, false, false));
+  EXPECT_EQ(tiling.m, 16);
+  EXPECT_EQ(tiling.n, 16);
+}
+
 /// C = A B with A, B of the given types, C fp32, added to what C holds or not.
 void expect_product(DType a_type, DType b_type, bool ta, bool tb, bool accumulate) {
   const std::int64_t m = 70, n = 90, k = 2100;  // k: more than is widened at once

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -15,6 +17,7 @@
 #include "core/error.h"
 #include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "kernels/float16.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_directory.h"
@@ -246,6 +249,20 @@ Bytes converted(const Bytes& from, DType source, DType target) {
   return all;
 }
 
+/// As optimizers round masters.
+Bytes parameters_of(const Bytes& masters) {
+  Bytes all;
+  for (const auto& [name, bytes] : masters) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    for (const float value : values) {
+      const auto rounded = std::bit_cast<std::array<std::byte, 2>>(kernels::master_to_bf16(value));
+      all[name].insert(all[name].end(), rounded.begin(), rounded.end());
+    }
+  }
+  return all;
+}
+
 /// A run of `from`, loaded by one of `to`, which saves it again: what both checkpoints hold.
 struct Converted {
   Converted(const Recipe& from, const Recipe& to)
@@ -263,9 +280,9 @@ struct Converted {
 TEST(ConvertedCheckpoint, MakesMastersFromParameters) {
   const Converted c(recipe("fp32"), recipe("fp32-master"));
   const Bytes weights = c.before.at("parameter");
-  EXPECT_EQ(c.after.at("master"), weights);
-  EXPECT_EQ(c.after.at("parameter"), converted(weights, DType::f32, DType::bf16));
-  EXPECT_EQ(c.after.at("moment1"), c.before.at("moment1"));
+  EXPECT_TRUE(c.after.at("master") == weights);
+  EXPECT_TRUE(c.after.at("parameter") == parameters_of(weights));
+  EXPECT_TRUE(c.after.at("moment1") == c.before.at("moment1"));
   EXPECT_EQ(c.loaded.notes,
             (std::vector<std::string>{"masters (fp32) are made from stored parameters (F32)",
                                       "parameters (bf16) are made from stored parameters (F32)"}));
@@ -273,17 +290,17 @@ TEST(ConvertedCheckpoint, MakesMastersFromParameters) {
 
 TEST(ConvertedCheckpoint, MakesParametersFromMasters) {
   const Converted c(recipe("fp32-master"), recipe("fp32"));
-  EXPECT_EQ(c.after.at("parameter"), c.before.at("master"));
-  EXPECT_EQ(c.after.at("moment2"), c.before.at("moment2"));
+  EXPECT_TRUE(c.after.at("parameter") == c.before.at("master"));
+  EXPECT_TRUE(c.after.at("moment2") == c.before.at("moment2"));
   EXPECT_EQ(c.loaded.notes,
             std::vector<std::string>{"parameters (fp32) are made from stored masters"});
 }
 
 TEST(ConvertedCheckpoint, MakesParametersFromMastersInTwoParts) {
   const Bytes masters =
-      Converted(recipe("packed-master"), recipe("fp32-master")).after.at("master");
+      Converted(recipe("fp32-master"), recipe("packed-master")).before.at("master");
   const Converted c(recipe("packed-master"), recipe("fp32"));
-  EXPECT_EQ(c.after.at("parameter"), masters);
+  EXPECT_TRUE(c.after.at("parameter") == masters);
 }
 
 /// The same run with masters of one and of two parts has the same masters; so has what is loaded.
@@ -305,8 +322,8 @@ TEST(ConvertedCheckpoint, TakesMastersApartAndPutsThemTogether) {
 TEST(ConvertedCheckpoint, RoundsMomentsToNearestEven) {
   const Converted c(recipe("fp32-master"), recipe("bf16-moments"));
   for (const std::string kind : {"moment1", "moment2"})
-    EXPECT_EQ(c.after.at(kind), converted(c.before.at(kind), DType::f32, DType::bf16));
-  EXPECT_EQ(c.after.at("master"), c.before.at("master"));
+    EXPECT_TRUE(c.after.at(kind) == converted(c.before.at(kind), DType::f32, DType::bf16));
+  EXPECT_TRUE(c.after.at("master") == c.before.at("master"));
   EXPECT_EQ(c.loaded.notes,
             (std::vector<std::string>{"moment1 was stored as fp32, is kept as bf16",
                                       "moment2 was stored as fp32, is kept as bf16"}));
@@ -314,7 +331,7 @@ TEST(ConvertedCheckpoint, RoundsMomentsToNearestEven) {
 
 TEST(ConvertedCheckpoint, WidensMoments) {
   const Converted c(recipe("bf16-moments"), recipe("fp32-master"));
-  EXPECT_EQ(c.after.at("moment1"), converted(c.before.at("moment1"), DType::bf16, DType::f32));
+  EXPECT_TRUE(c.after.at("moment1") == converted(c.before.at("moment1"), DType::bf16, DType::f32));
 }
 
 /// `words` are in the message.
@@ -363,10 +380,9 @@ TEST(RefusedCheckpoint, IsOfAnotherModel) {
 
 /// Nothing is gathered on one rank: each writes what it owns, to the block.
 TEST(SavedBytes, AreEveryRanksOwnShare) {
-  TrainingCase training = case_of(4, 2, OffloadTarget::none, recipe("fp32"));
-  training.model.hidden = 64;
-  training.model.head_size = 16;
-  training.model.intermediate = 30000;
+  TrainingCase training = case_of(2, 2, OffloadTarget::none, recipe("fp32"));
+  training.model.hidden = 128;
+  training.model.head_size = 32;
   const TestDirectory directory;
   const Saved saved = save_after_steps(training, directory.path());
   std::int64_t written = 0;

@@ -1,13 +1,13 @@
 #include "train/engine/load_checkpoint.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <set>
 #include <span>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "kernels/float16.h"
 #include "kernels/initialize.h"
 #include "train/engine/saved_state.h"
 #include "train/engine/state_digest.h"
@@ -163,7 +163,6 @@ class Load {
     return result_;
   }
 
-  /// kernels/optimizer_operands.h: the bits of a packed master are parameter * 2^16 + remainder.
   void unpack(const zero::StateEntry& entry, std::int64_t first, std::int64_t count,
               std::span<float> values) {
     const Tensor &parameters = *stored("parameter", entry.name),
@@ -177,8 +176,7 @@ class Load {
       std::int16_t remainder = 0;
       std::memcpy(&parameter, upper.data() + i * sizeof parameter, sizeof parameter);
       std::memcpy(&remainder, lower.data() + i * sizeof remainder, sizeof remainder);
-      values[i] = std::bit_cast<float>((std::uint32_t{parameter} << 16) +
-                                       static_cast<std::uint32_t>(std::int32_t{remainder}));
+      values[i] = kernels::master_from_parts(parameter, remainder);
     }
   }
 
