@@ -20,8 +20,8 @@ class Observer {
   virtual void begin(const Program& program, int instruction) = 0;
   virtual void end(const Program& program, int instruction) = 0;
 
-  /// The host has copied an instruction's operand between tiers itself, on a CPU "device"; not where
-  /// its predicate forbade that. What goes to and from the disk is counted there.
+  /// The host has copied an instruction's operand between tiers itself, on a CPU "device"; not
+  /// where its predicate forbade that. What goes to and from the disk is counted there.
   virtual void copied(const Program& program, int instruction) {
     (void)program;
     (void)instruction;
