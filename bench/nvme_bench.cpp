@@ -23,7 +23,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -32,6 +31,7 @@
 #include <vector>
 
 #include "bench/fio.h"
+#include "bench/measured.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -40,6 +40,8 @@
 
 namespace {
 
+using strata::bench::counted_bytes;
+using strata::bench::median;
 using strata::offload::AlignedMemory;
 using strata::offload::NvmeStore;
 using Mode = strata::bench::FioMode;
@@ -162,17 +164,6 @@ class BareLoop {
   std::uint64_t hashes_ = 0;
 };
 
-/// What the kernel counted for this process and its threads.
-std::int64_t counted_bytes() {
-  std::ifstream file("/proc/self/io");
-  std::int64_t sum = 0;
-  std::string key;
-  std::int64_t value = 0;
-  while (file >> key >> value)
-    if (key == "read_bytes:" || key == "write_bytes:") sum += value;
-  return sum;
-}
-
 double cpu_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
@@ -189,12 +180,6 @@ std::int64_t cached_pages(int file, std::int64_t bytes) {
   STRATA_CHECK(::mincore(mapped, static_cast<std::size_t>(bytes), pages.data()) == 0, "mincore");
   ::munmap(mapped, static_cast<std::size_t>(bytes));
   return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 /// One way to do the same, and what it reached in each round.

@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bench/fio.h"
+#include "bench/measured.h"
 #include "comm/single.h"
 #include "core/error.h"
 #include "kernels/cpu/cpu_stream.h"
@@ -35,25 +35,11 @@
 namespace {
 
 using namespace strata;
+using bench::counted_bytes;
+using bench::median;
 
 /// Of fio: each half of the file is whole blocks.
 constexpr std::int64_t kBlock = std::int64_t{1} << 20;
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
-/// What the kernel counted for this process and its threads.
-std::int64_t counted_bytes() {
-  std::ifstream file("/proc/self/io");
-  std::int64_t sum = 0;
-  std::string key;
-  std::int64_t value = 0;
-  while (file >> key >> value)
-    if (key == "read_bytes:" || key == "write_bytes:") sum += value;
-  return sum;
-}
 
 class SwappedStep {
  public:

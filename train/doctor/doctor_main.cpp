@@ -2,13 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
-#include "core/rank_context.h"
-#include "core/status_page.h"
+#include "core/program_main.h"
 #include "kernels/cuda/open_device.h"
 #include "train/doctor/doctor_report.h"
 
@@ -78,22 +76,7 @@ int run(int argc, char** argv, const RankContext& context) {
 }  // namespace strata::train
 
 int main(int argc, char** argv) {
-  using strata::ExitCode;
-  std::optional<strata::StatusPage> status;
-  const auto fail = [&](ExitCode code, const std::string& message) {
-    if (status)
-      status->set_error(message);  // mlaunch says it
-    else
-      std::fprintf(stderr, "doctor: %s\n", message.c_str());
-    return static_cast<int>(code);
-  };
-  try {
-    const strata::RankContext context = strata::rank_context_from_environment();
-    if (context.status_fd >= 0) status = strata::StatusPage::open(context.status_fd);
+  return strata::program_main("doctor", [&](const strata::RankContext& context) {
     return strata::train::run(argc, argv, context);
-  } catch (const strata::Error& error) {
-    return fail(error.exit_code(), error.what());
-  } catch (const std::exception& error) {
-    return fail(ExitCode::internal, error.what());
-  }
+  });
 }

@@ -9,6 +9,7 @@
 
 #include "comm/gather_texts.h"
 #include "comm/host_stream.h"
+#include "comm/together.h"
 #include "core/error.h"
 #include "train/checkpoint/block_writer.h"
 #include "train/engine/saved_state.h"
@@ -95,9 +96,10 @@ class Save {
     const std::vector<BlockHash> hashes = gather(mine);
     together([&] {
       if (rank() != 0) return;
+      const std::vector<WholeFile> small = small_files();
       const Manifest manifest =
-          make_manifest(state_.layout(), request_.step, request_.facts, small_files(), hashes);
-      commit_checkpoint(files_, request_.output, manifest, small_files(), request_.attempt);
+          make_manifest(state_.layout(), request_.step, request_.facts, small, hashes);
+      commit_checkpoint(files_, request_.output, manifest, small, request_.attempt);
     });
     SaveResult result;
     for (const CheckpointLayout::CheckpointFile& file : state_.layout().files())
@@ -129,31 +131,17 @@ class Save {
   /// Runs `body` and hears how the others fared. Throws on all ranks when it failed on one.
   template <typename Body>
   void together(const Body& body) {
-    std::string mine;
-    ExitCode code = ExitCode::io;
-    try {
-      body();
-    } catch (const Error& error) {
-      mine = error.what();
-      code = error.exit_code();
-    } catch (const std::exception& error) {
-      mine = error.what();
-      code = ExitCode::internal;
-    }
-    const std::vector<std::int64_t> codes = comm::gather_numbers(
-        engine_.communicator(), mine.empty() ? 0 : static_cast<std::int64_t>(code));
-    const auto failed =
-        std::find_if(codes.begin(), codes.end(), [](std::int64_t c) { return c != 0; });
-    if (failed == codes.end()) return;
+    const auto failure = comm::together(engine_.communicator(), body);
+    if (!failure) return;
     std::string all;
-    const std::vector<std::string> texts = comm::gather_texts(engine_.communicator(), mine);
-    for (std::size_t r = 0; r < texts.size(); ++r)
-      if (!texts[r].empty())
-        all += (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + texts[r];
+    for (std::size_t r = 0; r < failure->messages.size(); ++r)
+      if (!failure->messages[r].empty())
+        all +=
+            (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + failure->messages[r];
     writer_.reset();
     engine_.barrier();  // nobody writes any more
     if (rank() == 0) abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
-    throw Error(static_cast<ExitCode>(*failed), all);
+    throw Error(failure->code, all);
   }
 
   void rethrow() const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/gather_texts.h"
+#include "comm/together.h"
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
@@ -24,10 +25,8 @@ namespace {
 constexpr std::string_view kProbe = ".strata-probe-";
 
 /// "true" is what transformers' flag says for "the last one".
-bool is_word(const std::string& resume, std::string_view word) { return same_word(resume, word); }
-
 bool may_choose(const std::string& resume) {
-  return is_word(resume, "auto") || is_word(resume, "required") || is_word(resume, "true");
+  return same_word(resume, "auto") || same_word(resume, "required") || same_word(resume, "true");
 }
 
 /// Of letters, digits, '-' and '_', as names of folders have it: schedulers' ids have dots and
@@ -59,7 +58,7 @@ RunCheckpoints::RunCheckpoints(const CheckpointOptions& options, const std::stri
         output_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
     for (const std::string& name : remove_leftovers(files_, output_))
       std::printf("removed %s/%s, which an interrupted run left\n", output_.c_str(), name.c_str());
-    if (!is_word(options_.resume, "never")) return;
+    if (!same_word(options_.resume, "never")) return;
     if (const auto found = list_checkpoints(files_, output_); !found.empty())
       throw DataError(output_ + " has checkpoints (the newest is " + found.back().path +
                       "); go on with --resume auto, or name another --output");
@@ -69,24 +68,9 @@ RunCheckpoints::RunCheckpoints(const CheckpointOptions& options, const std::stri
 
 template <typename Body>
 void RunCheckpoints::together(const Body& body) {
-  std::string mine;
-  ExitCode code = ExitCode::done;
-  try {
-    body();
-  } catch (const PeerError&) {
-    throw;
-  } catch (const Error& error) {
-    mine = error.what();
-    code = error.exit_code();
-  } catch (const std::exception& error) {
-    mine = error.what();
-    code = ExitCode::internal;
-  }
-  const std::vector<std::int64_t> codes =
-      comm::gather_numbers(communicator_, static_cast<std::int64_t>(code));
-  const std::vector<std::string> texts = comm::gather_texts(communicator_, mine);
-  for (std::size_t rank = 0; rank < codes.size(); ++rank)
-    if (codes[rank] != 0) throw Error(static_cast<ExitCode>(codes[rank]), texts[rank]);
+  const auto failure = comm::together(communicator_, body);
+  if (failure)
+    throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
 }
 
 std::string RunCheckpoints::from_first(const std::string& text) {
@@ -135,7 +119,7 @@ std::string RunCheckpoints::choose() {
       std::fprintf(stderr, "note: passing over %s: %s\n", candidate->path.c_str(), error.what());
     }
   }
-  if (all.empty() && is_word(options_.resume, "auto")) return "";
+  if (all.empty() && same_word(options_.resume, "auto")) return "";
   std::string message = all.empty()
                             ? (output_.empty() ? "--resume " + options_.resume + " needs --output"
                                                : output_ + " has no checkpoint to resume from")
@@ -151,7 +135,7 @@ ResumePoint RunCheckpoints::open(const std::string& directory) {
 }
 
 std::optional<ResumePoint> RunCheckpoints::find_resume_point() {
-  if (is_word(options_.resume, "never")) return {};
+  if (same_word(options_.resume, "never")) return {};
   std::string directory;
   together([&] {
     if (first()) directory = choose();

@@ -70,11 +70,11 @@ class TrainingRun {
     require_weights(options_.model);
     corpus_ = open_corpus(options_, request_.model, options_.model);
     check_tokens(corpus_, options_, request_.context.rank, request_.context.world);
-    data_digest_ = digest_tokens(*corpus_.training);
     communicator_ = comm::make_communicator(request_.context, "auto");
     checkpoints_ = std::make_unique<RunCheckpoints>(options_.checkpoint, options_.output,
                                                     request_.context, *communicator_);
     resume_point_ = checkpoints_->find_resume_point();
+    if (resume_point_ || !options_.output.empty()) data_digest_ = digest_tokens(*corpus_.training);
     if (resume_point_) adapt(resume_point_->state);
     if (is_done()) return leave_done();
     if (options_.check_device && options_.device == DeviceChoice::cpu)
