@@ -227,7 +227,7 @@ class Failing(OffloadTest):
         _, error = process.communicate(timeout=20)
         self.assertEqual(process.returncode, DATA, error)
         self.assertRegex(error, "mlaunch: rank 1 of 2 failed")
-        self.assertRegex(error, r"swap at byte \d+: \d+ bytes of (read|write) \w+/[\w.]+ are not what was written")
+        self.assertRegex(error, r"swap at byte \d+: \d+ bytes of (read|read ahead|write) \w+/[\w.]+(/\d+)? are not what was written")
         self.assertFalse((self.home / "state").exists())
         self.assertFalse((self.home / "out/latest").exists())
         self.assert_nothing_left(ranks)
