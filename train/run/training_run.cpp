@@ -16,7 +16,6 @@
 #include "core/file.h"
 #include "runtime/trace.h"
 #include "train/accounting/model_flops.h"
-#include "train/config/option_fields.h"
 #include "train/data/token_digest.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
@@ -26,12 +25,15 @@
 #include "train/models/hf_config.h"
 #include "train/models/presets.h"
 #include "train/planning/make_plan.h"
+#include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
 #include "train/run/host_memory.h"
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
+#include "train/run/output_folder.h"
 #include "train/run/progress.h"
-#include "train/run/run_checkpoints.h"
+#include "train/run/resume_source.h"
+#include "train/run/resume_terms.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
 #include "train/run/stop_request.h"
@@ -71,11 +73,12 @@ class TrainingRun {
     corpus_ = open_corpus(options_, request_.model, options_.model);
     check_tokens(corpus_, options_, request_.context.rank, request_.context.world);
     communicator_ = comm::make_communicator(request_.context, "auto");
-    checkpoints_ = std::make_unique<RunCheckpoints>(options_.checkpoint, options_.output,
-                                                    request_.context, *communicator_);
-    resume_point_ = checkpoints_->find_resume_point();
+    output_.emplace(options_.checkpoint, options_.output, request_.context, *communicator_);
+    saver_.emplace(options_.checkpoint, *output_);
+    resume_source_.emplace(options_.checkpoint, *output_);
+    resume_point_ = resume_source_->find();
     if (resume_point_ || !options_.output.empty()) data_digest_ = digest_tokens(*corpus_.training);
-    if (resume_point_) adapt(resume_point_->state);
+    if (resume_point_) take_terms();
     if (is_done()) return leave_done();
     if (options_.check_device && options_.device == DeviceChoice::cpu)
       throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
@@ -216,13 +219,6 @@ class TrainingRun {
     std::fflush(stdout);
   }
 
-  /// As the command line would say it.
-  [[nodiscard]] std::string option_text(std::string_view name) const {
-    TrainOptions options = options_;
-    const std::vector<OptionField> fields = option_fields(options);
-    return text_of(*find_field(fields, name));
-  }
-
   [[nodiscard]] TrainerState trainer_state() const {
     TrainerState state;
     state.step = steps_done_;
@@ -234,68 +230,26 @@ class TrainingRun {
     state.shuffle = options_.shuffle;
     state.data_digest = data_digest_;
     state.data_tokens = corpus_.training->size();
-    state.optimizer = option_text("optimizer.type");
-    state.state_recipe = option_text("state_recipe");
+    state.optimizer = option_text(options_, "optimizer.type");
+    state.state_recipe = option_text(options_, "state_recipe");
     state.dtype = name_of(options_.dtype);
     state.scalars = read_scalars(*engine_);
     return state;
   }
 
-  /// What a checkpoint asks of the settings of this run; see the messages.
-  void adapt(const TrainerState& saved) {
-    const std::string where = resume_point_->directory;
-    const auto differ = [&](const std::string& what, const std::string& then,
-                            const std::string& now, const std::string& advice) {
-      throw ConfigError("cannot resume from " + where + ": it was saved with " + what + " " + then +
-                        ", this run has " + now + "; " + advice);
-    };
-    const auto family = [](const std::string& name) { return name == "adam" ? "adamw" : name; };
-    const std::string optimizer = option_text("optimizer.type");
-    if (family(saved.optimizer) != family(optimizer))
-      differ("optimizer", saved.optimizer, optimizer,
-             "set --optimizer " + saved.optimizer + ", or start anew from its weights: --model " +
-                 where);
-    if (saved.seed != options_.seed && !options_.checkpoint.changed_data)
-      differ("seed", std::to_string(saved.seed), std::to_string(options_.seed),
-             "set --seed " + std::to_string(saved.seed) + ", or --resume-with-changed-data");
-    if (!options_.checkpoint.changed_data) {
-      const std::string advice = "; or accept that samples repeat: --resume-with-changed-data";
-      if (saved.data_digest != data_digest_ || saved.data_tokens != corpus_.training->size())
-        differ("data", saved.data_digest + " (" + std::to_string(saved.data_tokens) + " tokens)",
-               data_digest_ + " (" + std::to_string(corpus_.training->size()) + " tokens)",
-               "give the same --data" + advice);
-      if (saved.sequence_length != options_.sequence_length)
-        differ("sequence length", std::to_string(saved.sequence_length),
-               std::to_string(options_.sequence_length),
-               "set --sequence-length " + std::to_string(saved.sequence_length) + advice);
-      if (saved.shuffle != options_.shuffle)
-        differ("shuffle", saved.shuffle ? "true" : "false", options_.shuffle ? "true" : "false",
-               "set it as it was" + advice);
-    }
-    if (saved.global_batch != options_.global_batch) {
-      const std::int64_t per_micro_step = options_.micro_batch * communicator_->size();
-      if (saved.global_batch % per_micro_step != 0)
-        differ("a global batch of", std::to_string(saved.global_batch),
-               std::to_string(options_.global_batch),
-               std::to_string(communicator_->size()) + " ranks x micro-batch " +
-                   std::to_string(options_.micro_batch) +
-                   " do not divide it: set --micro-batch to a divisor");
-      options_.accumulation = saved.global_batch / per_micro_step;
-      if (first_)
-        std::printf("global batch %lld as saved: accumulation %lld\n",
-                    static_cast<long long>(saved.global_batch),
-                    static_cast<long long>(options_.accumulation));
-      options_.global_batch = saved.global_batch;
-    }
-    if (saved.step >= options_.steps && !is_done())
-      differ("step", std::to_string(saved.step), std::to_string(options_.steps) + " to do",
-             "set --steps to more");
+  void take_terms() {
+    const ResumingRun run{communicator_->size(), data_digest_,
+                          static_cast<std::int64_t>(corpus_.training->size()),
+                          resume_source_->goes_on_by_itself()};
+    const std::string note =
+        train::take_terms(resume_point_->state, resume_point_->directory, run, options_);
+    if (first_ && !note.empty()) std::printf("%s\n", note.c_str());
   }
 
   /// A loop that starts the run with "--resume auto" until it succeeds needs an end.
   [[nodiscard]] bool is_done() const {
     return resume_point_ && resume_point_->state.step == options_.steps &&
-           checkpoints_->goes_on_by_itself();
+           resume_source_->goes_on_by_itself();
   }
 
   ExitCode leave_done() {
@@ -309,7 +263,7 @@ class TrainingRun {
 
   void resume() {
     std::vector<std::string> notes;
-    const ResumePoint point = checkpoints_->load(*engine_, *resume_point_, notes);
+    const ResumePoint point = resume_source_->load(*engine_, *resume_point_, notes);
     if (point.state.global_batch != options_.global_batch)
       throw ConfigError(point.directory + ": an older checkpoint of another global batch (" +
                         std::to_string(point.state.global_batch) + "); name it with --resume");
@@ -389,7 +343,7 @@ class TrainingRun {
       if (stop_.requested()) engine_->raise(Flag::stop);
       take(engine_->start_step(steps_done_++, fill));
       const bool evaluation_due = due(options_.eval_every_steps);
-      const bool save_due = steps_done_ < options_.steps && checkpoints_->is_due(steps_done_);
+      const bool save_due = steps_done_ < options_.steps && saver_->is_due(steps_done_);
       if (!evaluation_due && !save_due) continue;
       take(engine_->drain());
       if (evaluation_due) evaluate(log, progress);
@@ -514,7 +468,7 @@ class TrainingRun {
     return {{"world", std::to_string(communicator_->size())},
             {"zero_stage", std::to_string(options_.zero.stage)},
             {"dtype", std::string(name_of(options_.dtype))},
-            {"state_recipe", option_text("state_recipe")},
+            {"state_recipe", option_text(options_, "state_recipe")},
             {"run_id", request_.context.run_id},
             {"device", device_->description()},
             {"data_digest", data_digest_}};
@@ -529,7 +483,7 @@ class TrainingRun {
                                                       options_.dtype)});
     for (auto& [name, text] : tokenizer_files(options_.model)) files.push_back({name, text});
     const std::optional<SavedCheckpoint> saved =
-        checkpoints_->save(*engine_, trainer_state(), facts(), std::move(files), must);
+        saver_->save(*engine_, trainer_state(), facts(), std::move(files), must);
     if (!first_ || !saved) return;
     if (log != nullptr) log->write_checkpoint(steps_done_, saved->bytes, saved->seconds);
     std::printf("wrote %s: %.2f GB in %.2f s\n", saved->directory.c_str(),
@@ -586,7 +540,9 @@ class TrainingRun {
   bool stopped_ = false;  ///< all ranks agreed to stop
   std::int64_t steps_done_ = 0;
   std::string data_digest_;
-  std::unique_ptr<RunCheckpoints> checkpoints_;
+  std::optional<OutputFolder> output_;
+  std::optional<CheckpointSaver> saver_;
+  std::optional<ResumeSource> resume_source_;
   std::optional<ResumePoint> resume_point_;
   std::int64_t first_step_ = 0;        ///< of this process
   std::int64_t consumed_samples_ = 0;  ///< before that step

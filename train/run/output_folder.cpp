@@ -1,0 +1,82 @@
+#include "train/run/output_folder.h"
+
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdio>
+#include <utility>
+
+#include "comm/gather_texts.h"
+#include "core/error.h"
+#include "train/checkpoint/checkpoint_commit.h"
+#include "train/checkpoint/checkpoint_directory.h"
+#include "train/config/settings.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::string_view kProbe = ".strata-probe-";
+
+/// Of letters, digits, '-' and '_', as names of folders have it: schedulers' ids have dots and
+/// more.
+std::string plain_tag(std::string run_id) {
+  for (char& c : run_id)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
+  return run_id;
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
+                           const RankContext& context, comm::Communicator& communicator)
+    : path_(std::move(path)),
+      context_(context),
+      run_tag_(plain_tag(context.run_id)),
+      communicator_(communicator) {
+  if (path_.empty()) return;
+  together([&] {
+    if (!first()) return;
+    prepare_output_folder(files_, path_);
+    lock_ = std::make_unique<OutputLock>(
+        path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
+    for (const std::string& name : remove_leftovers(files_, path_))
+      std::printf("removed %s/%s, which an interrupted run left\n", path_.c_str(), name.c_str());
+    if (!same_word(options.resume, "never")) return;
+    if (const auto found = list_checkpoints(files_, path_); !found.empty())
+      throw DataError(path_ + " has checkpoints (the newest is " + found.back().path +
+                      "); go on with --resume auto, or name another --output");
+  });
+  probe();
+}
+
+std::string OutputFolder::from_first(const std::string& text) {
+  return comm::gather_texts(communicator_, first() ? text : "").front();
+}
+
+/// A folder that only looks the same would hold a part of each checkpoint on each host.
+void OutputFolder::probe() {
+  const std::string file = path_ + "/" + std::string(kProbe) + run_tag_;
+  together([&] {
+    if (!first()) return;
+    // Those of runs that were killed here: this one has the lock.
+    for (const DirectoryEntry& entry : files_.list(path_))
+      if (entry.kind == DirectoryEntry::Kind::file && entry.name.starts_with(kProbe))
+        files_.remove_file(path_ + "/" + entry.name);
+    write_new_file(files_, file, run_tag_);
+  });
+  together([&] {
+    if (first()) return;
+    try {
+      (void)files_.open_for_reading(file, Caching::cached);
+    } catch (const IoError&) {
+      throw HostError("rank " + std::to_string(context_.rank) + " on " + context_.host +
+                      " does not see what rank 0 wrote to " + path_ +
+                      "; --output must be a folder that all hosts share");
+    }
+  });
+  together([&] {
+    if (first()) files_.remove_file(file);
+  });
+}
+
+}  // namespace strata::train

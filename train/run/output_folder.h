@@ -1,0 +1,57 @@
+// The folder that a run writes its checkpoints to: made, claimed for this run, seen by all ranks.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/together.h"
+#include "core/file_system.h"
+#include "core/rank_context.h"
+#include "train/checkpoint/output_lock.h"
+#include "train/config/options.h"
+
+namespace strata::train {
+
+/// All calls are collective but those marked.
+class OutputFolder {
+ public:
+  /// Makes the folder, takes its lock and removes what a broken run left there. Throws HostError
+  /// when another run has it or ranks do not share it, DataError when it has checkpoints and
+  /// nothing is said about resuming. `path` may be empty: then nothing is made, and nothing will be
+  /// written.
+  OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
+               comm::Communicator& communicator);
+
+  /// Not collective, as all up to first().
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The run's id as names of files have it.
+  [[nodiscard]] const std::string& run_tag() const { return run_tag_; }
+  [[nodiscard]] FileSystem& files() { return files_; }
+  [[nodiscard]] comm::Communicator& communicator() { return communicator_; }
+  /// Is this rank 0?
+  [[nodiscard]] bool first() const { return context_.rank == 0; }
+
+  /// What rank 0 says.
+  std::string from_first(const std::string& text);
+
+  /// Throws on all ranks when `body` throws on one: the first rank's class and message.
+  template <typename Body>
+  void together(const Body& body) {
+    const auto failure = comm::together(communicator_, body);
+    if (failure)
+      throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
+  }
+
+ private:
+  void probe();
+
+  std::string path_;
+  const RankContext& context_;
+  std::string run_tag_;
+  comm::Communicator& communicator_;
+  PosixFileSystem files_;
+  std::unique_ptr<OutputLock> lock_;
+};
+
+}  // namespace strata::train

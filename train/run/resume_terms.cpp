@@ -1,0 +1,88 @@
+#include "train/run/resume_terms.h"
+
+#include "core/error.h"
+#include "train/config/option_fields.h"
+
+namespace strata::train {
+namespace {
+
+/// One question after the other; the first that is answered differently throws.
+class Comparison {
+ public:
+  explicit Comparison(const std::string& where) : where_(where) {}
+
+  void require(bool same, const std::string& what, const std::string& then, const std::string& now,
+               const std::string& advice) const {
+    if (!same)
+      throw ConfigError("cannot resume from " + where_ + ": it was saved with " + what + " " +
+                        then + ", this run has " + now + "; " + advice);
+  }
+  void require(const std::string& what, std::int64_t then, std::int64_t now,
+               const std::string& advice) const {
+    require(then == now, what, std::to_string(then), std::to_string(now), advice);
+  }
+
+ private:
+  const std::string& where_;
+};
+
+std::string_view family(std::string_view optimizer) {
+  return optimizer == "adam" ? "adamw" : optimizer;
+}
+
+void require_same_samples(const Comparison& comparison, const TrainerState& saved,
+                          const ResumingRun& run, const TrainOptions& options) {
+  comparison.require(
+      "seed", saved.seed, options.seed,
+      "set --seed " + std::to_string(saved.seed) + ", or --resume-with-changed-data");
+  const std::string advice = "; or accept that samples repeat: --resume-with-changed-data";
+  const auto data = [](const std::string& digest, std::int64_t tokens) {
+    return digest + " (" + std::to_string(tokens) + " tokens)";
+  };
+  comparison.require(saved.data_digest == run.data_digest && saved.data_tokens == run.data_tokens,
+                     "data", data(saved.data_digest, saved.data_tokens),
+                     data(run.data_digest, run.data_tokens), "give the same --data" + advice);
+  comparison.require("sequence length", saved.sequence_length, options.sequence_length,
+                     "set --sequence-length " + std::to_string(saved.sequence_length) + advice);
+  comparison.require(saved.shuffle == options.shuffle, "shuffle", saved.shuffle ? "true" : "false",
+                     options.shuffle ? "true" : "false", "set it as it was" + advice);
+}
+
+}  // namespace
+
+std::string option_text(const TrainOptions& options, std::string_view name) {
+  TrainOptions copy = options;
+  const std::vector<OptionField> fields = option_fields(copy);
+  return text_of(*find_field(fields, name));
+}
+
+std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
+                       TrainOptions& options) {
+  const Comparison comparison(where);
+  const std::string optimizer = option_text(options, "optimizer.type");
+  comparison.require(family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer,
+                     optimizer,
+                     "set --optimizer " + saved.optimizer +
+                         ", or start anew from its weights: --model " + where);
+  if (!options.checkpoint.changed_data) require_same_samples(comparison, saved, run, options);
+  std::string note;
+  if (saved.global_batch != options.global_batch) {
+    const std::int64_t per_micro_step = options.micro_batch * run.world;
+    comparison.require(saved.global_batch % per_micro_step == 0, "a global batch of",
+                       std::to_string(saved.global_batch), std::to_string(options.global_batch),
+                       std::to_string(run.world) + " ranks x micro-batch " +
+                           std::to_string(options.micro_batch) +
+                           " do not divide it: set --micro-batch to a divisor");
+    options.accumulation = saved.global_batch / per_micro_step;
+    options.global_batch = saved.global_batch;
+    note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +
+           std::to_string(options.accumulation);
+  }
+  const bool to_do =
+      saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
+  comparison.require(to_do, "step", std::to_string(saved.step),
+                     std::to_string(options.steps) + " to do", "set --steps to more");
+  return note;
+}
+
+}  // namespace strata::train

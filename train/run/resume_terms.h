@@ -1,0 +1,29 @@
+// What a checkpoint asks of the settings of the run that goes on from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/checkpoint/trainer_state.h"
+#include "train/config/options.h"
+
+namespace strata::train {
+
+/// As the command line would say the value of a field (option_fields.h).
+std::string option_text(const TrainOptions& options, std::string_view name);
+
+/// Of the run that wants to go on, besides its options.
+struct ResumingRun {
+  int world = 1;
+  std::string data_digest;
+  std::int64_t data_tokens = 0;
+  bool may_be_done = false;  ///< as many steps as the run has to do are no error
+};
+
+/// Refuses (ConfigError, with what to change) what would not be the same run: another optimizer,
+/// and, unless options.checkpoint.changed_data, other samples. `where`: the checkpoint. The saved
+/// global batch is kept: by another accumulation; returns a note then, else "".
+std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
+                       TrainOptions& options);
+
+}  // namespace strata::train
