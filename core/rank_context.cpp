@@ -98,6 +98,7 @@ RankContext from_mlaunch() {
     throw ConfigError(assignment("STRATA_RUN_ID") + " contradicts " + assignment("STRATA_RANK") +
                       ": mlaunch sets both; unset STRATA_RANK to start one rank");
   context.attempt = integer("STRATA_ATTEMPT", 0);
+  context.grace = std::chrono::seconds(integer_or("STRATA_GRACE", 0, 0));
   context.status_fd = inherited_fd("STRATA_STATUS_FD", S_IFREG, "status page");
   context.store =
       std::make_shared<SocketStore>(UniqueFd(inherited_fd("STRATA_STORE_FD", S_IFSOCK, "socket")),

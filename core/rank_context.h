@@ -36,6 +36,7 @@ struct RankContext {
   int attempt = 0;
   std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr under mpirun / srun until MPI provides one
+  std::chrono::seconds grace{0};         ///< from SIGTERM to the launcher's SIGKILL; 0: not known
   int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: make one
   bool stdout_is_terminal =
       false;  ///< what this rank prints ends on a terminal, through mlaunch too

@@ -45,6 +45,7 @@ class RankContextTest : public ::testing::Test {
             {"STRATA_HOST", "node"},
             {"STRATA_RUN_ID", "abc"},
             {"STRATA_ATTEMPT", "1"},
+            {"STRATA_GRACE", "30"},
             {"STRATA_STORE_FD", std::to_string(ends[0])},
             {"STRATA_STATUS_FD", std::to_string(page_.fd())},
             {"STRATA_TERMINAL", "stderr"}};
@@ -88,6 +89,7 @@ TEST_F(RankContextTest, ReadsMlaunch) {
   EXPECT_EQ(context.run_id, "abc");
   EXPECT_EQ(context.attempt, 1);
   EXPECT_EQ(context.started_by, "mlaunch");
+  EXPECT_EQ(context.grace, std::chrono::seconds(30));
   EXPECT_EQ(StatusPage::open(context.status_fd).data().rank, 3);
   EXPECT_NE(context.store, nullptr);
   EXPECT_FALSE(context.stdout_is_terminal);
@@ -96,10 +98,10 @@ TEST_F(RankContextTest, ReadsMlaunch) {
 
 TEST_F(RankContextTest, RefusesContradictionsOfMlaunchByName) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"STRATA_RANK", "8"},       {"STRATA_RANK", "-1"},        {"STRATA_RANK", "x"},
-      {"STRATA_WORLD", "0"},      {"STRATA_LOCAL_RANK", "9"},   {"STRATA_LOCAL_WORLD", "9"},
-      {"STRATA_ATTEMPT", "1.5"},  {"STRATA_STORE_FD", "99999"}, {"STRATA_STATUS_FD", "0x1"},
-      {"STRATA_STATUS_FD", "-2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+      {"STRATA_RANK", "8"},        {"STRATA_RANK", "-1"},      {"STRATA_RANK", "x"},
+      {"STRATA_WORLD", "0"},       {"STRATA_LOCAL_RANK", "9"}, {"STRATA_LOCAL_WORLD", "9"},
+      {"STRATA_ATTEMPT", "1.5"},   {"STRATA_GRACE", "-1"},     {"STRATA_STORE_FD", "99999"},
+      {"STRATA_STATUS_FD", "0x1"}, {"STRATA_STATUS_FD", "-2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
   for (const auto& [name, value] : cases) {
     auto variables = mlaunch_variables();
     variables[name] = value;

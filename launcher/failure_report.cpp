@@ -66,7 +66,8 @@ std::string exit_advice(const FailureFacts& facts) {
     case ExitCode::io:
       return "check the disk that the error names (df -h, dmesg)";
     case ExitCode::try_again:
-      return "another rank was lost or gave no answer; start the run again";
+      return "another rank was lost or gave no answer, or the time to save was over; start the run "
+             "again";
     case ExitCode::configuration:
       return "correct the setting that the error names";
     case ExitCode::do_not_restart:

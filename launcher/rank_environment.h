@@ -1,6 +1,7 @@
 // The environment variables that tell a program which rank it is (read by core/rank_context.cpp).
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ struct RankIdentity {
   int world = 1;
   std::string run_id;
   std::string host;
+  std::chrono::seconds grace{0};  ///< from SIGTERM to SIGKILL
   int store_fd = -1;
   int status_fd = -1;
   bool output_on_terminal = false;  ///< what it prints ends on a terminal

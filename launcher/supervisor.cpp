@@ -135,6 +135,7 @@ RankProcess Supervisor::start(int rank, const StatusPage& page) {
   identity.world = run_.options.ranks;
   identity.run_id = run_.run_id;
   identity.host = run_.host;
+  identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
   identity.store_fd = store.get();
   identity.status_fd = page.fd();
   identity.master_port = run_.options.master_port;

@@ -236,14 +236,15 @@ TEST(Mlaunch, StandardErrorOfTheFailedRankIsRepeatedLast) {
 
 TEST(Mlaunch, GivesRanksTheirIdentity) {
   MlaunchProcess mlaunch(
-      {"-np", "2", "--master_port", "4321", "sh", "-c",
+      {"-np", "2", "--grace", "7", "--master_port", "4321", "sh", "-c",
        "echo $STRATA_RANK/$STRATA_WORLD $STRATA_LOCAL_RANK/$STRATA_LOCAL_WORLD $RANK/$WORLD_SIZE "
-       "$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR:$MASTER_PORT $STRATA_ATTEMPT"});
+       "$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR:$MASTER_PORT $STRATA_ATTEMPT "
+       "$STRATA_GRACE"});
   EXPECT_EQ(mlaunch.wait(), 0);
   for (const char* rank : {"0", "1"}) {
     const std::string r = rank;
     EXPECT_TRUE(contains(mlaunch.output(), "[" + r + "] " + r + "/2 " + r + "/2 " + r + "/2 " + r +
-                                               "/2 127.0.0.1:4321 0\n"))
+                                               "/2 127.0.0.1:4321 0 7\n"))
         << mlaunch.output();
   }
 }

@@ -165,6 +165,62 @@ class Ending(ResumeTest):
         self.assertEqual(state, expected)
         self.assertEqual(living(ranks), [])
 
+    def start_busy(self, *arguments, options=()):
+        """A run that has saved step 3 and will be busy with the held-out loss of step 4 for minutes."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        (self.home / "metrics").unlink(missing_ok=True)
+        self.write("much", "what nobody can read in time " * 200000)
+        process = self.start(mlaunch(2, *JOB, *steps(8), "--save-every", 3, "--eval-every", 4, "--eval-data", "much",
+                                     "--metrics", "metrics", *arguments, options=options))
+        self.wait_until(lambda: process.poll() is not None or
+                        (self.home / "metrics").exists() and self.read("metrics").count('"loss"') >= 4, "four steps")
+        self.assertIsNone(process.poll(), "it goes on")
+        self.assertEqual(self.saved_steps(), [3])
+        return process, children(process.pid)
+
+    def test_no_time_to_save(self):
+        """The limit is mlaunch's, or the run's own."""
+        for number, arguments, options in [(signal.SIGTERM, [], ["--grace", "2"]),
+                                           (signal.SIGUSR1, ["--grace", "1"], [])]:
+            with self.subTest(signal=number):
+                process, ranks = self.start_busy(*arguments, options=options)
+                begin = time.monotonic()
+                process.send_signal(number)
+                _, error = process.communicate(timeout=10)
+                self.assertLess(time.monotonic() - begin, 5)
+                self.assertEqual(process.returncode, TRY_AGAIN, error)
+                self.assertRegex(error, signal.Signals(number).name + r": 1(\.8)? s are over; "
+                                 "step 4 is lost: the newest checkpoint is out/step-00000003")
+                self.assertEqual(living(ranks), [])
+                done = self.run_program(mlaunch(2, *JOB, *steps(4), "--resume", "required"))
+                self.assertIn("resumed from out/step-00000003: step 3 of 4", done.stdout)
+
+    def test_asked_twice(self):
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            with self.subTest(signal=number):
+                process, ranks = self.start_busy()
+                process.send_signal(number)
+                time.sleep(1.1)  # before that it is the same request
+                self.assertIsNone(process.poll())
+                self.assertEqual(len(living(ranks)), 2)
+                process.send_signal(number)
+                _, error = process.communicate(timeout=10)
+                self.assertEqual(process.returncode, 128 + number, error)
+                self.assertEqual(living(ranks), [])
+                self.run_program(mlaunch(2, *JOB, *steps(4), "--resume", "required"))
+                self.assert_tidy()
+
+    def test_signals_that_shall_not_save(self):
+        process, ranks = self.start_training(2, "--save-on-signal", "false")
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, error)
+        self.assertEqual(living(ranks), [])
+        self.assertEqual(self.saved_steps(), [])
+
+    def test_a_grace_that_cannot_be(self):
+        self.refuse(CONFIGURATION, ["mlaunch --grace 31"], mlaunch(2, *JOB, *steps(2), "--grace", 31))
+
     def test_one_run_at_a_time(self):
         process, ranks = self.start_training(2)
         owner = re.escape(f", process {ranks[0]};")

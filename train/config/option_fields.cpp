@@ -227,6 +227,14 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         &o.checkpoint.keep_every, 0, kMostSteps},
        {"checkpoint.on_error", "after a checkpoint that could not be written",
         &o.checkpoint.on_error},
+       {"checkpoint.on_signal",
+        "SIGTERM and SIGUSR1 let the run finish its step, save and end with code 75; false: they "
+        "end it at once",
+        &o.checkpoint.on_signal},
+       {"checkpoint.grace_seconds",
+        "seconds from such a signal to the commit, then the save is given up; 0: of mlaunch's "
+        "--grace, where there is one",
+        &o.checkpoint.grace_seconds, 0, 86400},
        {"checkpoint.resume",
         "never, auto (from the newest whole checkpoint of --output, if any), required, or a "
         "checkpoint's directory",

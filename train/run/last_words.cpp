@@ -1,6 +1,8 @@
 #include "train/run/last_words.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <thread>
 
 namespace strata::train {
 namespace {
@@ -27,6 +29,17 @@ milliseconds wait_before_last_words(const RankContext& context, Phase phase, Exi
   if (context.rank == 0 || !before_the_ranks_met(phase) || !is_found_by_all(code))
     return milliseconds(0);
   return std::min(kForRankZero + (context.rank - 1) * kForEachLowerRank, kLongest);
+}
+
+void say_last_words(const RankContext& context, StatusPage& status, ExitCode code,
+                    const std::string& message) {
+  status.set_error(message);  // the phase stays: it says where
+  const bool launcher_says_it =
+      context.status_fd >= 0 && message.size() < sizeof(StatusPageData::error);
+  if (launcher_says_it) return;
+  const auto phase = static_cast<Phase>(status.data().phase.load());
+  std::this_thread::sleep_for(wait_before_last_words(context, phase, code));
+  std::fprintf(stderr, "train: %s\n", message.c_str());
 }
 
 }  // namespace strata::train

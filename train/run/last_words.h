@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "core/error.h"
 #include "core/rank_context.h"
@@ -17,5 +18,10 @@ namespace strata::train {
 /// heard, the lowest first. No error can get lost, and nothing needs to be agreed with anybody.
 std::chrono::milliseconds wait_before_last_words(const RankContext& context, Phase phase,
                                                  ExitCode code);
+
+/// Writes `message` to the status page, of which mlaunch says it once for all ranks as the last
+/// thing on the screen; without mlaunch prints it after the wait above.
+void say_last_words(const RankContext& context, StatusPage& status, ExitCode code,
+                    const std::string& message);
 
 }  // namespace strata::train

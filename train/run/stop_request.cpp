@@ -1,49 +1,124 @@
 #include "train/run/stop_request.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
-#include <string>
+#include <utility>
 
 #include "core/error.h"
 
 namespace strata::train {
 namespace {
 
+using std::chrono::milliseconds;
+
+/// Before the launcher's SIGKILL there must be time to say what is lost.
+constexpr milliseconds kBeforeLauncher{1000};
+
 [[noreturn]] void fail(const char* what, int error) {
   throw HostError(std::string(what) + " failed: " + std::strerror(error));
 }
 
+sigset_t both_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGUSR1);
+  return signals;
+}
+
+/// As if it had never been blocked.
+void have_default_effect(int number) {
+  std::signal(number, SIG_DFL);
+  sigset_t alone;
+  sigemptyset(&alone);
+  sigaddset(&alone, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &alone, nullptr);
+  ::raise(number);
+}
+
+std::string seconds_text(milliseconds time) {
+  const std::int64_t tenths = (time.count() + 50) / 100;
+  return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") +
+         " s";
+}
+
 }  // namespace
 
-StopRequest::StopRequest() {
-  sigset_t wanted;
-  sigemptyset(&wanted);
-  sigaddset(&wanted, SIGTERM);
-  sigaddset(&wanted, SIGUSR1);
+StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds launcher_grace) {
+  const std::chrono::seconds own(options.grace_seconds);
+  if (own.count() > 0) {
+    if (launcher_grace.count() > 0 && own > launcher_grace)
+      throw ConfigError("--grace " + std::to_string(own.count()) +
+                        " is longer than the launcher waits before it kills, " +
+                        std::to_string(launcher_grace.count()) + " s: mlaunch --grace " +
+                        std::to_string(own.count()) + " ...");
+    return {own, own};
+  }
+  const milliseconds all = launcher_grace;
+  return {all - std::min(kBeforeLauncher, all / 10), milliseconds(0)};
+}
+
+StopRequest::StopRequest(const StopLimits& limits, TooLate too_late)
+    : limits_(limits), too_late_(std::move(too_late)) {
+  const sigset_t wanted = both_signals();
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &wanted, &before_); error != 0)
     fail("blocking signals", error);
-  fd_ = UniqueFd(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (fd_.get() < 0) {
+  signals_ = UniqueFd(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
+  end_ = UniqueFd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!signals_.valid() || !end_.valid()) {
     const int error = errno;
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     fail("signalfd", error);
   }
+  thread_ = std::thread([this] { watch(); });
 }
 
-StopRequest::~StopRequest() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-bool StopRequest::requested() {
-  if (requested_) return true;
-  signalfd_siginfo info{};
-  const ssize_t n = ::read(fd_.get(), &info, sizeof info);
-  if (n < 0 && errno != EAGAIN && errno != EINTR) fail("reading a signalfd", errno);
-  if (n <= 0) return false;
-  requested_ = true;
+StopRequest::~StopRequest() {
+  const std::uint64_t one = 1;
+  while (::write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+  thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  return true;
+}
+
+int StopRequest::timeout_ms() const {
+  if (limit_.count() == 0) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(since_ + limit_ - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+void StopRequest::watch() {
+  for (;;) {
+    pollfd ready[] = {{signals_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
+    (void)::poll(ready, 2, timeout_ms());
+    if (ready[1].revents != 0) return;
+    signalfd_siginfo info{};
+    if (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      take(static_cast<int>(info.ssi_signo));
+    if (limit_.count() == 0 || timeout_ms() > 0) continue;
+    if (!saved_)
+      too_late_(std::string(first_ == SIGTERM ? "SIGTERM" : "SIGUSR1") + ": " +
+                seconds_text(limit_) + " are over");
+    limit_ = milliseconds(0);
+  }
+}
+
+void StopRequest::take(int number) {
+  if (first_ == 0) {
+    first_ = number;
+    since_ = Clock::now();
+    limit_ = number == SIGTERM ? limits_.after_sigterm : limits_.after_sigusr1;
+    requested_ = true;
+  } else if (Clock::now() - since_ > kSameRequest) {
+    have_default_effect(number);
+  }
 }
 
 }  // namespace strata::train

@@ -4,38 +4,105 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <future>
 #include <thread>
+
+#include "core/error.h"
 
 namespace strata::train {
 namespace {
 
-TEST(StopRequest, SignalsAreSeenOnceAskedAndDoNotKill) {
-  for (int signal : {SIGTERM, SIGUSR1}) {
-    StopRequest stop;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr StopLimits kNoLimit;
+const StopRequest::TooLate kNever = [](const std::string& why) { ADD_FAILURE() << why; };
+
+bool comes(const StopRequest& stop) {
+  const Clock::time_point end = Clock::now() + seconds(10);
+  while (!stop.requested() && Clock::now() < end) std::this_thread::yield();
+  return stop.requested();
+}
+
+TEST(StopRequest, SignalsAreSeenAndDoNotKill) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    StopRequest stop(kNoLimit, kNever);
     EXPECT_FALSE(stop.requested());
     ASSERT_EQ(::kill(::getpid(), signal), 0);
-    EXPECT_TRUE(stop.requested());
-    EXPECT_TRUE(stop.requested());
+    EXPECT_TRUE(comes(stop));
   }
 }
 
 TEST(StopRequest, ThreadsStartedAfterwardsLeaveTheSignalAlone) {
-  StopRequest stop;
-  std::thread([] { ASSERT_EQ(::raise(SIGTERM), 0); }).join();  // to that very thread
+  StopRequest stop(kNoLimit, kNever);
   std::thread([] { ASSERT_EQ(::kill(::getpid(), SIGTERM), 0); }).join();
-  EXPECT_TRUE(stop.requested());
+  EXPECT_TRUE(comes(stop));
 }
 
-TEST(StopRequestDeathTest, TheSecondSignalKills) {
-  EXPECT_EXIT(
-      {
-        StopRequest stop;
-        ::kill(::getpid(), SIGTERM);
-        if (!stop.requested()) ::_exit(1);
-        ::kill(::getpid(), SIGTERM);
-        ::_exit(2);
-      },
-      testing::KilledBySignal(SIGTERM), "");
+TEST(StopRequest, ASecondSignalAtOnceIsTheSameRequest) {
+  StopRequest stop(kNoLimit, kNever);
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
+  ASSERT_TRUE(comes(stop));
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);  // would kill
+}
+
+TEST(StopRequestDeathTest, ALaterOneKills) {
+  for (const int signal : {SIGTERM, SIGUSR1})
+    EXPECT_EXIT(
+        {
+          StopRequest stop(kNoLimit, kNever);
+          ::kill(::getpid(), SIGTERM);
+          if (!comes(stop)) ::_exit(1);
+          std::this_thread::sleep_for(kSameRequest + milliseconds(100));
+          ::kill(::getpid(), signal);
+          std::this_thread::sleep_for(seconds(20));
+          ::_exit(2);
+        },
+        testing::KilledBySignal(signal), "");
+}
+
+TEST(StopRequest, TheLimitCountsFromTheSignal) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    std::promise<std::string> said;
+    StopRequest stop({milliseconds(300), milliseconds(200)},
+                     [&](const std::string& why) { said.set_value(why); });
+    const Clock::time_point begin = Clock::now();
+    ASSERT_EQ(::kill(::getpid(), signal), 0);
+    std::future<std::string> words = said.get_future();
+    ASSERT_EQ(words.wait_for(seconds(10)), std::future_status::ready);
+    EXPECT_EQ(words.get(),
+              signal == SIGTERM ? "SIGTERM: 0.3 s are over" : "SIGUSR1: 0.2 s are over");
+    EXPECT_GE(Clock::now() - begin, milliseconds(signal == SIGTERM ? 300 : 200));
+  }
+}
+
+TEST(StopRequest, NothingIsTooLateOnceItIsSaved) {
+  StopRequest stop({milliseconds(50), milliseconds(50)}, kNever);
+  stop.saved();
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
+  ASSERT_TRUE(comes(stop));
+  std::this_thread::sleep_for(milliseconds(150));  // the watching thread has said it by then
+}
+
+TEST(StopLimits, AreTheOptionsOrALittleLessThanTheLaunchers) {
+  CheckpointOptions options;
+  EXPECT_EQ(stop_limits(options, seconds(0)).after_sigterm, milliseconds(0));
+  EXPECT_EQ(stop_limits(options, seconds(30)).after_sigterm, seconds(29));
+  EXPECT_EQ(stop_limits(options, seconds(2)).after_sigterm, milliseconds(1800));
+  EXPECT_EQ(stop_limits(options, seconds(30)).after_sigusr1, milliseconds(0));
+  options.grace_seconds = 20;
+  for (const int launcher : {0, 20, 30}) {
+    EXPECT_EQ(stop_limits(options, seconds(launcher)).after_sigterm, seconds(20));
+    EXPECT_EQ(stop_limits(options, seconds(launcher)).after_sigusr1, seconds(20));
+  }
+  try {
+    (void)stop_limits(options, seconds(19));
+    FAIL() << "killed before it would give up";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("mlaunch --grace 20"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // `train`: one rank of a training run (train --help).
 #include <cstdio>
 #include <string>
-#include <thread>
 
 #include "comm/first_cause.h"
 #include "core/error.h"
@@ -75,16 +74,8 @@ int main(int argc, char** argv) {
     const auto fail = [&](ExitCode code, std::string message) {
       // Where this rank was does not matter when it failed because of another one.
       if (code == ExitCode::try_again) message = strata::comm::first_cause(message);
-      status.set_error(message);  // the phase stays: it says where
       std::fflush(stdout);
-      // mlaunch reads the page and says it once for all ranks, as the last thing on the screen.
-      const bool launcher_says_it =
-          context.status_fd >= 0 && message.size() < sizeof(strata::StatusPageData::error);
-      if (!launcher_says_it) {
-        const auto phase = static_cast<strata::Phase>(status.data().phase.load());
-        std::this_thread::sleep_for(strata::train::wait_before_last_words(context, phase, code));
-        std::fprintf(stderr, "train: %s\n", message.c_str());
-      }
+      strata::train::say_last_words(context, status, code, message);
       return static_cast<int>(code);
     };
     try {

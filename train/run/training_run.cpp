@@ -1,5 +1,7 @@
 #include "train/run/training_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -28,6 +30,8 @@
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
 #include "train/run/host_memory.h"
+#include "train/run/last_words.h"
+#include "train/run/lost_steps.h"
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
 #include "train/run/output_folder.h"
@@ -64,7 +68,11 @@ class TrainingRun {
         options_(request.config.options),  // a copy: resuming may change the accumulation
         first_(request.context.rank == 0),
         observer_(status),
-        status_(status) {}
+        status_(status) {
+    if (options_.checkpoint.on_signal)
+      stop_.emplace(stop_limits(options_.checkpoint, request.context.grace),
+                    [this](const std::string& why) { give_up(why); });
+  }
 
   ExitCode run() {
     status_.set_phase(Phase::planning);
@@ -340,7 +348,7 @@ class TrainingRun {
       if (is_raised(report.metrics, Flag::stop)) stopped_ = true;
     };
     while (steps_done_ < options_.steps && !stopped_) {
-      if (stop_.requested()) engine_->raise(Flag::stop);
+      if (stop_ && stop_->requested()) engine_->raise(Flag::stop);
       take(engine_->start_step(steps_done_++, fill));
       const bool evaluation_due = due(options_.eval_every_steps);
       const bool save_due = steps_done_ < options_.steps && saver_->is_due(steps_done_);
@@ -493,6 +501,7 @@ class TrainingRun {
 
   void finish() {
     save(nullptr, true);
+    if (stop_) stop_->saved();
     if (!options_.dump_state.empty()) {
       const std::string state = describe_state(*engine_);
       if (first_) write_file_atomically(options_.dump_state, state);
@@ -509,6 +518,15 @@ class TrainingRun {
     device_->close();
     communicator_->close();  // nobody leaves before all have written; MPI insists on it
     status_.set_phase(Phase::done);
+  }
+
+  /// The time to save after a signal is over. On a thread beside the run, which may be anywhere.
+  [[noreturn]] void give_up(const std::string& why) {
+    // All ranks have the same to say; without a launcher that says it once, rank 0 does.
+    if (first_ || request_.context.status_fd >= 0)
+      say_last_words(request_.context, status_, ExitCode::try_again,
+                     why + "; " + what_is_lost(options_.output, status_.data().step.load()));
+    ::_exit(static_cast<int>(ExitCode::try_again));
   }
 
   /// Rank 0 writes the named file, others NAME.rankR beside it.
@@ -536,8 +554,7 @@ class TrainingRun {
   std::unique_ptr<RunDisk> disk_;
   std::unique_ptr<Engine> engine_;  // after what it borrows
   std::string place_;               ///< among NUMA nodes; empty: there is one
-  StopRequest stop_;
-  bool stopped_ = false;  ///< all ranks agreed to stop
+  bool stopped_ = false;            ///< all ranks agreed to stop
   std::int64_t steps_done_ = 0;
   std::string data_digest_;
   std::optional<OutputFolder> output_;
@@ -551,6 +568,7 @@ class TrainingRun {
   /// Of the device that this rank computes on; nobody publishes one for CPUs.
   std::optional<DevicePeak> device_peak_;
   std::size_t notes_printed_ = 0;
+  std::optional<StopRequest> stop_;  // last: its thread looks at the others
 };
 
 }  // namespace
