@@ -205,11 +205,7 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
   options.depth_limit = 8;
   options.size_limit_bytes = kManifestLimitBytes;
   const JsonValue top = parse_json(whole, file, options);
-  const JsonValue version = top.at("strata_checkpoint");
-  if (version.as_integer() != kVersion)
-    version.fail("the checkpoint has format version " + std::to_string(version.as_integer()) +
-                 ", this program reads version " + std::to_string(kVersion) +
-                 "; use the version of Strata that wrote it");
+  require_version(top, "strata_checkpoint", kVersion, "the checkpoint");
   const auto values = exact_members(
       top, {"strata_checkpoint", "step", "facts", "block_bytes", "block_files", "whole_files"});
   Manifest manifest;

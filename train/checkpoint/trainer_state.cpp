@@ -90,11 +90,7 @@ TrainerState parse_trainer_state(std::string_view text, const std::string& file)
   options.depth_limit = 4;
   options.size_limit_bytes = kLimitBytes;
   const JsonValue top = parse_json(text, file, options);
-  const JsonValue version = top.at("version");
-  if (version.as_integer() != kVersion)
-    version.fail("the trainer state has format version " + std::to_string(version.as_integer()) +
-                 ", this program reads version " + std::to_string(kVersion) +
-                 "; use the version of Strata that wrote it");
+  require_version(top, "version", kVersion, "the trainer state");
   const auto values =
       exact_members(top, {"version", "step", "consumed_samples", "seed", "global_batch",
                           "sequence_length", "shuffle", "data_digest", "data_tokens", "optimizer",
