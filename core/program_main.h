@@ -27,7 +27,9 @@ int program_main(const char* name, const Run& run) {
   try {
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);
-    return run(context);
+    const int code = run(context);
+    if (status) status->set_phase(Phase::done);  // whatever the code says: it is no failure
+    return code;
   } catch (const Error& error) {
     return fail(error.exit_code(), error.what());
   } catch (const std::exception& error) {

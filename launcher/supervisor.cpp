@@ -62,6 +62,7 @@ class Supervisor {
   void report();
   void say_why_it_ended();
   [[nodiscard]] std::optional<Failure> failure_to_report() const;
+  [[nodiscard]] bool ended_as_it_meant(int rank) const;
   [[nodiscard]] std::string where(int rank) const;
   [[nodiscard]] std::string error_of(int rank) const;
   [[nodiscard]] UniqueFd& pipe(int rank, OutputKind kind);
@@ -315,6 +316,7 @@ void Supervisor::report() {
 /// Nothing when all went well, or as somebody asked for.
 std::optional<Failure> Supervisor::failure_to_report() const {
   const auto& failure = machine_.failure();
+  if (failure && ended_as_it_meant(failure->rank)) return std::nullopt;
   if (!machine_.all_stopped()) return failure;
   // Ranks that stop on request have nothing to complain about.
   if (failure && !error_of(failure->rank).empty()) return failure;
@@ -322,6 +324,14 @@ std::optional<Failure> Supervisor::failure_to_report() const {
     if (!error_of(rank).empty())
       return Failure{rank, *machine_.endings()[static_cast<std::size_t>(rank)], ""};
   return std::nullopt;
+}
+
+/// A program that is alone and is done may say something by its code, as diff does.
+bool Supervisor::ended_as_it_meant(int rank) const {
+  const auto& ending = machine_.endings()[static_cast<std::size_t>(rank)];
+  const StatusPageData& page = ranks_[static_cast<std::size_t>(rank)].page.data();
+  return ranks_.size() == 1 && ending && ending->kind == Ending::Kind::exited &&
+         page.phase.load() == static_cast<std::uint32_t>(Phase::done) && error_of(rank).empty();
 }
 
 void Supervisor::say_why_it_ended() {

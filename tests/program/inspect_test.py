@@ -114,6 +114,12 @@ class Inspect(ProgramTest):
         self.assertEqual(self.say("diff", checkpoint, checkpoint), "84 of 84 tensors the same: no difference\n")
         page = self.say("diff", "out/step-00000001", checkpoint, expect=DIFFERENT)
         self.assertRegex(page, rf"(?m)^moment1\.{MATRIX} +65536 +65536 +0\.\d+$")
+        # An answer is no failure to mlaunch.
+        done = self.run_program([str(BIN / "mlaunch"), "inspect", "diff", "out/step-00000001", checkpoint],
+                                expect=DIFFERENT)
+        self.assertEqual((done.stdout, done.stderr), (page, ""))
+        done = self.run_program([str(BIN / "mlaunch"), "inspect", "diff", "nowhere", checkpoint], expect=DATA)
+        self.assertRegex(done.stderr, r"\Amlaunch: rank 0 of 1 failed: inspect exited with code 65 ")
         a, b = self.plain(checkpoint, "a"), self.plain(checkpoint, "b")
         self.change_tensor(b, MATRIX, lambda data: data[:400] + struct.pack("<2f", 7, -9) + data[408:])
         page = self.say("diff", checkpoint, b, expect=DIFFERENT)
