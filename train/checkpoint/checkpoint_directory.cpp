@@ -30,6 +30,10 @@ std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::stri
   return found;
 }
 
+bool is_unusable(const Error& error) {
+  return error.exit_code() == ExitCode::data || error.exit_code() == ExitCode::io;
+}
+
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification, std::int64_t before) {
   NewestCheckpoint newest;
@@ -45,10 +49,9 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
       if (verification == Verification::full) reader.verify();
       newest.found = *it;
       return newest;
-    } catch (const DataError& error) {
-      newest.refused.emplace_back(error.what());
-    } catch (const IoError& error) {
-      newest.refused.emplace_back(error.what());
+    } catch (const Error& error) {
+      if (!is_unusable(error)) throw;
+      newest.refused.push_back({it->path, error.what()});
     }
   }
   return newest;

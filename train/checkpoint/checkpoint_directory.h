@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/file_system.h"
 #include "train/checkpoint/checkpoint_commit.h"
 
@@ -26,13 +27,23 @@ enum class Verification : std::uint8_t {
   full,   ///< and every byte
 };
 
-struct NewestCheckpoint {
-  std::optional<FoundCheckpoint> found;
-  /// Why each newer one was passed over, newest first.
-  std::vector<std::string> refused;
+/// Whether a checkpoint that failed with `error` is passed over where an older one will do: it is
+/// damaged, or the disk does not give it back. Anything else (settings, memory, another rank) would
+/// meet the older one, too.
+bool is_unusable(const Error& error);
+
+struct PassedOver {
+  std::string path;
+  std::string reason;
 };
 
-/// Of those before step `before`. Damaged ones are passed over; when a disk fails, too.
+struct NewestCheckpoint {
+  std::optional<FoundCheckpoint> found;
+  std::vector<PassedOver> refused;  ///< newer ones, newest first
+};
+
+/// Of those before step `before`. Unusable ones are passed over, and those whose manifest is of
+/// another step than their name: somebody renamed them.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
                                    std::int64_t before = std::numeric_limits<std::int64_t>::max());

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -21,6 +24,7 @@ namespace strata::train {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::chrono::milliseconds kAtOnce{0};
 
 class CheckpointDirectoryTest : public testing::Test {
  protected:
@@ -79,12 +83,13 @@ TEST_F(CheckpointDirectoryTest, TheNewestThatVerifiesIsFound) {
   const auto found = newest_checkpoint(files_, output(), Verification::full);
   EXPECT_EQ(found.found->step, 2);
   ASSERT_EQ(found.refused.size(), 1U);
-  EXPECT_NE(found.refused[0].find(weights), std::string::npos);
+  EXPECT_NE(found.refused[0].reason.find(weights), std::string::npos);
   EXPECT_EQ(newest_checkpoint(files_, output(), Verification::full, 2).found->step, 1);
   EXPECT_FALSE(newest_checkpoint(files_, output(), Verification::full, 1).found);
   fs::rename(output() + "/step-00000002", output() + "/step-00000009");
   const auto renamed = newest_checkpoint(files_, output(), Verification::sizes);
-  EXPECT_NE(renamed.refused.at(0).find("is of step 2"), std::string::npos);
+  EXPECT_EQ(renamed.refused.at(0).path, output() + "/step-00000009");
+  EXPECT_NE(renamed.refused.at(0).reason.find("is of step 2"), std::string::npos);
 }
 
 TEST_F(CheckpointDirectoryTest, OneOfTheSameStepIsReplaced) {
@@ -142,14 +147,51 @@ TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
   {
     const OutputLock lock(root_.path(), {"node7", 4711, "abc"});
     EXPECT_EQ(message_of<HostError>([&] {
-                const OutputLock second(root_.path(), {"node8", 1, "def"});
+                const OutputLock second(root_.path(), {"node8", 1, "def"}, kAtOnce);
               }),
               root_.path() +
                   ": in use by run abc on host node7, process 4711; wait for it to end, "
                   "or choose another output folder");
   }
+  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}, kAtOnce));
+  EXPECT_THROW(OutputLock(root_ / "none", {"node8", 1, "def"}, kAtOnce), IoError);
+}
+
+TEST_F(CheckpointDirectoryTest, ARankThatSurvivesItsRunKeepsOthersOut) {
+  auto owner = std::make_unique<OutputLock>(root_.path(), LockOwner{"node7", 4711, "abc"}, kAtOnce);
+  auto rank = std::make_unique<OutputLock>(OutputLock::join(root_.path()));
+  auto other_rank = std::make_unique<OutputLock>(OutputLock::join(root_.path()));
+  const auto message = [&] {
+    return message_of<HostError>([&] {
+      const OutputLock next(root_.path(), {"node8", 1, "def"}, kAtOnce);
+    });
+  };
+  EXPECT_NE(message().find("in use by run abc"), std::string::npos);
+  owner.reset();
+  const std::string survivors = root_.path() +
+                                ": of run abc on host node7, process 4711, which has ended, other "
+                                "ranks still live and may write there";
+  EXPECT_NE(message().find(survivors), std::string::npos) << message();
+  rank.reset();
+  EXPECT_NE(message().find(survivors), std::string::npos);
+  other_rank.reset();
+  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}, kAtOnce));
+}
+
+TEST_F(CheckpointDirectoryTest, ADyingRankIsWaitedFor) {
+  auto owner = std::make_unique<OutputLock>(root_.path(), LockOwner{"node7", 4711, "abc"}, kAtOnce);
+  auto rank = std::make_unique<OutputLock>(OutputLock::join(root_.path()));
+  owner.reset();
+  std::thread dying([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    rank.reset();
+  });
   EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}));
-  EXPECT_THROW(OutputLock(root_ / "none", {"node8", 1, "def"}), IoError);
+  dying.join();
+}
+
+TEST_F(CheckpointDirectoryTest, NoRankJoinsARunThatHasNotBegun) {
+  EXPECT_THROW(OutputLock::join(root_.path()), IoError);
 }
 
 TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
@@ -163,10 +205,10 @@ TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
   }
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_THROW(OutputLock(root_.path(), {"node8", 2, "def"}), HostError);
+  EXPECT_THROW(OutputLock(root_.path(), {"node8", 2, "def"}, kAtOnce), HostError);
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 2, "def"}));
+  EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 2, "def"}, kAtOnce));
   ::close(ready[0]);
   ::close(ready[1]);
 }

@@ -1,16 +1,26 @@
 #include "train/checkpoint/output_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <thread>
+#include <utility>
 
 #include "core/error.h"
 
 namespace strata::train {
 namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr off_t kOwnerByte = 0;
+constexpr off_t kRanksByte = 1;
+constexpr milliseconds kPoll{20};
+
+std::string lock_path(const std::string& output) { return output + "/.strata-lock"; }
 
 /// What the owner wrote; a guess where it wrote nothing yet.
 std::string owner_text(int file) {
@@ -23,25 +33,62 @@ std::string owner_text(int file) {
   return owner.empty() ? "another process" : owner;
 }
 
-}  // namespace
-
-OutputLock::OutputLock(const std::string& output, const LockOwner& owner) {
-  const std::string path = output + "/.strata-lock";
-  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file_.valid()) throw IoError(path, 0, "cannot create the lock file", errno);
+/// Whether the lock is ours now; one that is held already changes its kind in one step.
+bool lock(const UniqueFd& file, const std::string& output, off_t byte, short kind) {
+  struct flock wanted {};
+  wanted.l_type = kind;
+  wanted.l_whence = SEEK_SET;
+  wanted.l_start = byte;
+  wanted.l_len = 1;
   int result = 0;
   do {
-    result = ::flock(file_.get(), LOCK_EX | LOCK_NB);
+    result = ::fcntl(file.get(), F_OFD_SETLK, &wanted);
   } while (result != 0 && errno == EINTR);
-  if (result != 0 && errno == EWOULDBLOCK)
+  if (result == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  throw IoError(lock_path(output), 0, "cannot lock", errno);
+}
+
+bool lock_until(const UniqueFd& file, const std::string& output, off_t byte,
+                Clock::time_point end) {
+  while (!lock(file, output, byte, F_WRLCK)) {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+}  // namespace
+
+OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait) {
+  const std::string path = lock_path(output);
+  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file_.valid()) throw IoError(path, 0, "cannot create the lock file", errno);
+  const Clock::time_point end = Clock::now() + wait;
+  if (!lock_until(file_, output, kOwnerByte, end))
     throw HostError(output + ": in use by " + owner_text(file_.get()) +
                     "; wait for it to end, or choose another output folder");
-  if (result != 0) throw IoError(path, 0, "cannot lock", errno);
+  if (!lock_until(file_, output, kRanksByte, end))
+    throw HostError(output + ": of " + owner_text(file_.get()) +
+                    ", which has ended, other ranks still live and may write there; wait for them "
+                    "to end, or end them: fuser " +
+                    path + " lists those of this host");
   const std::string text = "run " + owner.run_id + " on host " + owner.host + ", process " +
                            std::to_string(owner.pid) + "\n";
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     throw IoError(path, 0, "cannot write the lock file", errno);
+  (void)lock(file_, output, kRanksByte, F_RDLCK);  // from alone to together: always granted
+}
+
+OutputLock OutputLock::join(const std::string& output) {
+  const std::string path = lock_path(output);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) throw IoError(path, 0, "cannot open the lock file", errno);
+  if (!lock(file, output, kRanksByte, F_RDLCK))
+    throw HostError(output + ": " + owner_text(file.get()) +
+                    " has begun there meanwhile; start again with another output folder");
+  return OutputLock(std::move(file));
 }
 
 }  // namespace strata::train

@@ -47,6 +47,9 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                       "); go on with --resume auto, or name another --output");
   });
   probe();
+  together([&] {
+    if (!first()) lock_ = std::make_unique<OutputLock>(OutputLock::join(path_));
+  });
 }
 
 std::string OutputFolder::from_first(const std::string& text) {

@@ -16,10 +16,10 @@ namespace strata::train {
 /// All calls are collective but those marked.
 class OutputFolder {
  public:
-  /// Makes the folder, takes its lock and removes what a broken run left there. Throws HostError
-  /// when another run has it or ranks do not share it, DataError when it has checkpoints and
-  /// nothing is said about resuming. `path` may be empty: then nothing is made, and nothing will be
-  /// written.
+  /// Makes the folder, takes its lock (each rank a part) and removes what a broken run left there.
+  /// Throws HostError when another run has it or ranks do not share it, DataError when it has
+  /// checkpoints and nothing is said about resuming. `path` may be empty: then nothing is made, and
+  /// nothing will be written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
                comm::Communicator& communicator);
 
