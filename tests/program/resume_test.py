@@ -1,5 +1,6 @@
 """Runs that end and go on: by themselves, by signals, by kills at any time, in other worlds, after damage and on full disks."""
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -109,11 +111,11 @@ class SameResult(ResumeTest):
         saved = content(self.checkpoint(2))
         done = self.run_program(train(*JOB, *steps(4), "--resume", "auto", "--metrics", "metrics"))
         self.assertIn("global batch 2 as saved: accumulation 2\n", done.stdout)
-        self.assertIn("resumed from out/step-00000002: step 2 of 4, 4 samples consumed", done.stdout)
+        self.assertIn("resumed from out/step-00000002: step 2 of 4, learning rate 0.001, 4 samples consumed", done.stdout)
         losses = [line["loss"] for line in self.metrics("metrics") if "loss" in line]
         done = self.run_program(mlaunch(2, *JOB, *steps(6), "--zero", "2", "--offload-optimizer", "cpu",
                                         "--resume", "out/step-00000004"))
-        self.assertIn("step 4 of 6, 8 samples consumed", done.stdout)
+        self.assertIn("step 4 of 6, learning rate 0.001, 8 samples consumed", done.stdout)
         self.assertEqual(self.saved_steps(), [2, 4, 6])
         self.assert_same(content(self.checkpoint(2)), saved)
         # The same samples in one world: losses agree closely.
@@ -160,7 +162,8 @@ class Ending(ResumeTest):
         self.assertEqual(self.read("metrics").count('"loss"'), step)
         self.assert_tidy()
         state, done = self.state(mlaunch(2, *JOB, *steps(step + 2), "--resume", "required"))
-        self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 2}, {2 * step} samples", done.stdout)
+        self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 2}, learning rate 0.001, "
+                      f"{2 * step} samples", done.stdout)
         expected, _ = self.state(mlaunch(2, *JOB, *steps(step + 2), "--output", "straight"))
         self.assertEqual(state, expected)
         self.assertEqual(living(ranks), [])
@@ -228,6 +231,26 @@ class Ending(ResumeTest):
         self.assertRegex(done.stderr, r"out: in use by run [0-9a-f]+ on host \S+" + owner)
         self.assertIsNone(process.poll(), "the first one goes on")
 
+    def test_ranks_of_an_ended_run(self):
+        """Which a launcher that dies with its node's rank 0 may leave: nothing begins beside them."""
+        self.run_program(mlaunch(2, *JOB, *steps(1)))
+        second_byte = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 1, 1, 0)
+        with open(self.out / ".strata-lock", "r+b") as rank:
+            fcntl.fcntl(rank, fcntl.F_OFD_SETLK, second_byte)
+            self.refuse(HOST, ["which has ended, other ranks still live and may write there"],
+                        mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
+            process = self.start(mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
+            self.wait_until(lambda: len(children(process.pid)) == 2, "two ranks")
+        output, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn("resumed from out/step-00000001", output)
+
+    def test_every_rank_holds_the_lock(self):
+        process, ranks = self.start_training(2)
+        for rank in ranks:
+            held = [os.readlink(link) for link in pathlib.Path("/proc", str(rank), "fd").iterdir()]
+            self.assertIn(str(self.out / ".strata-lock"), held)
+
     def soak(self, seed, straight, whole_s):
         """Kills whole jobs and single ranks; returns how many kills struck, and after how many a run went on."""
         draw = random.Random(seed)
@@ -283,7 +306,8 @@ class Ending(ResumeTest):
         self.run_program(job)
         saved = content(self.checkpoint(2))
         done = self.run_program([*job, "--resume", "auto"])
-        self.assertIn("out/step-00000002: all 2 steps are done\n", done.stdout)
+        self.assertIn("out/step-00000002: all 2 steps are done, so nothing is to do; more --steps go on from here\n",
+                      done.stdout)
         self.assert_same(content(self.checkpoint(2)), saved)
         self.refuse(CONFIGURATION, ["it was saved with step 2, this run has 1 to do"],
                     mlaunch(2, *JOB, *steps(1), "--resume", "auto"))
@@ -319,16 +343,50 @@ class Choosing(ResumeTest):
         shutil.rmtree(self.out)
         self.refuse(DATA, ["out has no checkpoint to resume from"], mlaunch(2, *JOB, *steps(1), "--resume", "required"))
 
-    def test_damaged_checkpoints_are_passed_over(self):
+    def several_blocks(self):
+        """A run whose checkpoints have blocks that choosing does not read: no header is in them."""
         tiny = json.loads((pathlib.Path(__file__).parents[2] / "configs/models/gpt2-tiny.json").read_text())
         self.write("model/config.json", json.dumps(tiny | {"n_layer": 4}))
-        job = mlaunch(2, *JOB, "--model", "model/config.json", *steps(3), "--save-every", 1)
-        self.run_program(job)
+        return mlaunch(2, *JOB, "--model", "model/config.json", "--save-every", 1)
+
+    def damage_unseen(self, step):
+        path = self.checkpoint(step) / "optimizer.safetensors"
+        last = path.stat().st_size - 1
+        self.assertGreater(last, 1 << 20)
+        flip(path, last)
+
+    def test_an_older_checkpoint_is_asked_for_its_terms(self):
+        self.write("text", "a text of its own, which is not the bundled one. " * 40)
+        job = self.several_blocks()
+        self.run_program([*job, *steps(1)])
+        job = [*job, "--data", "text", "--resume", "auto"]
+        self.run_program([*job, *steps(2), "--resume-with-changed-data"])
+        self.damage_unseen(2)
+        done = self.refuse(CONFIGURATION, ["cannot resume from out/step-00000001: it was saved with data "],
+                           [*job, *steps(3)])
+        self.assertIn("note: passing over out/step-00000002: ", done.stderr)
+        self.assertEqual(self.saved_steps(), [1, 2])
+        done = self.run_program([*job, *steps(3), "--resume-with-changed-data"])
+        self.assertIn("resumed from out/step-00000001: step 1 of 3", done.stdout)
+
+    def test_what_loading_would_refuse_is_passed_over(self):
+        """A state that is damaged or of another step, a folder of another name, a file that nobody can read."""
+        self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1))
+        flip(self.checkpoint(4) / "trainer_state.json", 40)
+        shutil.copytree(self.checkpoint(2), self.checkpoint(9))
+        (self.checkpoint(3) / "model.safetensors").unlink()
+        (self.checkpoint(3) / "model.safetensors").symlink_to("model.safetensors")  # opening it fails
+        done = self.run_program(mlaunch(2, *JOB, *steps(5), "--resume", "auto"))
+        self.assertIn("resumed from out/step-00000002: step 2 of 5", done.stdout)
+        for step, reason in [(9, "its manifest is of step 2"), (4, "trainer_state.json"), (3, "model.safetensors")]:
+            self.assertRegex(done.stderr, f"note: passing over out/step-{step:08d}: .*{reason}")
+        self.assertEqual(done.stderr.count("note: passing over"), 3)
+
+    def test_damaged_checkpoints_are_passed_over(self):
+        job = self.several_blocks()
+        self.run_program([*job, *steps(3)])
         job = [*job, *steps(4)]
-        damaged = self.checkpoint(3) / "optimizer.safetensors"
-        last = damaged.stat().st_size - 1
-        self.assertGreater(last, 1 << 20, "in a block that no header is in, which choosing does not read")
-        flip(damaged, last)
+        self.damage_unseen(3)
         (self.checkpoint(2) / "manifest.json").unlink()
         self.refuse(DATA, ["out/step-00000003/optimizer.safetensors"], [*job, "--resume", "out/step-00000003"])
         self.refuse(DATA, ["out/step-00000002: has no manifest.json"], [*job, "--resume", "out/step-00000002"])

@@ -16,6 +16,9 @@ namespace strata::train {
 
 inline constexpr const char* kTrainerStateName = "trainer_state.json";
 
+/// The data digest of an imported checkpoint: whoever wrote it did not say what it had read.
+inline constexpr std::string_view kUnknownData = "00000000000000000000000000000000";
+
 struct TrainerState {
   struct Scalar {
     std::string name;  ///< "step_state.loss_scale"

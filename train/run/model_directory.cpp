@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/file_system.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/files/model_files.h"
 #include "train/models/presets.h"
@@ -21,6 +22,7 @@ void point_latest(const std::string& output, std::int64_t step) {
   fs::create_directory_symlink(checkpoint_name(step), fresh, error);
   if (!error) fs::rename(fresh, link, error);
   if (error) throw IoError(link.string(), 0, "cannot point to the newest step", error.value());
+  PosixFileSystem().sync_directory(output);  // what it pointed to may go next
 }
 
 std::map<std::string, std::string> tokenizer_files(const std::string& model) {

@@ -7,7 +7,7 @@
 
 namespace strata::train {
 
-/// Replaces OUTPUT/latest in one step.
+/// Replaces OUTPUT/latest in one step, for good.
 void point_latest(const std::string& output, std::int64_t step);
 
 /// The tokenizer's files of a model directory by name, if it has any.

@@ -19,55 +19,69 @@ bool may_choose(const std::string& resume) {
 
 }  // namespace
 
+void ResumeSource::pass_over(const PassedOver& passed) {
+  reasons_.push_back(passed.reason);
+  if (folder_.first())
+    std::fprintf(stderr, "note: passing over %s: %s\n", passed.path.c_str(), passed.reason.c_str());
+}
+
 /// On rank 0: "" for the beginning.
 std::string ResumeSource::choose() {
   if (!may_choose(options_.resume)) return options_.resume;
-  const auto all =
-      folder_.path().empty() ? std::vector<FoundCheckpoint>{} : list_checkpoints(folder_.files(), folder_.path());
-  for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
-    if (damaged_.contains(candidate->path)) continue;
-    try {
-      const CheckpointReader reader(folder_.files(), candidate->path);
-      return candidate->path;
-    } catch (const Error& error) {
-      damaged_.insert(candidate->path);
-      reasons_.emplace_back(error.what());
-      std::fprintf(stderr, "note: passing over %s: %s\n", candidate->path.c_str(), error.what());
-    }
-  }
-  if (all.empty() && same_word(options_.resume, "auto")) return "";
-  std::string message = all.empty()
-                            ? (folder_.path().empty() ? "--resume " + options_.resume + " needs --output"
-                                               : folder_.path() + " has no checkpoint to resume from")
-                            : "no checkpoint of " + folder_.path() + " can be loaded:";
+  if (folder_.path().empty()) throw DataError("--resume " + options_.resume + " needs --output");
+  const NewestCheckpoint newest =
+      newest_checkpoint(folder_.files(), folder_.path(), Verification::sizes, before_);
+  for (const PassedOver& passed : newest.refused) pass_over(passed);
+  if (newest.found) return newest.found->path;
+  if (reasons_.empty() && same_word(options_.resume, "auto")) return "";
+  if (reasons_.empty()) throw DataError(folder_.path() + " has no checkpoint to resume from");
+  std::string message = "no checkpoint of " + folder_.path() + " can be loaded:";
   for (const std::string& reason : reasons_) message += "\n  " + reason;
   throw DataError(message);
 }
 
 ResumePoint ResumeSource::open(const std::string& directory) {
   const CheckpointReader reader(folder_.files(), directory);
-  return {directory, parse_trainer_state(reader.whole_file(kTrainerStateName),
-                                         directory + "/" + kTrainerStateName)};
+  const std::string file = directory + "/" + kTrainerStateName;
+  ResumePoint point{directory, parse_trainer_state(reader.whole_file(kTrainerStateName), file)};
+  if (point.state.step != reader.manifest().step)
+    throw DataError(file + ": is of step " + std::to_string(point.state.step) +
+                    ", the checkpoint of step " + std::to_string(reader.manifest().step));
+  return point;
+}
+
+/// Of an error of all ranks; rethrows it where no older checkpoint is to be tried.
+void ResumeSource::pass_over_or_rethrow(const std::string& directory, const Error& error) {
+  if (!may_choose(options_.resume) || !is_unusable(error)) throw;
+  pass_over({directory, error.what()});
+  before_ = *step_of_checkpoint(directory.substr(directory.rfind('/') + 1));
 }
 
 std::optional<ResumePoint> ResumeSource::find() {
   if (same_word(options_.resume, "never")) return {};
-  std::string directory;
-  folder_.together([&] {
-    if (folder_.first()) directory = choose();
-  });
-  directory = folder_.from_first(directory);
-  if (directory.empty()) {
-    if (folder_.first()) std::printf("nothing to resume in %s: starting at step 0\n", folder_.path().c_str());
-    return {};
+  for (;;) {
+    std::string directory;
+    folder_.together([&] {
+      if (folder_.first()) directory = choose();
+    });
+    directory = folder_.from_first(directory);
+    if (directory.empty()) {
+      if (folder_.first())
+        std::printf("nothing to resume in %s: starting at step 0\n", folder_.path().c_str());
+      return {};
+    }
+    try {
+      std::optional<ResumePoint> point;
+      folder_.together([&] { point = open(directory); });
+      return point;
+    } catch (const Error& error) {
+      pass_over_or_rethrow(directory, error);
+    }
   }
-  std::optional<ResumePoint> point;
-  folder_.together([&] { point = open(directory); });
-  return point;
 }
 
-ResumePoint ResumeSource::load(Engine& engine, ResumePoint point,
-                                 std::vector<std::string>& notes) {
+ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& terms,
+                               std::vector<std::string>& notes) {
   while (true) try {
       folder_.together([&] {
         const CheckpointReader reader(folder_.files(), point.directory);
@@ -75,15 +89,10 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point,
         write_scalars(engine, point.state.scalars, point.directory + "/" + kTrainerStateName);
       });
       return point;
-    } catch (const PeerError&) {
-      throw;
     } catch (const Error& error) {
-      if (!may_choose(options_.resume) || error.exit_code() != ExitCode::data) throw;
-      damaged_.insert(point.directory);
-      reasons_.emplace_back(error.what());
-      if (folder_.first())
-        std::fprintf(stderr, "note: passing over %s: %s\n", point.directory.c_str(), error.what());
+      pass_over_or_rethrow(point.directory, error);
       point = *find();
+      terms(point);
     }
 }
 

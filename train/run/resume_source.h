@@ -1,11 +1,14 @@
 // Which checkpoint a run goes on from, and what becomes of the engine by it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/trainer_state.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
@@ -22,28 +25,36 @@ struct ResumePoint {
 /// All calls are collective. Borrows the folder.
 class ResumeSource {
  public:
+  /// Throws ConfigError when the run cannot go on from there.
+  using Terms = std::function<void(const ResumePoint&)>;
+
   ResumeSource(const CheckpointOptions& options, OutputFolder& folder)
       : options_(options), folder_(folder) {}
 
-  /// Where to go on; nullopt: from the beginning. Throws DataError when there is nothing and
-  /// something is required.
+  /// Where to go on; nullopt: from the beginning. Where the choice is ours, checkpoints that are
+  /// unusable are passed over (checkpoint_directory.h), which is said. Throws DataError when there
+  /// is nothing and something is required.
   std::optional<ResumePoint> find();
 
   /// Fills the engine from the point's tensors and scalars; from the next older checkpoint when
-  /// this one turns out to be damaged and the choice was ours. Returns what was loaded, and notes
-  /// about conversions.
-  ResumePoint load(Engine& engine, ResumePoint point, std::vector<std::string>& notes);
+  /// this one turns out to be unusable and the choice was ours: `terms` are asked of that one, as
+  /// the caller has asked them of `point`. Returns what was loaded, and notes about conversions.
+  ResumePoint load(Engine& engine, ResumePoint point, const Terms& terms,
+                   std::vector<std::string>& notes);
 
   /// Whether the run said "go on", not from where: what is done already needs no doing then.
   [[nodiscard]] bool goes_on_by_itself() const;
 
  private:
   std::string choose();
+  void pass_over(const PassedOver& passed);
+  void pass_over_or_rethrow(const std::string& directory, const Error& error);
   [[nodiscard]] ResumePoint open(const std::string& directory);
 
   CheckpointOptions options_;
   OutputFolder& folder_;
-  std::set<std::string> damaged_;  ///< directories that did not load
+  std::int64_t before_ =
+      std::numeric_limits<std::int64_t>::max();  ///< steps that are not tried yet
   std::vector<std::string> reasons_;
 };
 

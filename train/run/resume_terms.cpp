@@ -21,6 +21,14 @@ class Comparison {
                const std::string& advice) const {
     require(then == now, what, std::to_string(then), std::to_string(now), advice);
   }
+  void refuse_unknown(const TrainerState& saved) const {
+    if (saved.data_digest == kUnknownData)
+      throw ConfigError("cannot resume from " + where_ +
+                        ": it was imported, and nothing in it says which data it was trained on; "
+                        "--resume-with-changed-data goes on with the data, seed and sequence "
+                        "length of this run behind " +
+                        std::to_string(saved.consumed_samples) + " samples");
+  }
 
  private:
   const std::string& where_;
@@ -32,6 +40,7 @@ std::string_view family(std::string_view optimizer) {
 
 void require_same_samples(const Comparison& comparison, const TrainerState& saved,
                           const ResumingRun& run, const TrainOptions& options) {
+  comparison.refuse_unknown(saved);
   comparison.require(
       "seed", saved.seed, options.seed,
       "set --seed " + std::to_string(saved.seed) + ", or --resume-with-changed-data");
@@ -60,10 +69,9 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
                        TrainOptions& options) {
   const Comparison comparison(where);
   const std::string optimizer = option_text(options, "optimizer.type");
-  comparison.require(family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer,
-                     optimizer,
-                     "set --optimizer " + saved.optimizer +
-                         ", or start anew from its weights: --model " + where);
+  comparison.require(
+      family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer, optimizer,
+      "set --optimizer " + saved.optimizer + ", or start anew from its weights: --model " + where);
   if (!options.checkpoint.changed_data) require_same_samples(comparison, saved, run, options);
   std::string note;
   if (saved.global_batch != options.global_batch) {
@@ -78,8 +86,7 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
     note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +
            std::to_string(options.accumulation);
   }
-  const bool to_do =
-      saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
+  const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
   comparison.require(to_do, "step", std::to_string(saved.step),
                      std::to_string(options.steps) + " to do", "set --steps to more");
   return note;

@@ -16,6 +16,7 @@
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "kernels/learning_rate.h"
 #include "runtime/trace.h"
 #include "train/accounting/model_flops.h"
 #include "train/data/token_digest.h"
@@ -245,13 +246,25 @@ class TrainingRun {
     return state;
   }
 
+  [[nodiscard]] ResumingRun resuming_run() const {
+    return {communicator_->size(), data_digest_,
+            static_cast<std::int64_t>(corpus_.training->size()),
+            resume_source_->goes_on_by_itself()};
+  }
+
   void take_terms() {
-    const ResumingRun run{communicator_->size(), data_digest_,
-                          static_cast<std::int64_t>(corpus_.training->size()),
-                          resume_source_->goes_on_by_itself()};
     const std::string note =
-        train::take_terms(resume_point_->state, resume_point_->directory, run, options_);
+        train::take_terms(resume_point_->state, resume_point_->directory, resuming_run(), options_);
     if (first_ && !note.empty()) std::printf("%s\n", note.c_str());
+  }
+
+  /// Of an older checkpoint that takes the place of the one that the run was built for.
+  void require_terms(const ResumePoint& older) const {
+    TrainOptions options = options_;
+    (void)train::take_terms(older.state, older.directory, resuming_run(), options);
+    if (older.state.global_batch != options_.global_batch)
+      throw ConfigError(older.directory + ": an older checkpoint of another global batch (" +
+                        std::to_string(older.state.global_batch) + "); name it with --resume");
   }
 
   /// A loop that starts the run with "--resume auto" until it succeeds needs an end.
@@ -262,8 +275,9 @@ class TrainingRun {
 
   ExitCode leave_done() {
     if (first_)
-      std::printf("%s: all %lld steps are done\n", resume_point_->directory.c_str(),
-                  static_cast<long long>(options_.steps));
+      std::printf(
+          "%s: all %lld steps are done, so nothing is to do; more --steps go on from here\n",
+          resume_point_->directory.c_str(), static_cast<long long>(options_.steps));
     communicator_->close();
     status_.set_phase(Phase::done);
     return ExitCode::done;
@@ -271,18 +285,20 @@ class TrainingRun {
 
   void resume() {
     std::vector<std::string> notes;
-    const ResumePoint point = resume_source_->load(*engine_, *resume_point_, notes);
-    if (point.state.global_batch != options_.global_batch)
-      throw ConfigError(point.directory + ": an older checkpoint of another global batch (" +
-                        std::to_string(point.state.global_batch) + "); name it with --resume");
+    const ResumePoint point = resume_source_->load(
+        *engine_, *resume_point_, [this](const ResumePoint& older) { require_terms(older); },
+        notes);
     steps_done_ = first_step_ = point.state.step;
     consumed_samples_ = point.state.consumed_samples;
     if (!first_) return;
     for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
-    std::printf("resumed from %s: step %lld of %lld, %lld samples consumed, data %s\n",
-                point.directory.c_str(), static_cast<long long>(steps_done_),
-                static_cast<long long>(options_.steps), static_cast<long long>(consumed_samples_),
-                data_digest_.c_str());
+    const double rate = kernels::learning_rate(kernels::schedule_from(control_attributes(options_)),
+                                               step_state(*engine_).updates);
+    std::printf(
+        "resumed from %s: step %lld of %lld, learning rate %.6g, %lld samples consumed, data %s\n",
+        point.directory.c_str(), static_cast<long long>(steps_done_),
+        static_cast<long long>(options_.steps), rate, static_cast<long long>(consumed_samples_),
+        data_digest_.c_str());
     std::fflush(stdout);
   }
 

@@ -1,0 +1,74 @@
+#include "train/run/resume_terms.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace strata::train {
+namespace {
+
+constexpr const char* kDigest = "0123456789abcdef0123456789abcdef";
+
+struct Resuming {
+  TrainerState saved;
+  ResumingRun run{2, kDigest, 1000, false};
+  TrainOptions options;
+
+  Resuming() {
+    saved.step = 4;
+    saved.consumed_samples = 32;
+    saved.seed = options.seed;
+    saved.global_batch = options.global_batch = 8;
+    saved.sequence_length = options.sequence_length = 16;
+    saved.shuffle = options.shuffle;
+    saved.data_digest = kDigest;
+    saved.data_tokens = 1000;
+    saved.optimizer = "adamw";
+    options.micro_batch = 4;
+  }
+  std::string take() { return take_terms(saved, "out/step-00000004", run, options); }
+  std::string refusal() {
+    try {
+      take();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST(ResumeTerms, TheSameRunGoesOn) { EXPECT_EQ(Resuming().take(), ""); }
+
+TEST(ResumeTerms, TheSavedGlobalBatchStays) {
+  Resuming resuming;
+  resuming.options.global_batch = 4;
+  resuming.run.world = 1;
+  EXPECT_EQ(resuming.take(), "global batch 8 as saved: accumulation 2");
+  EXPECT_EQ(resuming.options.accumulation, 2);
+  EXPECT_EQ(resuming.options.global_batch, 8);
+}
+
+TEST(ResumeTerms, OtherDataIsRefusedByItsDigest) {
+  Resuming resuming;
+  resuming.run.data_tokens = 999;
+  EXPECT_NE(resuming.refusal().find("it was saved with data " + std::string(kDigest) +
+                                    " (1000 tokens), this run has " + kDigest + " (999 tokens)"),
+            std::string::npos);
+  resuming.options.checkpoint.changed_data = true;
+  EXPECT_EQ(resuming.take(), "");
+}
+
+TEST(ResumeTerms, ImportedCheckpointsSayThatTheyAre) {
+  Resuming resuming;
+  resuming.saved.data_digest = kUnknownData;
+  resuming.saved.seed = resuming.options.seed + 1;
+  const std::string refusal = resuming.refusal();
+  EXPECT_NE(refusal.find("out/step-00000004: it was imported"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("--resume-with-changed-data"), std::string::npos);
+  EXPECT_NE(refusal.find("behind 32 samples"), std::string::npos);
+  resuming.options.checkpoint.changed_data = true;
+  EXPECT_EQ(resuming.take(), "");
+}
+
+}  // namespace
+}  // namespace strata::train
