@@ -18,7 +18,7 @@ from programs import BIN, ProgramTest, children, living, mlaunch, train
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
 STEPS = 6
-SEEDS = range(10)
+SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and behind the last
 KILLS = 4  # of one job; then it may end
 
 
@@ -280,6 +280,7 @@ class Ending(ResumeTest):
         self.assertEqual(process.returncode, 0)
         self.assert_same(content(self.checkpoint(STEPS)), straight)
         self.assert_tidy()
+        self.assertEqual(os.listdir(self.home), ["out"])
         return struck, resumed
 
     def test_killed_at_any_time(self):
@@ -293,13 +294,13 @@ class Ending(ResumeTest):
         struck = resumed = 0
         for seed in SEEDS:
             with self.subTest(seed=seed):
-                print(f"seed {seed}", flush=True)
                 kills, goes_on = self.soak(seed, straight, whole_s)
+                print(f"seed {seed}: {kills} kills struck, {goes_on} runs went on, same digests, nothing left", flush=True)
                 struck += kills
                 resumed += goes_on
         print(f"{struck} kills struck, {resumed} runs went on", flush=True)
         self.assertGreaterEqual(struck, len(SEEDS) // 2)
-        self.assertGreaterEqual(resumed, 2)
+        self.assertGreaterEqual(resumed, len(SEEDS) // 5)
 
     def test_a_run_that_is_done(self):
         job = mlaunch(2, *JOB, *steps(2))
