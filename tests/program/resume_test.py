@@ -20,6 +20,7 @@ JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--th
 STEPS = 6
 SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and behind the last
 KILLS = 4  # of one job; then it may end
+SOAK_STEPS = 20  # most of a job's time is not its start
 
 
 def steps(count):
@@ -255,7 +256,7 @@ class Ending(ResumeTest):
         """Kills whole jobs and single ranks; returns how many kills struck, and after how many a run went on."""
         draw = random.Random(seed)
         ranks = 2
-        job = mlaunch(ranks, *JOB, *steps(STEPS), "--save-every", 1 + seed % 3, "--resume", "auto")
+        job = mlaunch(ranks, *JOB, *steps(SOAK_STEPS), "--save-every", 1 + seed % 3, "--keep", 2, "--resume", "auto")
         struck = resumed = 0
         shutil.rmtree(self.out, ignore_errors=True)
         for kill in range(KILLS + 1):
@@ -278,19 +279,19 @@ class Ending(ResumeTest):
             if process.returncode == 0:
                 break
         self.assertEqual(process.returncode, 0)
-        self.assert_same(content(self.checkpoint(STEPS)), straight)
+        self.assert_same(content(self.checkpoint(SOAK_STEPS)), straight)
         self.assert_tidy()
         self.assertEqual(os.listdir(self.home), ["out"])
         return struck, resumed
 
     def test_killed_at_any_time(self):
-        job = mlaunch(2, *JOB, *steps(STEPS), "--save-every", 1)
+        job = mlaunch(2, *JOB, *steps(SOAK_STEPS), "--save-every", 1, "--keep", 2)
         self.run_program(job)  # programs and libraries are in the page cache
         shutil.rmtree(self.out)
         begin = time.monotonic()
         self.run_program(job)
         whole_s = time.monotonic() - begin
-        straight = content(self.checkpoint(STEPS))
+        straight = content(self.checkpoint(SOAK_STEPS))
         struck = resumed = 0
         for seed in SEEDS:
             with self.subTest(seed=seed):
