@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -197,6 +198,16 @@ std::vector<DirectoryEntry> PosixFileSystem::list(const std::string& path) {
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
+}
+
+std::optional<std::int64_t> PosixFileSystem::free_bytes(const std::string& path) {
+  struct statvfs status {};
+  if (::statvfs(path.c_str(), &status) != 0)
+    throw IoError(path, 0, "cannot ask for free space", errno);
+  if (status.f_blocks == 0) return {};  // some network file systems do not count
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(status.f_bavail, status.f_frsize, &bytes)) return {};
+  return bytes;
 }
 
 void write_new_file(FileSystem& files, const std::string& path, const std::string& content) {

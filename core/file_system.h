@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,6 +71,9 @@ class FileSystem {
   virtual void remove_directory(const std::string& path) = 0;
   /// In order of names, without "." and "..".
   virtual std::vector<DirectoryEntry> list(const std::string& path) = 0;
+  /// What may still be written where the directory lies, as far as the system tells (quotas may be
+  /// tighter); nullopt: it does not.
+  virtual std::optional<std::int64_t> free_bytes(const std::string& path) = 0;
 };
 
 /// The machine's.
@@ -84,6 +88,7 @@ class PosixFileSystem final : public FileSystem {
   void remove_file(const std::string& path) override;
   void remove_directory(const std::string& path) override;
   std::vector<DirectoryEntry> list(const std::string& path) override;
+  std::optional<std::int64_t> free_bytes(const std::string& path) override;
 };
 
 /// A new file with this content, synced.

@@ -46,6 +46,15 @@ TEST_F(FileSystemTest, FilesAndDirectoriesAreForTheirOwner) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
+TEST_F(FileSystemTest, FreeSpaceIsThatOfTheDirectorysDisk) {
+  const auto free = files_.free_bytes(directory_.path());
+  ASSERT_TRUE(free);
+  EXPECT_NEAR(static_cast<double>(*free),
+              static_cast<double>(fs::space(directory_.path()).available), 64 << 20);
+  EXPECT_NE(message([&] { (void)files_.free_bytes(path("none")); }).find("No such file"),
+            std::string::npos);
+}
+
 TEST_F(FileSystemTest, WhatExistsIsNotCreatedAndLinksAreNotFollowed) {
   directory_.file("a", "precious");
   EXPECT_EQ(message([&] { files_.create(path("a"), Caching::direct); }),

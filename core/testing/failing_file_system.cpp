@@ -104,4 +104,8 @@ std::vector<DirectoryEntry> FailingFileSystem::list(const std::string& path) {
   return inner_.list(path);
 }
 
+std::optional<std::int64_t> FailingFileSystem::free_bytes(const std::string& path) {
+  return free_bytes_ ? free_bytes_ : inner_.free_bytes(path);
+}
+
 }  // namespace strata

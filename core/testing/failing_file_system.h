@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class FailingFileSystem final : public FileSystem {
   [[nodiscard]] int fired() const { return fired_; }
   /// Operations of the fault's kind so far.
   [[nodiscard]] int count() const { return count_; }
+  /// Is what it says of free space from here on.
+  void say_free(std::int64_t bytes) { free_bytes_ = bytes; }
 
   std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) override;
   std::unique_ptr<StorageFile> open_for_writing(const std::string& path, Caching caching) override;
@@ -53,6 +56,7 @@ class FailingFileSystem final : public FileSystem {
   void remove_file(const std::string& path) override;
   void remove_directory(const std::string& path) override;
   std::vector<DirectoryEntry> list(const std::string& path) override;
+  std::optional<std::int64_t> free_bytes(const std::string& path) override;
 
  private:
   friend class FailingFile;
@@ -62,6 +66,7 @@ class FailingFileSystem final : public FileSystem {
 
   FileSystem& inner_;
   FileFault fault_;
+  std::optional<std::int64_t> free_bytes_;
   std::atomic<int> count_ = 0;
   std::atomic<int> fired_ = 0;
 };

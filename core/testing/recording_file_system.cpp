@@ -406,6 +406,10 @@ std::vector<DirectoryEntry> RecordingFileSystem::list(const std::string& path) {
   return inner_.list(path);
 }
 
+std::optional<std::int64_t> RecordingFileSystem::free_bytes(const std::string& path) {
+  return inner_.free_bytes(path);
+}
+
 void write_tree(const std::string& directory, const FileTree& tree, const FileTree& last) {
   namespace fs = std::filesystem;
   for (auto it = last.rbegin(); it != last.rend(); ++it) {  // what is in a directory before it

@@ -71,6 +71,7 @@ class RecordingFileSystem final : public FileSystem {
   void remove_file(const std::string& path) override;
   void remove_directory(const std::string& path) override;
   std::vector<DirectoryEntry> list(const std::string& path) override;
+  std::optional<std::int64_t> free_bytes(const std::string& path) override;
 
  private:
   friend class RecordingFile;

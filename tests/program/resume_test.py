@@ -272,8 +272,9 @@ class Ending(ResumeTest):
                 victim = draw.choice([process.pid, *pids])
                 os.kill(victim, signal.SIGKILL)
                 output, error = process.communicate(timeout=30)
-                self.assertIn(process.returncode, (-signal.SIGKILL, 128 + signal.SIGKILL), error)
-                struck += 1
+                # 0: the victim had done its work, though nobody had asked for its exit code yet.
+                self.assertIn(process.returncode, (0, -signal.SIGKILL, 128 + signal.SIGKILL), error)
+                struck += process.returncode != 0
             self.wait_until(lambda: not living(pids), "ranks end")
             resumed += "resumed from" in output
             if process.returncode == 0:
@@ -420,7 +421,8 @@ class SmallDisk(ResumeTest):
 
     def test_full(self):
         job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics")
-        lost = r"the checkpoint of step 2 could not be written: rank 0: out/step-00000002.*No space left on device"
+        lost = r"the checkpoint of step 2 could not be written: rank 0: out/step-00000002\.tmp\S+: the checkpoint needs \d+ " \
+               r"bytes, of which \d+ are free, .*No space left on device"
         done = self.run_program([*job, *steps(5), "--on-save-error", "stop"], expect=IO)
         self.assertRegex(done.stderr, lost + ".*; earlier checkpoints in out are whole")
         self.assertEqual(self.saved_steps(), [1])

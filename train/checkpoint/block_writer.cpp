@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -15,6 +16,8 @@ namespace strata::train {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+/// One part in so many more: small files, and what the file system needs for itself.
+constexpr std::int64_t kSpareShare = 100;
 
 }  // namespace
 
@@ -62,7 +65,23 @@ BlockWriter::~BlockWriter() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+/// What cannot fit is not begun. Older checkpoints stay beside it until it is whole.
+void BlockWriter::require_space() const {
+  std::int64_t bytes = 0;
+  for (const auto& file : layout_.files()) bytes += file.size_bytes;
+  bytes += bytes / kSpareShare;
+  const std::optional<std::int64_t> free = files_.free_bytes(directory_);
+  if (free && *free < bytes)
+    throw IoError(directory_, 0,
+                  "the checkpoint needs " + std::to_string(bytes) + " bytes, of which " +
+                      std::to_string(*free) +
+                      " are free, beside older ones that go only when it is whole; nothing was "
+                      "written",
+                  ENOSPC);
+}
+
 void BlockWriter::open_files(Role role, Caching caching) {
+  if (role == Role::creator) require_space();
   for (std::size_t f = 0; f < open_.size(); ++f) {
     const auto& file = layout_.files()[f];
     const std::string path = directory_ + "/" + file.name;

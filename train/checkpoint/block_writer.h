@@ -35,7 +35,7 @@ class BlockWriter {
   enum class Role : std::uint8_t { creator, helper };
 
   /// `blocks`: those that this rank writes (BlockAssignment::blocks_of). Throws IoError; a full
-  /// disk shows in the creator.
+  /// disk shows in the creator, before anything is written where the system knows its free space.
   BlockWriter(FileSystem& files, std::string directory, const CheckpointLayout& layout,
               std::vector<std::int64_t> blocks, Role role, const BlockWriterOptions& options = {});
   /// Without finish() what was written is worth nothing.
@@ -72,6 +72,7 @@ class BlockWriter {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  void require_space() const;
   void open_files(Role role, Caching caching);
   Buffer& open_block(std::int64_t block, Lock& lock);
   void fill_at_opening(Buffer& buffer);

@@ -194,6 +194,32 @@ TEST_F(BlockWriterTest, MissingAndRepeatedBytesAreNamed) {
             std::string::npos);
 }
 
+TEST_F(BlockWriterTest, WhatCannotFitIsNotBegun) {
+  const CheckpointLayout layout = make_layout(9000);
+  std::int64_t bytes = 0;
+  for (const auto& file : layout.files()) bytes += file.size_bytes;
+  const TestDirectory here;
+  FailingFileSystem full(files_, {.operation = FileOperation::create, .nth = -1});
+  const auto begin = [&] {
+    return message_of<IoError>([&] {
+      const BlockWriter writer(full, here.path(), layout, all_blocks(layout),
+                               BlockWriter::Role::creator);
+    });
+  };
+  full.say_free(bytes);
+  const std::string message = begin();
+  EXPECT_NE(
+      message.find(here.path() + ": the checkpoint needs " + std::to_string(bytes + bytes / 100) +
+                   " bytes, of which " + std::to_string(bytes) + " are free"),
+      std::string::npos)
+      << message;
+  EXPECT_NE(message.find("No space left on device"), std::string::npos);
+  EXPECT_EQ(full.count(), 0) << "files were made";
+  full.say_free(bytes + bytes / 100);
+  EXPECT_EQ(begin(), "no error");
+  EXPECT_GT(full.count(), 0);
+}
+
 TEST_F(BlockWriterTest, EveryFailedWriteAndSyncIsOneErrorAndNothingIsSyncedAfterIt) {
   const CheckpointLayout layout = make_layout(9000);
   std::mt19937_64 random(4);
