@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ std::optional<SharedFailure> together(Communicator& communicator, const Body& bo
   } catch (const Error& error) {
     mine = error.what();
     code = error.exit_code();
+  } catch (const std::bad_alloc&) {
+    mine = "out of host memory";
+    code = ExitCode::host;
   } catch (const std::exception& error) {
     mine = error.what();
     code = ExitCode::internal;

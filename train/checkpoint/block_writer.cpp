@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -44,7 +43,10 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
   const bool huge = bytes % kHugePageBytes == 0;
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
       huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
-  if (memory_ == nullptr) throw std::bad_alloc();
+  if (memory_ == nullptr)
+    throw OutOfMemory("out of host memory: " + std::to_string(bytes) +
+                      " bytes for the blocks of a checkpoint; start fewer ranks on this host, or "
+                      "move less state to its memory");
   if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
   std::memset(memory_.get(), 0, bytes);
   buffers_.resize(count);

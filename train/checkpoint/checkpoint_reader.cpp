@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <new>
 #include <thread>
 
 #include "core/check.h"
@@ -32,7 +31,9 @@ using AlignedBuffer = std::unique_ptr<std::byte, Free>;
 AlignedBuffer aligned_buffer(std::int64_t bytes) {
   AlignedBuffer memory(static_cast<std::byte*>(std::aligned_alloc(
       static_cast<std::size_t>(kDirectAlignmentBytes), static_cast<std::size_t>(bytes))));
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr)
+    throw OutOfMemory("out of host memory: " + std::to_string(bytes) +
+                      " bytes for the blocks of a checkpoint; read with fewer threads or ranks");
   return memory;
 }
 
