@@ -103,6 +103,7 @@ constexpr std::array kFlags = {
     value("--keep,--save_total_limit,--save-total-limit", "checkpoint.keep", "N"),
     value("--keep-every", "checkpoint.keep_every", "N"),
     value("--on-save-error", "checkpoint.on_error", "continue|stop"),
+    on_off("--async-save", "checkpoint.asynchronous"),
     value("--resume,--resume_from_checkpoint,--resume-from-checkpoint", "checkpoint.resume",
           "auto|required|never|DIR"),
     on_off("--resume-with-changed-data", "checkpoint.changed_data"),

@@ -391,6 +391,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.keep", number, "checkpoint.keep"),
     obeyed("strata.keep_every", number, "checkpoint.keep_every"),
     obeyed("strata.on_save_error", text, "checkpoint.on_error"),
+    obeyed("strata.async_save", flag, "checkpoint.asynchronous"),
 };
 
 template <std::size_t... kSizes>

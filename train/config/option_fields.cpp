@@ -227,6 +227,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         &o.checkpoint.keep_every, 0, kMostSteps},
        {"checkpoint.on_error", "after a checkpoint that could not be written",
         &o.checkpoint.on_error},
+       {"checkpoint.asynchronous",
+        "write checkpoints while training goes on, from a copy of the state in host memory, where "
+        "that has room",
+        &o.checkpoint.asynchronous},
        {"checkpoint.resume",
         "never, auto (from the newest whole checkpoint of --output, if any), required, or a "
         "checkpoint's directory",

@@ -161,6 +161,7 @@ struct CheckpointOptions {
   std::int64_t keep = 0;        ///< the newest checkpoints; 0: all
   std::int64_t keep_every = 0;  ///< and those whose step is a multiple; 0: none
   SaveFailure on_error = SaveFailure::keep_training;
+  bool asynchronous = true;  ///< from a snapshot, where host memory allows
   /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
   std::string resume = "never";
   bool changed_data = false;  ///< resume although the data are others

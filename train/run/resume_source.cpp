@@ -22,8 +22,8 @@ bool may_choose(const std::string& resume) {
 /// On rank 0: "" for the beginning.
 std::string ResumeSource::choose() {
   if (!may_choose(options_.resume)) return options_.resume;
-  const auto all =
-      folder_.path().empty() ? std::vector<FoundCheckpoint>{} : list_checkpoints(folder_.files(), folder_.path());
+  const auto all = folder_.path().empty() ? std::vector<FoundCheckpoint>{}
+                                          : list_checkpoints(folder_.files(), folder_.path());
   for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
     if (damaged_.contains(candidate->path)) continue;
     try {
@@ -36,10 +36,10 @@ std::string ResumeSource::choose() {
     }
   }
   if (all.empty() && same_word(options_.resume, "auto")) return "";
-  std::string message = all.empty()
-                            ? (folder_.path().empty() ? "--resume " + options_.resume + " needs --output"
-                                               : folder_.path() + " has no checkpoint to resume from")
-                            : "no checkpoint of " + folder_.path() + " can be loaded:";
+  std::string message =
+      all.empty() ? (folder_.path().empty() ? "--resume " + options_.resume + " needs --output"
+                                            : folder_.path() + " has no checkpoint to resume from")
+                  : "no checkpoint of " + folder_.path() + " can be loaded:";
   for (const std::string& reason : reasons_) message += "\n  " + reason;
   throw DataError(message);
 }
@@ -58,7 +58,8 @@ std::optional<ResumePoint> ResumeSource::find() {
   });
   directory = folder_.from_first(directory);
   if (directory.empty()) {
-    if (folder_.first()) std::printf("nothing to resume in %s: starting at step 0\n", folder_.path().c_str());
+    if (folder_.first())
+      std::printf("nothing to resume in %s: starting at step 0\n", folder_.path().c_str());
     return {};
   }
   std::optional<ResumePoint> point;
@@ -66,8 +67,7 @@ std::optional<ResumePoint> ResumeSource::find() {
   return point;
 }
 
-ResumePoint ResumeSource::load(Engine& engine, ResumePoint point,
-                                 std::vector<std::string>& notes) {
+ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, std::vector<std::string>& notes) {
   while (true) try {
       folder_.together([&] {
         const CheckpointReader reader(folder_.files(), point.directory);

@@ -60,10 +60,9 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
                        TrainOptions& options) {
   const Comparison comparison(where);
   const std::string optimizer = option_text(options, "optimizer.type");
-  comparison.require(family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer,
-                     optimizer,
-                     "set --optimizer " + saved.optimizer +
-                         ", or start anew from its weights: --model " + where);
+  comparison.require(
+      family(saved.optimizer) == family(optimizer), "optimizer", saved.optimizer, optimizer,
+      "set --optimizer " + saved.optimizer + ", or start anew from its weights: --model " + where);
   if (!options.checkpoint.changed_data) require_same_samples(comparison, saved, run, options);
   std::string note;
   if (saved.global_batch != options.global_batch) {
@@ -78,8 +77,7 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
     note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +
            std::to_string(options.accumulation);
   }
-  const bool to_do =
-      saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
+  const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
   comparison.require(to_do, "step", std::to_string(saved.step),
                      std::to_string(options.steps) + " to do", "set --steps to more");
   return note;
