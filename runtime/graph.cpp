@@ -9,8 +9,8 @@
 namespace strata::runtime {
 
 std::string_view name_of(Role role) {
-  constexpr std::string_view kNames[] = {"activation", "parameter", "gradient",
-                                         "optimizer",  "input",     "control"};
+  constexpr std::string_view kNames[] = {"activation", "parameter", "gradient", "optimizer",
+                                         "input",      "control",   "snapshot"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -35,7 +35,15 @@ std::string to_string(const Distribution& distribution);
 enum class Storage : std::uint8_t { transient, persistent, handed_on };
 
 /// Who the value is for reports and lifetimes.
-enum class Role : std::uint8_t { activation, parameter, gradient, optimizer, input, control };
+enum class Role : std::uint8_t {
+  activation,
+  parameter,
+  gradient,
+  optimizer,
+  input,
+  control,
+  snapshot,  ///< of state, while a checkpoint is written from it
+};
 std::string_view name_of(Role role);
 
 /// A typed piece of memory at one version. A root owns storage; a view is (root, byte offset, type

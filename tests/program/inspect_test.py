@@ -25,7 +25,8 @@ class Inspect(ProgramTest):
         """Saves after each step; the path of the last checkpoint."""
         self.write("shape/config.json", json.dumps(SHAPE))
         self.run_program(mlaunch(ranks, "--model", "shape/config.json", "--steps", steps, "--sequence-length", 16,
-                                 "--micro-batch", 1, "--threads", 1, "--output", "out", "--save-every", 1, *arguments))
+                                 "--micro-batch", 1, "--threads", 1, "--output", "out", "--save-every", 1, "--async-save", "false",
+                                 *arguments))
         return f"out/step-{steps:08}"
 
     def plain(self, checkpoint, name):

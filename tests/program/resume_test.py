@@ -17,6 +17,7 @@ from programs import BIN, ProgramTest, children, living, mlaunch, train
 
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
+STANDING = ["--async-save", "false"]  # so that every checkpoint that is due is there
 STEPS = 6
 SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and behind the last
 KILLS = 4  # of one job; then it may end
@@ -90,7 +91,7 @@ class SameResult(ResumeTest):
         for ranks, arguments in variants:
             with self.subTest(ranks=ranks, arguments=arguments):
                 shutil.rmtree(self.out, ignore_errors=True)
-                job = mlaunch(ranks, *JOB, *arguments, "--save-every", 2)
+                job = mlaunch(ranks, *JOB, *arguments, "--save-every", 2, *STANDING)
                 expected, _ = self.state([*job, *steps(STEPS), "--metrics", "straight"])
                 if "fp16" in arguments:
                     self.assertIn("step_state.skipped scalar", expected)
@@ -129,12 +130,62 @@ class SameResult(ResumeTest):
         self.assertIn("4 ranks x micro-batch 1 do not divide it", done.stderr)
 
     def test_a_model_directory_of_each_step(self):
-        self.run_program(mlaunch(2, *JOB, *steps(2), "--save-every", 1))
+        self.run_program(mlaunch(2, *JOB, *steps(2), "--save-every", 1, *STANDING))
         self.assertEqual(os.readlink(self.out / "latest"), "step-00000002")
         samples = [self.run_program([str(BIN / "generate"), "--model", model, "--tokens", "4", "--threads", "1"]).stdout
                    for model in ("out/latest", "out", "out/step-00000002")]
         self.assertRegex(samples[0], r"(?s)^The .{1,4}\n$")
         self.assertEqual(samples, [samples[0]] * 3)
+
+
+class BesideTraining(ResumeTest):
+    """Checkpoints written from a snapshot while training goes on."""
+    COUNT = 60
+
+    def test_they_are_those_of_a_run_that_stands_still(self):
+        for arguments in [["--zero", "3"],
+                          ["--zero", "1", "--dtype", "bf16", "--accumulation", "2"],
+                          ["--zero", "3", "--offload-optimizer", "nvme", "--offload-param", "cpu", "--nvme-path", "."]]:
+            with self.subTest(arguments=arguments):
+                for folder in ("out", "straight", "again"):
+                    shutil.rmtree(self.home / folder, ignore_errors=True)
+                job = mlaunch(2, *JOB, *arguments, *steps(self.COUNT))
+                expected, _ = self.state([*job, "--output", "straight", "--save-every", "1", *STANDING])
+                state, done = self.state([*job, "--save-every", "10", "--metrics", "metrics"])
+                self.assertEqual(state, expected)
+                saved = self.saved_steps()
+                self.assertEqual((saved[0], saved[-1]), (10, self.COUNT))
+                for step in saved:
+                    self.assert_same(content(self.checkpoint(step)), content(self.checkpoint(step, "straight")))
+                said = re.findall(r"wrote out/step-0*(\d+): .* training stood still for (\S+) s", done.stdout)
+                self.assertEqual([int(step) for step, _ in said], saved[:-1])
+                lines = self.metrics("metrics")
+                self.assertEqual([line["step"] for line in lines if "checkpoint_bytes" in line], saved[:-1])
+                self.assertTrue(all(line["checkpoint_age_seconds"] >= 0 for line in lines if "loss" in line))
+                state, _ = self.state([*job, "--resume", f"out/step-{saved[0]:08d}", "--output", "again"])
+                self.assertEqual(state, expected)
+
+    def test_one_that_is_due_waits_for_the_one_under_way(self):
+        done = self.run_program(mlaunch(2, *JOB, *steps(self.COUNT), "--save-every", 2))
+        waiting = re.findall(r"note: the checkpoint due at step (\d+) waits: that of step (\d+) is still being written",
+                             done.stderr)
+        self.assertEqual(waiting[0], ("4", "2"))
+        self.assertEqual(self.saved_steps()[:1], [2])
+
+    def test_by_the_clock(self):
+        process = self.start(mlaunch(2, *JOB, *steps(1000000), "--save-every", "1s", "--metrics", "metrics"))
+        self.wait_until(lambda: process.poll() is not None or len(self.saved_steps()) >= 2, "two checkpoints")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        output, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assert_tidy()
+
+    def test_no_room_for_a_snapshot(self):
+        done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory", "70MB",
+                                        "--save-every", 2))
+        self.assertEqual(done.stderr.count("note: training will stand still while a checkpoint is written: "), 1, done.stderr)
+        self.assertEqual(self.saved_steps(), [2, 4])
 
 
 class Ending(ResumeTest):
@@ -183,7 +234,7 @@ class Ending(ResumeTest):
         (self.home / "metrics").unlink(missing_ok=True)
         self.write("much", "what nobody can read in time " * 200000)
         process = self.start(mlaunch(2, *JOB, *steps(8), "--save-every", 3, "--eval-every", 4, "--eval-data", "much",
-                                     "--metrics", "metrics", *arguments, options=options))
+                                     "--metrics", "metrics", *STANDING, *arguments, options=options))
         self.wait_until(lambda: process.poll() is not None or
                         (self.home / "metrics").exists() and self.read("metrics").count('"loss"') >= 4, "four steps")
         self.assertIsNone(process.poll(), "it goes on")
@@ -264,7 +315,9 @@ class Ending(ResumeTest):
         """Kills whole jobs and single ranks; returns how many kills struck, and after how many a run went on."""
         draw = random.Random(seed)
         ranks = 2
-        job = mlaunch(ranks, *JOB, *steps(SOAK_STEPS), "--save-every", 1 + seed % 3, "--keep", 2, "--resume", "auto")
+        standing = STANDING if seed % 2 else []
+        job = mlaunch(ranks, *JOB, *steps(SOAK_STEPS), "--save-every", 1 + seed // 2 % 3, "--keep", 2, "--resume", "auto",
+                      *standing)
         struck = resumed = 0
         shutil.rmtree(self.out, ignore_errors=True)
         for kill in range(KILLS + 1):
@@ -327,7 +380,7 @@ class Ending(ResumeTest):
 
 class Choosing(ResumeTest):
     def test_old_checkpoints_go(self):
-        done = self.run_program(mlaunch(2, *JOB, *steps(7), "--save-every", 1, "--keep", 2, "--keep-every", 3))
+        done = self.run_program(mlaunch(2, *JOB, *steps(7), "--save-every", 1, "--keep", 2, "--keep-every", 3, *STANDING))
         self.assertEqual(self.saved_steps(), [3, 6, 7])
         self.assertEqual(re.findall(r"removed out/step-0*(\d+)", done.stdout), ["1", "2", "4", "5"])
         self.assert_tidy()
@@ -359,7 +412,7 @@ class Choosing(ResumeTest):
         """A run whose checkpoints have blocks that choosing does not read: no header is in them."""
         tiny = json.loads((pathlib.Path(__file__).parents[2] / "configs/models/gpt2-tiny.json").read_text())
         self.write("model/config.json", json.dumps(tiny | {"n_layer": 4}))
-        return mlaunch(2, *JOB, "--model", "model/config.json", "--save-every", 1)
+        return mlaunch(2, *JOB, "--model", "model/config.json", "--save-every", 1, *STANDING)
 
     def damage_unseen(self, step):
         path = self.checkpoint(step) / "optimizer.safetensors"
@@ -383,7 +436,7 @@ class Choosing(ResumeTest):
 
     def test_what_loading_would_refuse_is_passed_over(self):
         """A state that is damaged or of another step, a folder of another name, a file that nobody can read."""
-        self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1))
+        self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))
         flip(self.checkpoint(4) / "trainer_state.json", 40)
         shutil.copytree(self.checkpoint(2), self.checkpoint(9))
         (self.checkpoint(3) / "model.safetensors").unlink()
@@ -429,7 +482,7 @@ class SmallDisk(ResumeTest):
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.out], check=True)
 
     def test_full(self):
-        job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics")
+        job = mlaunch(2, *JOB, "--save-every", 1, "--metrics", "metrics", *STANDING)
         lost = r"the checkpoint of step 2 could not be written: rank 0: out/step-00000002\.tmp\S+: the checkpoint needs \d+ " \
                r"bytes, of which \d+ are free, .*No space left on device"
         done = self.run_program([*job, *steps(5), "--on-save-error", "stop"], expect=IO)
@@ -448,6 +501,14 @@ class SmallDisk(ResumeTest):
         self.assertRegex(error, "warning: " + lost + "; training goes on, earlier checkpoints are whole")
         self.assertGreater(self.saved_steps()[-1], 5)
         self.run_program(mlaunch(1, *JOB, *steps(self.saved_steps()[-1] + 1), "--resume", "required"))
+
+    def test_full_while_training_goes_on(self):
+        job = mlaunch(2, *JOB, "--save-every", 1)
+        lost = r"the checkpoint of step (\d+) could not be written: rank 0: out/step-.*No space left on device"
+        done = self.run_program([*job, *steps(1000), "--on-save-error", "stop"], expect=IO)
+        self.assertRegex(done.stderr, lost + ".*; earlier checkpoints in out are whole")
+        self.assertEqual(self.saved_steps(), [1])
+        self.assert_tidy()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class LoadsInTransformers(ProgramTest):
 
     def job(self, model, *arguments):
         return ["--device", "cpu", "--threads", 1, "--sequence-length", 16, "--data", "tokens.bin", "--model",
-                GOLDEN / model, "--save-every", 1, "--learning-rate", "3e-3", *arguments]
+                GOLDEN / model, "--save-every", 1, "--async-save", "false", "--learning-rate", "3e-3", *arguments]
 
     def look_at(self, pairs):
         words = [str(word) for pair in pairs for word in pair]

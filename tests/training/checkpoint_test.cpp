@@ -389,7 +389,7 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
   for (const train::SaveResult& result : saved.results) written += result.my_bytes;
   EXPECT_EQ(written, saved.results[0].bytes) << "every block once";
   on_engines(training, [&](train::Engine& engine) {
-    const train::SavedState state(engine);
+    const train::SavedState state(engine.programs());
     std::int64_t share = 0, ranges = 0;
     const train::Piece* last = nullptr;
     for (const train::RoutedPiece& routed : state.assignment().pieces) {

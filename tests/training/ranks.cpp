@@ -153,6 +153,7 @@ void verify_all(const train::ProgramSet& programs) {
   for (const auto& [position, program] : programs.train) check(program);
   if (programs.drain) check(*programs.drain);
   if (programs.read_ahead) check(*programs.read_ahead);
+  if (programs.snapshot) check(*programs.snapshot);
   if (programs.evaluate) check(*programs.evaluate);
 }
 
@@ -171,10 +172,10 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
     parts.recordings = training.recordings;
     parts.lockstep = training.lockstep;
   }
-  parts.programs =
-      train::build_programs({training.model, training.options, true}, *planned, capabilities);
+  parts.programs = train::build_programs(
+      {training.model, training.options, true, 1, training.saving}, *planned, capabilities);
   verify_all(parts.programs);
-  if (const std::int64_t bytes = parts.programs.arena_bytes(runtime::Tier::disk); bytes > 0) {
+  if (const std::int64_t bytes = parts.programs.disk_bytes(); bytes > 0) {
     device.disk = std::make_unique<MemoryDisk>(bytes);
     parts.disk = device.disk.get();
   }

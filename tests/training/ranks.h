@@ -22,6 +22,7 @@ struct TrainingCase {
   std::function<std::unique_ptr<kernels::Device>()> make_device;
   runtime::Recordings recordings = runtime::Recordings::on;
   runtime::LockstepReport* lockstep = nullptr;
+  train::SaveMemory saving = train::SaveMemory::none;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
 };
 

@@ -38,8 +38,18 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
   const auto block_bytes = static_cast<std::size_t>(layout.block_bytes());
   const auto count =
       std::max<std::size_t>(2, static_cast<std::size_t>(options.memory_bytes) / block_bytes);
+  std::byte* const memory =
+      options.memory != nullptr ? options.memory : allocate(count * block_bytes);
+  buffers_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    buffers_[i].memory = memory + i * block_bytes;
+    free_.push_back(&buffers_[i]);
+  }
+  for (int i = 0; i < std::max(1, options.threads); ++i) threads_.emplace_back([this] { run(); });
+}
+
+std::byte* BlockWriter::allocate(std::size_t bytes) {
   // Huge pages: a device takes a request in fewer pieces when its memory is contiguous.
-  const std::size_t bytes = count * block_bytes;
   const bool huge = bytes % kHugePageBytes == 0;
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(
       huge ? kHugePageBytes : static_cast<std::size_t>(kDirectAlignmentBytes), bytes)));
@@ -49,12 +59,7 @@ BlockWriter::BlockWriter(FileSystem& files, std::string directory, const Checkpo
                       "move less state to its memory");
   if (huge) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
   std::memset(memory_.get(), 0, bytes);
-  buffers_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    buffers_[i].memory = memory_.get() + i * block_bytes;
-    free_.push_back(&buffers_[i]);
-  }
-  for (int i = 0; i < std::max(1, options.threads); ++i) threads_.emplace_back([this] { run(); });
+  return memory_.get();
 }
 
 BlockWriter::~BlockWriter() {

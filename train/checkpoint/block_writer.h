@@ -21,10 +21,15 @@
 
 namespace strata::train {
 
+inline constexpr std::int64_t kBlockWriterBytes = std::int64_t{32} << 20;
+
 struct BlockWriterOptions {
   int threads = 4;  ///< hash and write; as many writes are under way
   /// Of buffers, rounded down to blocks; at least two. More let pieces come less in order.
-  std::int64_t memory_bytes = std::int64_t{32} << 20;
+  std::int64_t memory_bytes = kBlockWriterBytes;
+  /// Where they lie, at least as many bytes, at a multiple of kDirectAlignmentBytes, which the
+  /// writer has for itself; null: in memory of its own.
+  std::byte* memory = nullptr;
   Caching caching = Caching::direct;
 };
 
@@ -73,6 +78,7 @@ class BlockWriter {
   using Lock = std::unique_lock<std::mutex>;
 
   void require_space() const;
+  std::byte* allocate(std::size_t bytes);
   void open_files(Role role, Caching caching);
   Buffer& open_block(std::int64_t block, Lock& lock);
   void fill_at_opening(Buffer& buffer);

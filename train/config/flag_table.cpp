@@ -105,6 +105,7 @@ constexpr std::array kFlags = {
     value("--on-save-error", "checkpoint.on_error", "continue|stop"),
     on_off("--save-on-signal,--save_on_signal", "checkpoint.on_signal"),
     value("--grace", "checkpoint.grace_seconds", "SECONDS"),
+    on_off("--async-save", "checkpoint.asynchronous"),
     value("--resume,--resume_from_checkpoint,--resume-from-checkpoint", "checkpoint.resume",
           "auto|required|never|DIR"),
     on_off("--resume-with-changed-data", "checkpoint.changed_data"),

@@ -393,6 +393,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.on_save_error", text, "checkpoint.on_error"),
     obeyed("strata.save_on_signal", flag, "checkpoint.on_signal"),
     obeyed("strata.grace", number, "checkpoint.grace_seconds"),
+    obeyed("strata.async_save", flag, "checkpoint.asynchronous"),
 };
 
 template <std::size_t... kSizes>

@@ -235,6 +235,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         "seconds from such a signal to the commit, then the save is given up; 0: of mlaunch's "
         "--grace, where there is one",
         &o.checkpoint.grace_seconds, 0, 86400},
+       {"checkpoint.asynchronous",
+        "write checkpoints while training goes on, from a copy of the state in host memory, where "
+        "that has room",
+        &o.checkpoint.asynchronous},
        {"checkpoint.resume",
         "never, auto (from the newest whole checkpoint of --output, if any), required, or a "
         "checkpoint's directory",

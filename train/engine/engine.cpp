@@ -60,12 +60,28 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
   return arenas;
 }
 
+/// Null where snapshots hold nothing on the disk.
+std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
+                                                    runtime::Disk* disk) {
+  if (programs.snapshot_records.empty()) return nullptr;
+  std::vector<runtime::SnapshotDisk::Record> records;
+  for (const std::string& name : programs.snapshot_records) {
+    const runtime::PersistentValue& value = programs.persistent.find(name);
+    records.push_back(
+        {value.offset_bytes, runtime::room_of(value.type.span_bytes(), runtime::Tier::disk)});
+  }
+  std::ranges::sort(records, {}, &runtime::SnapshotDisk::Record::offset);
+  return std::make_unique<runtime::SnapshotDisk>(*disk, records,
+                                                 programs.arena_bytes(runtime::Tier::disk));
+}
+
 }  // namespace
 
 Engine::Engine(EngineParts parts)
     : programs_(std::move(parts.programs)),
       communicator_(parts.communicator),
-      disk_(parts.disk),
+      records_(make_records(programs_, parts.disk)),
+      disk_(records_ ? records_.get() : parts.disk),
       device_(parts.device),
       host_(parts.threads),
       communication_device_(1),
@@ -111,6 +127,7 @@ Engine::Engine(EngineParts parts)
   for (const auto& [position, program] : programs_.train) train_handles_[position] = load(program);
   if (programs_.drain) drain_handle_ = load(*programs_.drain);
   if (programs_.read_ahead) read_ahead_handle_ = load(*programs_.read_ahead);
+  if (programs_.snapshot) snapshot_handle_ = load(*programs_.snapshot);
   if (programs_.evaluate) evaluate_handle_ = load(*programs_.evaluate);
   if (programs_.generate) generate_handle_ = load(*programs_.generate);
   comm::require_equal_sequences(*communicator_, sequence);
@@ -184,6 +201,31 @@ std::span<const std::byte> Engine::read(const zero::StateEntry& entry, std::int6
   return read(place(entry, first, count), buffer);
 }
 
+std::span<const std::byte> Engine::read_snapshot(const zero::StateEntry& entry, std::int64_t first,
+                                                 std::int64_t count,
+                                                 std::vector<std::byte>& buffer) const {
+  const std::int64_t size = size_of(entry.dtype);
+  const std::int64_t begin = (entry.storage_element + first) * size;
+  if (entry.tier == runtime::Tier::disk) {
+    const Place at = place(entry, first, count);
+    buffer.resize(static_cast<std::size_t>(at.bytes));
+    records_->read_held(at.offset_bytes, buffer, entry.name);
+    return buffer;
+  }
+  const auto& pieces = programs_.snapshot_pieces;
+  const auto behind = std::ranges::upper_bound(
+      pieces, std::pair(std::string_view(entry.storage), begin), {},
+      [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
+  STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
+  const zero::SnapshotPiece& piece = *std::prev(behind);
+  STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end, entry.name,
+               "is in no snapshot");
+  Place at = place(piece.copy);
+  at.offset_bytes += begin - piece.begin;
+  at.bytes = count * size;
+  return read(at, buffer);
+}
+
 std::span<const std::byte> Engine::read(const std::string& name,
                                         std::vector<std::byte>& buffer) const {
   return read(place(name), buffer);
@@ -228,7 +270,22 @@ void Engine::write_word(std::uint32_t flags) {
     word[AgreedWord::kFirstFlag + flag] = flags >> flag & 1u;
 }
 
-std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill) {
+int Engine::train_handle(Position position, Snapshot snapshot) const {
+  return snapshot == Snapshot::take && position == programs_.snapshot_position
+             ? snapshot_handle_
+             : train_handles_.at(position);
+}
+
+std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill,
+                                                       Snapshot snapshot) {
+  STRATA_CHECK(snapshot == Snapshot::none || snapshot_handle_ >= 0, "no Program takes snapshots");
+  complete_snapshot();
+  // Records stand where the step's own updates will change them, or where this step's Program is
+  // yet to bring those of the step before.
+  if (snapshot == Snapshot::take) {
+    hold_is_due_ = true;
+    if (programs_.settings.plan.updates != runtime::Updates::next_step) complete_snapshot();
+  }
   const int micro_steps = programs_.settings.plan.micro_steps;
   STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
   in_step_ = true;  // until all of it is started: half a step is no state to go on from
@@ -239,9 +296,9 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   for (int a = 0; a < micro_steps; ++a) {
     write_inputs(step, a, fill, by_layer ? a : 0);
     if (a == 0) write_word(std::exchange(pending_flags_, 0));
-    if (!by_layer) start(train_handles_.at(position_of(a, micro_steps)), step);
+    if (!by_layer) start(train_handle(position_of(a, micro_steps), snapshot), step);
   }
-  if (by_layer) start(train_handles_.at(Position::only), step);
+  if (by_layer) start(train_handle(Position::only, snapshot), step);
   in_step_ = false;
   updates_pending_ = drain_handle_ >= 0;
   is_read_ahead_ = true;
@@ -251,13 +308,31 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   return read_metrics(before->ordinal);
 }
 
+void Engine::settle() {
+  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
+  executor_->wait_all();
+  settled_ = true;
+}
+
+void Engine::complete_snapshot() {
+  if (!std::exchange(hold_is_due_, false)) return;
+  settle();
+  if (records_) records_->hold();
+}
+
+void Engine::release_snapshot() {
+  hold_is_due_ = false;
+  if (records_) records_->release();
+}
+
 std::optional<kernels::StepMetrics> Engine::drain() {
   STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
+  complete_snapshot();
   if (std::exchange(updates_pending_, false)) {
     start(drain_handle_, last_step_);
     is_read_ahead_ = false;  // the updates have used it
   }
-  executor_->wait_all();
+  settle();
   const auto last = std::exchange(under_way_, std::nullopt);
   if (!last) return std::nullopt;
   return read_metrics(last->ordinal);
@@ -305,6 +380,7 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
     sum += std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * places;
   }
+  settle();
   sum_over_ranks({&targets, 1});
   return sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
@@ -327,14 +403,14 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
 }
 
 void Engine::barrier() {
-  STRATA_CHECK(!under_way_, "barrier while a step is under way");
+  STRATA_CHECK(settled_, "barrier while a step is under way");
   comm::Collective barrier;
   barrier.partition.bounds.assign(static_cast<std::size_t>(communicator_->size()) + 1, 0);
   communicator_->run(communication_stream_, barrier, nullptr, nullptr, {});
 }
 
 void Engine::sum_over_ranks(std::span<std::int64_t> values) {
-  STRATA_CHECK(!under_way_, "sum over ranks while a step is under way");
+  STRATA_CHECK(settled_, "sum over ranks while a step is under way");
   for (std::size_t first = 0; first < values.size(); first += kExchangeWords) {
     const std::span<std::int64_t> part =
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));

@@ -11,6 +11,7 @@
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
 #include "runtime/lockstep.h"
+#include "runtime/snapshot_disk.h"
 #include "train/engine/program_set.h"
 #include "zero/state_table.h"
 
@@ -18,7 +19,14 @@ namespace strata::train {
 
 /// What a rank may say in the step's agreed word (design 2.17). A flag that any rank raises in step
 /// t is in the metrics of step t on every rank, so all act on it at the same place.
-enum class Flag : std::uint8_t { stop };
+enum class Flag : std::uint8_t {
+  stop,
+  saving,    ///< this rank has not done its part of the checkpoint that is being written
+  save_due,  ///< rank 0: by the clock
+};
+
+/// Whether a step keeps the state that it began with: for a checkpoint (zero/snapshot.h).
+enum class Snapshot : std::uint8_t { none, take };
 
 constexpr bool is_raised(const kernels::StepMetrics& metrics, Flag flag) {
   return (metrics.flags >> static_cast<int>(flag) & 1) != 0;
@@ -43,8 +51,7 @@ struct EngineParts {
   /// Of the Programs' collectives on `device`; needed with one.
   comm::Communicator* device_communicator = nullptr;
   runtime::Recordings recordings = runtime::Recordings::on;
-  /// The disk tier, at least as large as the Programs need it; null where they do not. Outlives
-  /// the engine.
+  /// The disk tier, of ProgramSet::disk_bytes; null where Programs need none. Outlives the engine.
   runtime::Disk* disk = nullptr;
   /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
@@ -63,8 +70,14 @@ class Engine {
 
   /// Enqueues the micro-steps and the update of step `step`, and returns the metrics of the step
   /// before it, unless nothing was under way: the device never waits for the host. `fill` is called
-  /// before this returns. Throws the first error of an instruction, of either step.
-  std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill);
+  /// before this returns. Throws the first error of an instruction, of either step. A snapshot is
+  /// of the state behind the step before; nobody reads an earlier one any more.
+  std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill,
+                                                 Snapshot snapshot = Snapshot::none);
+  /// Until all that was started has completed, without the updates that a drain runs: ranks may
+  /// talk, scalars are those of the last step, a snapshot that was taken is whole. The next step
+  /// goes on as if nothing had been.
+  void settle();
   /// Until all that was started has completed. The metrics of the last step, unless nothing was
   /// under way.
   std::optional<kernels::StepMetrics> drain();
@@ -99,6 +112,14 @@ class Engine {
   [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
                                                 std::vector<std::byte>& buffer) const;
+  /// Behind the step that took the snapshot, before it is read; any number of times.
+  void complete_snapshot();
+  /// Nobody reads the last snapshot any more.
+  void release_snapshot();
+  /// As read(), of the last snapshot. Any thread.
+  [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
+                                                         std::int64_t first, std::int64_t count,
+                                                         std::vector<std::byte>& buffer) const;
   /// All bytes of storage by name, as above.
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
                                                 std::vector<std::byte>& buffer) const;
@@ -107,9 +128,9 @@ class Engine {
   /// `bytes` become the elements from `first` on, between steps. Any thread.
   void write(const zero::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const;
-  /// Every rank arrives before any leaves. Between steps only.
+  /// Every rank arrives before any leaves. Settled.
   void barrier();
-  /// values[i] becomes the sum over ranks (wrapping). Between steps only.
+  /// values[i] becomes the sum over ranks (wrapping). Settled.
   void sum_over_ranks(std::span<std::int64_t> values);
 
  private:
@@ -123,7 +144,11 @@ class Engine {
   /// Steps that the drained state has seen.
   [[nodiscard]] std::int64_t steps_in_state() const;
   [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;
-  void start(int handle, std::int64_t step) { last_run_ = executor_->start(handle, step); }
+  void start(int handle, std::int64_t step) {
+    settled_ = false;
+    last_run_ = executor_->start(handle, step);
+  }
+  [[nodiscard]] int train_handle(zero::Position position, Snapshot snapshot) const;
   void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
@@ -146,8 +171,9 @@ class Engine {
 
   ProgramSet programs_;
   comm::Communicator* communicator_;
-  runtime::Disk* disk_;
-  kernels::Device* device_;  ///< null: the Programs run on host_
+  std::unique_ptr<runtime::SnapshotDisk> records_;  ///< of snapshots, in front of the disk
+  runtime::Disk* disk_;                             ///< what Programs use
+  kernels::Device* device_;                         ///< null: the Programs run on host_
   kernels::CpuDevice host_;
   kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
   kernels::CpuStream compute_stream_;
@@ -156,7 +182,11 @@ class Engine {
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;
-  int drain_handle_ = -1, read_ahead_handle_ = -1, evaluate_handle_ = -1, generate_handle_ = -1;
+  int drain_handle_ = -1, read_ahead_handle_ = -1, snapshot_handle_ = -1, evaluate_handle_ = -1,
+      generate_handle_ = -1;
+  bool settled_ = true;  ///< nothing runs
+  /// The updates that a snapshot is to hold were in the step that was started last.
+  bool hold_is_due_ = false;
   bool in_step_ = false;          ///< a step is started in part
   bool updates_pending_ = false;  ///< the last step's, which the next one or a drain runs
   bool is_read_ahead_ = false;    ///< the last Program left records for the updates

@@ -24,12 +24,16 @@ TierMemory count_tier(const ProgramSet& programs, Tier tier) {
       case runtime::Role::optimizer:
         memory.optimizer += bytes;
         break;
+      case runtime::Role::snapshot:
+        memory.snapshot += bytes;
+        break;
       default:
         memory.inputs += bytes;
         break;
     }
   }
-  memory.transient = programs.arena_bytes(tier) - memory.persistent() - memory.inputs;
+  memory.transient =
+      programs.arena_bytes(tier) - memory.persistent() - memory.inputs - memory.snapshot;
   return memory;
 }
 
@@ -41,6 +45,7 @@ MemoryBytes count_memory(const ProgramSet& programs) {
   memory.pinned = count_tier(programs, Tier::pinned);
   memory.pageable = count_tier(programs, Tier::pageable);
   memory.disk = count_tier(programs, Tier::disk);
+  memory.disk.snapshot = programs.second_places_bytes();
   return memory;
 }
 
@@ -88,6 +93,8 @@ std::string format_memory(const MemoryBytes& memory) {
   bytes("gradients", [](const TierMemory& tier) { return tier.gradients; });
   bytes("optimizer state", [](const TierMemory& tier) { return tier.optimizer; });
   bytes("inputs and control", [](const TierMemory& tier) { return tier.inputs; });
+  if (memory.pinned.snapshot + memory.pageable.snapshot + memory.disk.snapshot > 0)
+    bytes("snapshot for checkpoints", [](const TierMemory& tier) { return tier.snapshot; });
   bytes("transient (activations, transfers, scratch)",
         [](const TierMemory& tier) { return tier.transient; });
   bytes("arena", [](const TierMemory& tier) { return tier.arena(); });

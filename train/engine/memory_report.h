@@ -13,9 +13,10 @@ struct TierMemory {
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
   std::int64_t inputs = 0;     ///< and control words
+  std::int64_t snapshot = 0;   ///< state while a checkpoint is written from it, and for writing
   std::int64_t transient = 0;  ///< activations, gathered parameters, what is in flight, scratch
   [[nodiscard]] std::int64_t persistent() const { return parameters + gradients + optimizer; }
-  [[nodiscard]] std::int64_t arena() const { return persistent() + inputs + transient; }
+  [[nodiscard]] std::int64_t arena() const { return persistent() + inputs + snapshot + transient; }
 };
 
 /// Of the device, and of the tiers behind it.

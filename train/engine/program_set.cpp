@@ -13,6 +13,8 @@
 #include "runtime/recompute.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
+#include "train/checkpoint/block_writer.h"
+#include "train/engine/saved_state.h"
 #include "train/planning/make_plan.h"
 #include "train/planning/read_ahead.h"
 #include "train/planning/resident_records.h"
@@ -70,9 +72,16 @@ void keep_in_host_memory(ProgramSet& set, const ProgramRequest& request, double 
 std::int64_t ProgramSet::arena_bytes(runtime::Tier tier) const {
   const int t = static_cast<int>(tier);
   std::int64_t bytes = 0;
-  for (const auto* program : {&drain, &read_ahead, &evaluate, &generate})
+  for (const auto* program : {&drain, &read_ahead, &snapshot, &evaluate, &generate})
     if (*program) bytes = std::max(bytes, (*program)->arena_bytes[t]);
   for (const auto& [position, program] : train) bytes = std::max(bytes, program.arena_bytes[t]);
+  return bytes;
+}
+
+std::int64_t ProgramSet::second_places_bytes() const {
+  std::int64_t bytes = 0;
+  for (const std::string& name : snapshot_records)
+    bytes += runtime::room_of(persistent.find(name).type.span_bytes(), runtime::Tier::disk);
   return bytes;
 }
 
@@ -84,6 +93,19 @@ struct HostMemoryUse {
   std::int64_t ahead_bytes = 0;  ///< windows of records read during the step before
   std::int64_t pinned_arena_bytes = runtime::kUnlimited;  ///< at most
 };
+
+void declare_saving(ProgramSet& set, SaveMemory saving) {
+  if (saving == SaveMemory::none) return;
+  const auto room = [&](const char* name, std::int64_t bytes, runtime::Tier tier) {
+    set.persistent.add(name, {DType::u8, kernels::Shape{bytes}}, tier, runtime::Role::snapshot);
+  };
+  room(kSaveBlocks, kBlockWriterBytes, runtime::Tier::pinned);
+  if (saving != SaveMemory::snapshot) return;
+  set.snapshot_pieces = zero::list_snapshot(set.units, set.settings);
+  zero::declare_snapshot(set.persistent, set.snapshot_pieces);
+  set.snapshot_records = zero::list_snapshot_records(set.units, set.settings);
+  room(kSaveArriving, SavedState(set).arriving_bytes(), runtime::Tier::pageable);
+}
 
 ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& communicator,
                       const kernels::DeviceCapabilities& device, const HostMemoryUse& use) {
@@ -114,20 +136,31 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
     runtime::stage_inputs(graph);
     set.persistent.add_all(graph);
   };
+  declare_saving(set, request.saving);
   std::map<Position, runtime::Graph> graphs;
+  std::optional<runtime::Graph> snapshot;
+  const auto finish_step = [&](Position position, runtime::Graph graph) {
+    const bool uses_ahead = zero::begins_step(position), reads_ahead = zero::ends_step(position);
+    if (request.saving == SaveMemory::snapshot &&
+        zero::takes_snapshot(set.settings.plan.updates, position)) {
+      snapshot = graph;
+      zero::add_snapshot(*snapshot, set.snapshot_pieces, set.settings);
+      finish(*snapshot, uses_ahead, reads_ahead);
+      set.snapshot_position = position;
+    }
+    finish(graph, uses_ahead, reads_ahead);
+    graphs[position] = std::move(graph);
+  };
   const runtime::Plan& plan = set.settings.plan;
   if (plan.order == runtime::MicroStepOrder::by_layer) {
     runtime::LayerMajorStep step =
         runtime::layer_major(model.graph, model.loss, plan.micro_steps, plan.gradient.accumulated);
-    runtime::Graph& graph = graphs[Position::only];
-    graph =
-        zero::lower_micro_step(std::move(step.graph), step.losses, set.settings, Position::only);
-    finish(graph, true, true);
+    finish_step(Position::only, zero::lower_micro_step(std::move(step.graph), step.losses,
+                                                       set.settings, Position::only));
   } else {
-    for (Position position : positions(options.accumulation)) {
-      graphs[position] = zero::lower_micro_step(model.graph, {model.loss}, set.settings, position);
-      finish(graphs[position], zero::begins_step(position), zero::ends_step(position));
-    }
+    for (Position position : positions(options.accumulation))
+      finish_step(position,
+                  zero::lower_micro_step(model.graph, {model.loss}, set.settings, position));
   }
   std::optional<runtime::Graph> drain, read_ahead;
   if (set.settings.plan.updates == runtime::Updates::next_step) {
@@ -160,6 +193,7 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   };
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
+  if (snapshot) set.snapshot = lower(std::move(*snapshot), "train.snapshot");
   if (drain) set.drain = lower(std::move(*drain), "drain");
   if (read_ahead) set.read_ahead = lower(std::move(*read_ahead), "read_ahead");
   if (evaluation) set.evaluate = lower(std::move(*evaluation), "evaluate");

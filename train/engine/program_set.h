@@ -10,6 +10,7 @@
 #include "runtime/program.h"
 #include "train/config/options.h"
 #include "train/models/transformer.h"
+#include "zero/snapshot.h"
 #include "zero/step.h"
 
 namespace strata::train {
@@ -23,12 +24,30 @@ struct ProgramSet {
   /// Reads what a step leaves in pinned memory for the updates behind it (offload::RecordsAhead):
   /// before a step that none went before.
   std::optional<runtime::Program> read_ahead;
+  /// The micro-step of `snapshot_position` that also copies the state that the step before it left
+  /// (zero/snapshot.h); none: saving stands still, or nothing is saved.
+  std::optional<runtime::Program> snapshot;
+  zero::Position snapshot_position = zero::Position::only;
+  std::vector<zero::SnapshotPiece> snapshot_pieces;
+  std::vector<std::string> snapshot_records;  ///< storages of the disk, which have two places
   std::optional<runtime::Program> evaluate;
   std::optional<runtime::Program> generate;
   BatchShape shape;
 
   /// The largest arena of all Programs, bytes of one tier.
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
+  /// What the second places of snapshot_records take of the disk, behind its arena.
+  [[nodiscard]] std::int64_t second_places_bytes() const;
+  [[nodiscard]] std::int64_t disk_bytes() const {
+    return arena_bytes(runtime::Tier::disk) + second_places_bytes();
+  }
+};
+
+/// What is planned for saving.
+enum class SaveMemory : std::uint8_t {
+  none,
+  writing,   ///< blocks on their way to the disk
+  snapshot,  ///< and a copy of what is saved, and what other ranks send for blocks of this one
 };
 
 struct ProgramRequest {
@@ -36,6 +55,7 @@ struct ProgramRequest {
   TrainOptions options;
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
+  SaveMemory saving = SaveMemory::none;
   /// Of the machine where they were measured, the same on all ranks; else what is typical.
   std::optional<runtime::MachineRates> rates = std::nullopt;
 };

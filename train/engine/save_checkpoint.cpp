@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <memory>
 #include <optional>
-#include <span>
+#include <utility>
 
 #include "comm/gather_texts.h"
 #include "comm/host_stream.h"
 #include "comm/together.h"
 #include "core/error.h"
-#include "train/checkpoint/block_writer.h"
-#include "train/engine/saved_state.h"
 
 namespace strata::train {
 namespace {
@@ -22,9 +18,11 @@ constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 /// Read from a device or a disk at a time.
 constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
+}  // namespace
+
 /// Carries pieces between two ranks; a piece that travels is smaller than a block. Collective in
 /// its beginning and end.
-class PieceCarrier {
+class CheckpointSave::PieceCarrier {
  public:
   explicit PieceCarrier(comm::Communicator& communicator)
       : communicator_(communicator),
@@ -47,9 +45,9 @@ class PieceCarrier {
     std::memcpy(arena_.base(), bytes.data(), bytes.size());
     run(comm::CollectiveKind::send, static_cast<std::int64_t>(bytes.size()), peer);
   }
-  std::vector<std::byte> receive(std::int64_t bytes, int peer) {
-    run(comm::CollectiveKind::receive, bytes, peer);
-    return {arena_.base(), arena_.base() + bytes};
+  void receive(std::span<std::byte> to, int peer) {
+    run(comm::CollectiveKind::receive, static_cast<std::int64_t>(to.size()), peer);
+    std::memcpy(to.data(), arena_.base(), to.size());
   }
 
  private:
@@ -71,181 +69,230 @@ class PieceCarrier {
   runtime::Arena arena_;
 };
 
-class Save {
- public:
-  Save(Engine& engine, FileSystem& files, const SaveRequest& request)
-      : engine_(engine), files_(files), request_(request), state_(engine) {}
+CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request)
+    : engine_(engine), files_(files), request_(std::move(request)), state_(engine.programs()) {
+  // One step after the other: nobody begins one that another rank could not finish.
+  together([&] {
+    if (rank() == 0)
+      writer_ = make_writer(
+          create_staging_folder(files_, request_.output, request_.step, request_.attempt),
+          BlockWriter::Role::creator);
+  });
+  together([&] {
+    if (rank() != 0) writer_ = make_writer(staging(), BlockWriter::Role::helper);
+  });
+}
 
-  SaveResult run() {
-    // One step after the other: nobody begins one that another rank could not finish.
-    together([&] {
-      if (rank() == 0)
-        writer_ = make_writer(
-            create_staging_folder(files_, request_.output, request_.step, request_.attempt),
-            BlockWriter::Role::creator);
-    });
-    together([&] {
-      if (rank() != 0) writer_ = make_writer(staging(), BlockWriter::Role::helper);
-    });
-    write_blocks();
-    std::vector<BlockHash> mine;
-    together([&] {
-      rethrow();
-      mine = writer_->finish();
-    });
-    const std::vector<BlockHash> hashes = gather(mine);
-    together([&] {
-      if (rank() != 0) return;
+CheckpointSave::~CheckpointSave() {
+  given_up_ = true;
+  join();
+  writer_.reset();
+  engine_.release_snapshot();
+  // Others may still write there: into files that have no name any more.
+  if (stage_ != Stage::done && rank() == 0)
+    abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
+}
+
+std::string CheckpointSave::staging() const {
+  return request_.output + "/" + folder_name(request_.step, FolderState::staging, request_.attempt);
+}
+
+std::unique_ptr<BlockWriter> CheckpointSave::make_writer(const std::string& directory,
+                                                         BlockWriter::Role role) const {
+  BlockWriterOptions options;
+  if (engine_.programs().persistent.has(kSaveBlocks))
+    options.memory = engine_.storage(kSaveBlocks).data();
+  return std::make_unique<BlockWriter>(files_, directory, state_.layout(),
+                                       state_.assignment().blocks_of(rank()), role, options);
+}
+
+std::vector<WholeFile> CheckpointSave::small_files() const {
+  std::vector<WholeFile> all = request_.whole_files;
+  for (const auto& [name, text] : state_.layout().indexes()) all.push_back({name, text});
+  return all;
+}
+
+/// Runs `body` and hears how the others fared. Throws on all ranks when it failed on one.
+template <typename Body>
+void CheckpointSave::together(const Body& body) {
+  const auto failure = comm::together(engine_.communicator(), body);
+  if (!failure) return;
+  std::string all;
+  for (std::size_t r = 0; r < failure->messages.size(); ++r)
+    if (!failure->messages[r].empty())
+      all += (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + failure->messages[r];
+  writer_.reset();
+  engine_.barrier();  // nobody writes any more
+  if (rank() == 0) abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
+  throw Error(failure->code, all);
+}
+
+void CheckpointSave::launch(std::function<void()> body) {
+  busy_ = true;
+  thread_ = std::thread([this, body = std::move(body)] {
+    try {
+      body();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    busy_ = false;
+  });
+}
+
+void CheckpointSave::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void CheckpointSave::rethrow() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+/// In one order on all ranks, so that no two wait for each other.
+void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource source,
+                              PieceCarrier& carrier, std::span<std::byte> arriving) {
+  for (const RoutedPiece& routed : pieces) {
+    if (routed.saver == routed.writer) continue;
+    if (routed.saver == rank()) {
+      carrier.send(read(routed.piece, source), routed.writer);
+    } else if (routed.writer == rank()) {
+      const auto bytes = static_cast<std::size_t>(routed.piece.size_bytes());
+      carrier.receive(arriving.first(bytes), routed.saver);
+      arriving = arriving.subspan(bytes);
+    }
+  }
+}
+
+/// `arrived`: those of other ranks, one after the other.
+void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource source,
+                             std::span<const std::byte> arrived) {
+  for (const RoutedPiece& routed : pieces) {
+    if (routed.writer != rank() || state_.is_header(routed.piece)) continue;
+    if (routed.saver == rank()) {
+      put_own(routed.piece, source);
+    } else {
+      const auto bytes = static_cast<std::size_t>(routed.piece.size_bytes());
+      put(routed.piece, arrived.first(bytes));
+      arrived = arrived.subspan(bytes);
+    }
+  }
+}
+
+void CheckpointSave::put_own(const Piece& whole, SaveSource source) {
+  for (std::int64_t begin = whole.begin; begin < whole.end && !error_ && !given_up_;
+       begin += kReadBytes) {
+    const Piece part{whole.file, begin, std::min(begin + kReadBytes, whole.end)};
+    put(part, read(part, source));
+  }
+}
+
+/// After an error nothing more is written, but what travels goes on: others wait for it.
+void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
+  if (error_) return;
+  try {
+    writer_->put(piece.file, piece.begin, bytes);
+  } catch (const Error&) {
+    error_ = std::current_exception();
+  }
+}
+
+/// After an error zeros: nobody will see them, but somebody may wait for them.
+std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
+  if (!error_) try {
+      return state_.read(engine_, source, piece, buffer_);
+    } catch (const Error&) {
+      error_ = std::current_exception();
+    }
+  buffer_.assign(static_cast<std::size_t>(piece.size_bytes()), std::byte{0});
+  return buffer_;
+}
+
+void CheckpointSave::write_snapshot() {
+  const std::span<const RoutedPiece> pieces = state_.assignment().pieces;
+  const std::span<std::byte> arriving = engine_.storage(kSaveArriving);
+  engine_.complete_snapshot();
+  {
+    PieceCarrier carrier(engine_.communicator());
+    exchange(pieces, SaveSource::snapshot, carrier, arriving);
+  }
+  launch([this, pieces, arriving] {
+    put_all(pieces, SaveSource::snapshot, arriving);
+    rethrow();
+    if (!given_up_) hashes_ = writer_->finish();
+  });
+}
+
+/// Stretch by stretch: first what travels, from memory to memory, so that no rank waits for
+/// another one's disk; then this rank's own pieces.
+void CheckpointSave::write_state() {
+  const std::vector<RoutedPiece>& pieces = state_.assignment().pieces;
+  std::vector<std::byte> arriving;
+  PieceCarrier carrier(engine_.communicator());
+  for (std::size_t begin = 0; begin < pieces.size();) {
+    std::size_t end = begin;
+    for (std::int64_t travels = 0; end < pieces.size() && travels < kTravelBytes; ++end)
+      if (pieces[end].saver != pieces[end].writer) travels += pieces[end].piece.size_bytes();
+    const std::span<const RoutedPiece> stretch(pieces.data() + begin, end - begin);
+    std::int64_t arrives = 0;
+    for (const RoutedPiece& routed : stretch)
+      if (routed.writer == rank() && routed.saver != rank()) arrives += routed.piece.size_bytes();
+    arriving.resize(static_cast<std::size_t>(arrives));
+    exchange(stretch, SaveSource::state, carrier, arriving);
+    put_all(stretch, SaveSource::state, arriving);
+    begin = end;
+  }
+  together([&] {
+    rethrow();
+    hashes_ = writer_->finish();
+  });
+}
+
+bool CheckpointSave::advance() {
+  join();
+  together([&] { rethrow(); });
+  if (stage_ == Stage::committing) {
+    stage_ = Stage::done;
+    return true;
+  }
+  stage_ = Stage::committing;
+  std::vector<BlockHash> hashes = gather(hashes_);
+  if (rank() == 0)
+    launch([this, hashes = std::move(hashes)] {
       const std::vector<WholeFile> small = small_files();
       const Manifest manifest =
           make_manifest(state_.layout(), request_.step, request_.facts, small, hashes);
       commit_checkpoint(files_, request_.output, manifest, small, request_.attempt);
+      if (request_.after_commit) request_.after_commit();
     });
-    SaveResult result;
-    for (const CheckpointLayout::CheckpointFile& file : state_.layout().files())
-      result.bytes += file.size_bytes;
-    result.my_bytes = writer_->bytes_written();
-    return result;
+  return false;
+}
+
+SaveResult CheckpointSave::result() const {
+  SaveResult result;
+  for (const CheckpointLayout::CheckpointFile& file : state_.layout().files())
+    result.bytes += file.size_bytes;
+  result.my_bytes = writer_->bytes_written();
+  return result;
+}
+
+/// All ranks' hashes, on rank 0 (the others take part).
+std::vector<BlockHash> CheckpointSave::gather(const std::vector<BlockHash>& mine) {
+  static_assert(std::is_trivially_copyable_v<BlockHash>);
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
+                               mine.size() * sizeof(BlockHash));
+  std::vector<BlockHash> all;
+  for (const std::string& text : comm::gather_texts(engine_.communicator(), bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + text.size() / sizeof(BlockHash));
+    std::memcpy(all.data() + before, text.data(), text.size());
   }
-
- private:
-  [[nodiscard]] int rank() const { return engine_.communicator().rank(); }
-
-  [[nodiscard]] std::string staging() const {
-    return request_.output + "/" +
-           folder_name(request_.step, FolderState::staging, request_.attempt);
-  }
-
-  [[nodiscard]] std::unique_ptr<BlockWriter> make_writer(const std::string& directory,
-                                                         BlockWriter::Role role) const {
-    return std::make_unique<BlockWriter>(files_, directory, state_.layout(),
-                                         state_.assignment().blocks_of(rank()), role);
-  }
-
-  [[nodiscard]] std::vector<WholeFile> small_files() const {
-    std::vector<WholeFile> all = request_.whole_files;
-    for (const auto& [name, text] : state_.layout().indexes()) all.push_back({name, text});
-    return all;
-  }
-
-  /// Runs `body` and hears how the others fared. Throws on all ranks when it failed on one.
-  template <typename Body>
-  void together(const Body& body) {
-    const auto failure = comm::together(engine_.communicator(), body);
-    if (!failure) return;
-    std::string all;
-    for (std::size_t r = 0; r < failure->messages.size(); ++r)
-      if (!failure->messages[r].empty())
-        all +=
-            (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + failure->messages[r];
-    writer_.reset();
-    engine_.barrier();  // nobody writes any more
-    if (rank() == 0) abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
-    throw Error(failure->code, all);
-  }
-
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
-  /// After an error nothing more is written, but what travels goes on: others wait for it.
-  void put(const Piece& piece, std::span<const std::byte> bytes) {
-    if (error_) return;
-    try {
-      writer_->put(piece.file, piece.begin, bytes);
-    } catch (const Error&) {
-      error_ = std::current_exception();
-    }
-  }
-
-  /// Stretch by stretch: first what travels, from memory to memory, so that no rank waits for
-  /// another one's disk; then this rank's own pieces.
-  void write_blocks() {
-    const std::vector<RoutedPiece>& pieces = state_.assignment().pieces;
-    PieceCarrier carrier(engine_.communicator());
-    for (std::size_t begin = 0; begin < pieces.size();) {
-      std::size_t end = begin;
-      for (std::int64_t travels = 0; end < pieces.size() && travels < kTravelBytes; ++end)
-        if (pieces[end].saver != pieces[end].writer) travels += pieces[end].piece.size_bytes();
-      const std::span<const RoutedPiece> stretch(pieces.data() + begin, end - begin);
-      const std::vector<std::vector<std::byte>> arrived = exchange(stretch, carrier);
-      std::size_t next = 0;
-      for (const RoutedPiece& routed : stretch) {
-        if (routed.writer != rank() || is_header(routed.piece)) continue;
-        if (routed.saver == rank())
-          put_own(routed.piece);
-        else
-          put(routed.piece, arrived[next++]);
-      }
-      begin = end;
-    }
-  }
-
-  /// The creator writes those by itself.
-  [[nodiscard]] bool is_header(const Piece& piece) const {
-    return piece.begin <
-           static_cast<std::int64_t>(state_.layout().files()[piece.file].header.size());
-  }
-
-  /// In one order on all ranks, so that no two wait for each other.
-  std::vector<std::vector<std::byte>> exchange(std::span<const RoutedPiece> pieces,
-                                               PieceCarrier& carrier) {
-    std::vector<std::vector<std::byte>> arrived;
-    for (const RoutedPiece& routed : pieces) {
-      if (routed.saver == routed.writer) continue;
-      if (routed.saver == rank())
-        carrier.send(read(routed.piece), routed.writer);
-      else if (routed.writer == rank())
-        arrived.push_back(carrier.receive(routed.piece.size_bytes(), routed.saver));
-    }
-    return arrived;
-  }
-
-  void put_own(const Piece& whole) {
-    for (std::int64_t begin = whole.begin; begin < whole.end && !error_; begin += kReadBytes) {
-      const Piece part{whole.file, begin, std::min(begin + kReadBytes, whole.end)};
-      put(part, read(part));
-    }
-  }
-
-  /// After an error zeros: nobody will see them, but somebody may wait for them.
-  std::span<const std::byte> read(const Piece& piece) {
-    if (!error_) try {
-        return state_.read(piece, buffer_);
-      } catch (const Error&) {
-        error_ = std::current_exception();
-      }
-    buffer_.assign(static_cast<std::size_t>(piece.size_bytes()), std::byte{0});
-    return buffer_;
-  }
-
-  /// All ranks' hashes, on rank 0 (the others take part).
-  std::vector<BlockHash> gather(const std::vector<BlockHash>& mine) {
-    static_assert(std::is_trivially_copyable_v<BlockHash>);
-    const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
-                                 mine.size() * sizeof(BlockHash));
-    std::vector<BlockHash> all;
-    for (const std::string& text : comm::gather_texts(engine_.communicator(), bytes)) {
-      const std::size_t before = all.size();
-      all.resize(before + text.size() / sizeof(BlockHash));
-      std::memcpy(all.data() + before, text.data(), text.size());
-    }
-    return all;
-  }
-
-  Engine& engine_;
-  FileSystem& files_;
-  const SaveRequest& request_;
-  SavedState state_;
-  std::unique_ptr<BlockWriter> writer_;
-  std::exception_ptr error_;
-  std::vector<std::byte> buffer_;
-};
-
-}  // namespace
+  return all;
+}
 
 SaveResult save_checkpoint(Engine& engine, FileSystem& files, const SaveRequest& request) {
-  return Save(engine, files, request).run();
+  CheckpointSave save(engine, files, request);
+  save.write_state();
+  while (!save.advance()) continue;
+  return save.result();
 }
 
 }  // namespace strata::train

@@ -1,13 +1,22 @@
-// All state of an engine into a checkpoint, written by all ranks at once.
+// All state of an engine into a checkpoint, written by all ranks at once: while training stands
+// still, or from a snapshot while it goes on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/file_system.h"
+#include "train/checkpoint/block_writer.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/engine/engine.h"
+#include "train/engine/saved_state.h"
 
 namespace strata::train {
 
@@ -17,6 +26,8 @@ struct SaveRequest {
   SaveAttempt attempt;
   Facts facts;                         ///< of the manifest; rank 0's count
   std::vector<WholeFile> whole_files;  ///< config.json, trainer_state.json, ...; rank 0's count
+  /// On rank 0, behind the commit, on a thread of the save. Throws nothing. May be empty.
+  std::function<void()> after_commit;
 };
 
 struct SaveResult {
@@ -24,9 +35,76 @@ struct SaveResult {
   std::int64_t my_bytes = 0;  ///< written by this rank
 };
 
-/// Collective, between steps, drained. When it returns the checkpoint survives a crash of the
-/// machine; when any rank fails, all throw IoError's kind of Error with every failing rank's
-/// message, the folder's other checkpoints are untouched, and what was written is removed.
+/// One save in stages, each done on every rank before the next begins anywhere. Calls marked
+/// "collective" are made by all ranks in the same order while the engine is settled; they throw on
+/// all ranks when anything failed on one, with every failing rank's message. Then, and when a save
+/// is given up, the folder's other checkpoints are untouched and what was written is removed.
+///
+/// Borrows engine and files.
+class CheckpointSave {
+ public:
+  /// Collective: makes folder and files.
+  CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request);
+  /// Gives up what is not committed; waits for this rank's threads.
+  ~CheckpointSave();
+  CheckpointSave(const CheckpointSave&) = delete;
+  CheckpointSave& operator=(const CheckpointSave&) = delete;
+
+  /// Collective: from the last snapshot, which is whole and stays until this save ends. Pieces of
+  /// blocks that several ranks save travel at once, the rest is written beside the caller.
+  void write_snapshot();
+  /// Collective: from the engine as it stands, drained, until all blocks are written.
+  void write_state();
+
+  /// Whether this rank has something to do before advance() need not wait. Any time.
+  [[nodiscard]] bool is_busy() const { return busy_; }
+  /// Collective, behind write_*: waits for this rank and goes on to the next stage. True: the
+  /// checkpoint survives a crash of the machine.
+  bool advance();
+
+  [[nodiscard]] std::int64_t step() const { return request_.step; }
+  [[nodiscard]] SaveResult result() const;
+
+ private:
+  class PieceCarrier;
+  enum class Stage : std::uint8_t { writing, committing, done };
+
+  [[nodiscard]] int rank() const { return engine_.communicator().rank(); }
+  [[nodiscard]] std::string staging() const;
+  [[nodiscard]] std::unique_ptr<BlockWriter> make_writer(const std::string& directory,
+                                                         BlockWriter::Role role) const;
+  [[nodiscard]] std::vector<WholeFile> small_files() const;
+  template <typename Body>
+  void together(const Body& body);
+  void launch(std::function<void()> body);
+  void join();
+  void rethrow() const;
+
+  void exchange(std::span<const RoutedPiece> pieces, SaveSource source, PieceCarrier& carrier,
+                std::span<std::byte> arriving);
+  void put_all(std::span<const RoutedPiece> pieces, SaveSource source,
+               std::span<const std::byte> arrived);
+  void put_own(const Piece& whole, SaveSource source);
+  void put(const Piece& piece, std::span<const std::byte> bytes);
+  std::span<const std::byte> read(const Piece& piece, SaveSource source);
+  std::vector<BlockHash> gather(const std::vector<BlockHash>& mine);
+
+  Engine& engine_;
+  FileSystem& files_;
+  SaveRequest request_;
+  SavedState state_;
+  std::unique_ptr<BlockWriter> writer_;
+  Stage stage_ = Stage::writing;
+  std::thread thread_;
+  std::atomic<bool> busy_ = false;
+  std::atomic<bool> given_up_ = false;
+  std::exception_ptr error_;       ///< of this rank; its thread's, until it is joined
+  std::vector<BlockHash> hashes_;  ///< likewise
+  std::vector<std::byte> buffer_;
+};
+
+/// Collective, between steps, drained: a whole save at once. When it returns the checkpoint
+/// survives a crash of the machine. Throws as CheckpointSave.
 SaveResult save_checkpoint(Engine& engine, FileSystem& files, const SaveRequest& request);
 
 }  // namespace strata::train

@@ -5,19 +5,16 @@
 #include <utility>
 
 #include "core/check.h"
-#include "train/engine/state_digest.h"
 
 namespace strata::train {
 namespace {
 
 /// What each rank saves, scalars left out: they are text.
-std::vector<std::vector<zero::StateEntry>> list_saved(const Engine& engine) {
-  const ProgramSet& set = engine.programs();
+std::vector<std::vector<zero::StateEntry>> list_saved(const ProgramSet& set) {
   zero::StepSettings settings = set.settings;
-  const std::int64_t updates = step_state(engine).updates;
   std::vector<std::vector<zero::StateEntry>> saved;
   for (settings.rank = 0; settings.rank < settings.plan.world; ++settings.rank) {
-    saved.push_back(zero::list_state(set.units, settings, zero::StateScope::saved, updates));
+    saved.push_back(zero::list_state(set.units, settings, zero::StateScope::saved, 0));
     std::erase_if(saved.back(),
                   [](const zero::StateEntry& entry) { return entry.kind == "scalar"; });
   }
@@ -62,11 +59,11 @@ std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor
   return std::string(kind) + "." + std::string(tensor);
 }
 
-SavedState::SavedState(const Engine& engine) : SavedState(engine, list_saved(engine)) {}
+SavedState::SavedState(const ProgramSet& programs) : SavedState(programs, list_saved(programs)) {}
 
-SavedState::SavedState(const Engine& engine,
+SavedState::SavedState(const ProgramSet& programs,
                        const std::vector<std::vector<zero::StateEntry>>& saved)
-    : engine_(engine), layout_(make_layout(engine.programs(), saved)) {
+    : rank_(programs.settings.rank), layout_(make_layout(programs, saved)) {
   std::map<std::string_view, std::size_t> model, optimizer;
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
     const CheckpointLayout::PlacedTensor& tensor = layout_.tensors()[t];
@@ -82,8 +79,7 @@ SavedState::SavedState(const Engine& engine,
       const Piece piece = layout_.piece(tensor, entry.first_element, entry.elements);
       if (piece.size_bytes() == 0) continue;
       pieces[rank].push_back(piece);
-      if (static_cast<int>(rank) == engine.programs().settings.rank)
-        entries_.push_back({piece, entry});
+      if (static_cast<int>(rank) == rank_) entries_.push_back({piece, entry});
     }
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
@@ -91,7 +87,19 @@ SavedState::SavedState(const Engine& engine,
   assignment_ = assign_blocks(layout_, pieces);
 }
 
-std::span<const std::byte> SavedState::read(const Piece& piece,
+std::int64_t SavedState::arriving_bytes() const {
+  std::int64_t bytes = 0;
+  for (const RoutedPiece& routed : assignment_.pieces)
+    if (routed.writer == rank_ && routed.saver != rank_) bytes += routed.piece.size_bytes();
+  return bytes;
+}
+
+bool SavedState::is_header(const Piece& piece) const {
+  return piece.begin < static_cast<std::int64_t>(layout_.files()[piece.file].header.size());
+}
+
+std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource source,
+                                            const Piece& piece,
                                             std::vector<std::byte>& buffer) const {
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), piece,
                                       [](const Piece& wanted, const Entry& entry) {
@@ -106,9 +114,11 @@ std::span<const std::byte> SavedState::read(const Piece& piece,
   const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
   const std::int64_t first = begin / size;
   const std::int64_t end = (piece.end - entry.piece.begin + size - 1) / size;
-  return engine_.read(entry.state, first, end - first, buffer)
-      .subspan(static_cast<std::size_t>(begin - first * size),
-               static_cast<std::size_t>(piece.size_bytes()));
+  const std::span<const std::byte> whole =
+      source == SaveSource::state ? engine.read(entry.state, first, end - first, buffer)
+                                  : engine.read_snapshot(entry.state, first, end - first, buffer);
+  return whole.subspan(static_cast<std::size_t>(begin - first * size),
+                       static_cast<std::size_t>(piece.size_bytes()));
 }
 
 }  // namespace strata::train

@@ -16,19 +16,32 @@ namespace strata::train {
 /// Name in optimizer.safetensors of one kind of state of a tensor: "moment1.model.norm.weight".
 std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor);
 
+/// Storage that saving uses, where it is planned (SaveMemory).
+inline constexpr const char* kSaveBlocks = "save/blocks";      ///< of the BlockWriter
+inline constexpr const char* kSaveArriving = "save/arriving";  ///< pieces that other ranks save
+
+/// Where a save finds the bytes: in the engine as it stands between steps, or in the last snapshot.
+enum class SaveSource : std::uint8_t { state, snapshot };
+
 /// Weights under their names in the compute type; every other kind of state as it is kept, in its
 /// own type. Tensors in unit order, of a unit kind by kind, so that a rank's part of a unit is one
-/// range of a file. Borrows the engine.
+/// range of a file.
 class SavedState {
  public:
-  explicit SavedState(const Engine& engine);
+  explicit SavedState(const ProgramSet& programs);
 
   [[nodiscard]] const CheckpointLayout& layout() const { return layout_; }
   [[nodiscard]] const BlockAssignment& assignment() const { return assignment_; }
 
-  /// A piece that this rank saves, between steps: memory of the engine or of `buffer`, valid until
-  /// either changes.
-  [[nodiscard]] std::span<const std::byte> read(const Piece& piece,
+  /// Of the pieces that this rank writes and others save.
+  [[nodiscard]] std::int64_t arriving_bytes() const;
+  /// Whether the file's own header, which its creator writes by itself.
+  [[nodiscard]] bool is_header(const Piece& piece) const;
+
+  /// A piece that this rank saves: memory of the engine or of `buffer`, valid until either changes.
+  /// Between steps, or of the snapshot (any thread, until another one is taken).
+  [[nodiscard]] std::span<const std::byte> read(const Engine& engine, SaveSource source,
+                                                const Piece& piece,
                                                 std::vector<std::byte>& buffer) const;
 
  private:
@@ -37,9 +50,9 @@ class SavedState {
     Piece piece;
     zero::StateEntry state;
   };
-  SavedState(const Engine& engine, const std::vector<std::vector<zero::StateEntry>>& saved);
+  SavedState(const ProgramSet& programs, const std::vector<std::vector<zero::StateEntry>>& saved);
 
-  const Engine& engine_;
+  int rank_;
   CheckpointLayout layout_;
   std::vector<Entry> entries_;  ///< ascending
   BlockAssignment assignment_;

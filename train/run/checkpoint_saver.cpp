@@ -3,82 +3,190 @@
 #include <cstdio>
 #include <utility>
 
-#include "comm/gather_texts.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
-#include "train/engine/save_checkpoint.h"
 #include "train/run/model_directory.h"
 
 namespace strata::train {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
+
+/// Adds the time of its life.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += seconds_since(begin_); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  Clock::time_point begin_ = Clock::now();
+};
 
 }  // namespace
 
-bool CheckpointSaver::is_due(std::int64_t step) {
-  if (folder_.path().empty()) return false;
-  if (options_.every.steps > 0) return step % options_.every.steps == 0;
-  if (options_.every.seconds == 0) return false;
-  const bool late = seconds_since(last_save_) >= static_cast<double>(options_.every.seconds);
-  return comm::gather_numbers(folder_.communicator(), late ? 1 : 0).front() != 0;
+void CheckpointSaver::raise_flags(Engine& engine, std::int64_t step) {
+  last_started_ = step;
+  if (stage_ == Stage::under_way && save_->is_busy()) engine.raise(Flag::saving);
+  if (folder_.first() && stage_ == Stage::none && options_.every.seconds > 0 && saves() &&
+      !said_due_ && age_seconds() >= static_cast<double>(options_.every.seconds)) {
+    engine.raise(Flag::save_due);
+    said_due_ = true;
+  }
 }
 
-void CheckpointSaver::remove_old() {
-  if (options_.keep == 0) return;
-  for (const std::string& path : remove_old_checkpoints(
-           folder_.files(), folder_.path(),
-           {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
-           {folder_.run_tag(), attempts_}))
-    std::printf("removed %s\n", path.c_str());
+void CheckpointSaver::hear(const kernels::StepMetrics& metrics) {
+  if (stage_ == Stage::under_way && metrics.step >= counts_from_ &&
+      !is_raised(metrics, Flag::saving))
+    all_done_ = true;
+  if (is_raised(metrics, Flag::save_due)) due_by_clock_ = true;
+}
+
+Snapshot CheckpointSaver::wants_snapshot() const {
+  return stage_ == Stage::begun ? Snapshot::take : Snapshot::none;
+}
+
+bool CheckpointSaver::is_due(std::int64_t step) {
+  if (!saves()) return false;
+  const bool by_steps = options_.every.steps > 0 && step % options_.every.steps == 0;
+  const bool due = std::exchange(due_by_clock_, false) || by_steps;
+  if (stage_ == Stage::none) return std::exchange(postponed_, false) || due;
+  if (due && !postponed_ && folder_.first())
+    std::fprintf(stderr,
+                 "note: the checkpoint due at step %lld waits: that of step %lld is still being "
+                 "written\n",
+                 static_cast<long long>(step), static_cast<long long>(save_->step()));
+  postponed_ = postponed_ || due;
+  return false;
+}
+
+SaveRequest CheckpointSaver::request(SaveContents contents) {
+  contents.whole_files.push_back({kTrainerStateName, to_text(contents.state)});
+  const std::int64_t step = contents.state.step;
+  return {.output = folder_.path(),
+          .step = step,
+          .attempt = {folder_.run_tag(), attempts_++},
+          .facts = std::move(contents.facts),
+          .whole_files = std::move(contents.whole_files),
+          .after_commit = [this, step] { tidy_up(step); }};
 }
 
 void CheckpointSaver::tidy_up(std::int64_t step) {
   try {
-    folder_.together([&] {
-      if (!folder_.first()) return;
-      point_latest(folder_.path(), step);  // before what it points to may go
-      remove_old();
-    });
-  } catch (const PeerError&) {
-    throw;
+    point_latest(folder_.path(), step);  // before what it points to may go
+    if (options_.keep == 0) return;
+    removed_ = remove_old_checkpoints(
+        folder_.files(), folder_.path(),
+        {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
+        {folder_.run_tag(), attempts_});
   } catch (const Error& error) {
-    if (folder_.first())
-      std::fprintf(stderr, "warning: the checkpoint of step %lld is whole, but: %s\n",
-                   static_cast<long long>(step), error.what());
+    warnings_.emplace_back(error.what());
   }
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, const TrainerState& state,
-                                                    Facts facts, std::vector<WholeFile> whole_files,
-                                                    bool must) {
-  const Clock::time_point begin = Clock::now();
-  whole_files.push_back({kTrainerStateName, to_text(state)});
-  const SaveRequest request{
-      folder_.path(), state.step, {folder_.run_tag(), attempts_++}, std::move(facts), std::move(whole_files)};
+bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<void()>& body) {
   try {
-    SavedCheckpoint saved;
-    saved.bytes = save_checkpoint(engine, folder_.files(), request).bytes;
-    tidy_up(state.step);
-    last_save_ = Clock::now();
-    saved.directory = folder_.path() + "/" + checkpoint_name(state.step);
-    saved.seconds = seconds_since(begin);
-    return saved;
+    const Stopwatch blocked(blocked_seconds_);
+    body();
+    return true;
   } catch (const PeerError&) {
     throw;
   } catch (const Error& error) {
-    const std::string lost = "the checkpoint of step " + std::to_string(state.step) +
-                             " could not be written: " + error.what();
-    last_save_ = Clock::now();
+    const std::string lost =
+        "the checkpoint of step " + std::to_string(step) + " could not be written: " + error.what();
+    save_.reset();
+    stage_ = Stage::none;
+    said_due_ = false;
+    last_commit_ = Clock::now();
     if (must || options_.on_error == SaveFailure::stop)
-      throw Error(error.exit_code(), lost + "; earlier checkpoints in " + folder_.path() + " are whole");
+      throw Error(error.exit_code(),
+                  lost + "; earlier checkpoints in " + folder_.path() + " are whole");
     if (folder_.first())
       std::fprintf(stderr, "warning: %s; training goes on, earlier checkpoints are whole\n",
                    lost.c_str());
-    return {};
+    return false;
   }
 }
+
+bool CheckpointSaver::begin(Engine& engine, SaveContents contents) {
+  STRATA_CHECK(stage_ == Stage::none, "a save is under way");
+  begin_ = Clock::now();
+  blocked_seconds_ = 0;
+  return attempt(contents.state.step, false, [&] {
+    save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
+    stage_ = Stage::begun;
+  });
+}
+
+bool CheckpointSaver::is_ready() const {
+  return stage_ == Stage::begun || (stage_ == Stage::under_way && all_done_);
+}
+
+std::optional<SavedCheckpoint> CheckpointSaver::go_on() { return go_on(SaveSource::snapshot); }
+
+std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source) {
+  bool ended = false;
+  attempt(save_->step(), false, [&] {
+    if (stage_ == Stage::begun && source == SaveSource::snapshot)
+      save_->write_snapshot();
+    else if (stage_ == Stage::begun)
+      save_->write_state();
+    else
+      ended = save_->advance();
+    stage_ = Stage::under_way;
+    all_done_ = false;
+    counts_from_ = last_started_ + 1;
+  });
+  if (!ended) return {};
+  return finish();
+}
+
+std::optional<SavedCheckpoint> CheckpointSaver::complete() {
+  std::optional<SavedCheckpoint> saved;
+  while (stage_ != Stage::none && !saved) saved = go_on(SaveSource::state);
+  return saved;
+}
+
+std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
+                                                     bool must) {
+  STRATA_CHECK(stage_ == Stage::none, "a save is under way");
+  begin_ = Clock::now();
+  blocked_seconds_ = 0;
+  const std::int64_t step = contents.state.step;
+  const bool saved = attempt(step, must, [&] {
+    save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
+    save_->write_state();
+    while (!save_->advance()) continue;
+  });
+  if (!saved) return {};
+  SavedCheckpoint result = finish();
+  result.blocked_seconds = result.seconds;
+  return result;
+}
+
+SavedCheckpoint CheckpointSaver::finish() {
+  const std::int64_t step = save_->step();
+  const SavedCheckpoint saved{step, folder_.path() + "/" + checkpoint_name(step),
+                              save_->result().bytes, blocked_seconds_, seconds_since(begin_)};
+  save_.reset();
+  stage_ = Stage::none;
+  said_due_ = false;
+  last_commit_ = Clock::now();
+  for (const std::string& path : std::exchange(removed_, {}))
+    std::printf("removed %s\n", path.c_str());
+  for (const std::string& warning : std::exchange(warnings_, {}))
+    std::fprintf(stderr, "warning: the checkpoint of step %lld is whole, but: %s\n",
+                 static_cast<long long>(step), warning.c_str());
+  return saved;
+}
+
+double CheckpointSaver::age_seconds() const { return seconds_since(last_commit_); }
 
 }  // namespace strata::train

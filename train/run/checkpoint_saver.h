@@ -1,8 +1,17 @@
-// When a run saves, and what becomes of old checkpoints and of failures.
+// When a run saves, how far the save under way is, and what becomes of old checkpoints and of
+// failures.
+//
+// With snapshots a save goes over several steps: begin() behind step t; the Program of step t + 1
+// keeps a copy of the state; go_on() at the border behind it starts writing; ranks that are not
+// done say so in each step's agreed word, and at the border behind the first step in which nobody
+// did go_on() takes the next stage. So all ranks act at the same border, and nobody waits for a
+// disk.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,41 +20,87 @@
 #include "train/checkpoint/trainer_state.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
+#include "train/engine/save_checkpoint.h"
 #include "train/run/output_folder.h"
 
 namespace strata::train {
 
 struct SavedCheckpoint {
+  std::int64_t step = 0;
   std::string directory;
   std::int64_t bytes = 0;
-  double seconds = 0;  ///< for which training stood still
+  double blocked_seconds = 0;  ///< for which training stood still
+  double seconds = 0;          ///< from its beginning to the commit
 };
 
-/// All calls are collective. Borrows the folder.
+/// What goes into a checkpoint besides tensors, made when it begins.
+struct SaveContents {
+  TrainerState state;
+  Facts facts;
+  std::vector<WholeFile> whole_files;
+};
+
+/// Collective calls are made by all ranks at the same border. Borrows the folder.
 class CheckpointSaver {
  public:
   CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder)
       : options_(options), folder_(folder) {}
 
-  /// Whether a checkpoint is due behind step `step`, which is not the last; rank 0's clock counts.
-  bool is_due(std::int64_t step);
+  /// Before step `step` is started (counted from 0): what this rank says in its agreed word.
+  void raise_flags(Engine& engine, std::int64_t step);
+  /// The flags of a step, the same on all ranks.
+  void hear(const kernels::StepMetrics& metrics);
+  /// Whether the next step is to take the snapshot.
+  [[nodiscard]] Snapshot wants_snapshot() const;
 
-  /// Saves, commits, points "latest" there, and removes what need not be kept. nullopt: it failed
+  /// Whether a save is to begin behind step `step`, which is not the last. While another one is
+  /// under way it is postponed, which is said, and begins when that has ended.
+  bool is_due(std::int64_t step);
+  /// Collective, settled: a save from a snapshot begins; the next step takes it. False: it failed
   /// and the run goes on, which was said. Throws what failed where it must not.
-  std::optional<SavedCheckpoint> save(Engine& engine, const TrainerState& state, Facts facts,
-                                      std::vector<WholeFile> whole_files, bool must);
+  bool begin(Engine& engine, SaveContents contents);
+  /// Whether go_on() has something to do at this border, behind the step that was started last.
+  [[nodiscard]] bool is_ready() const;
+  /// Collective, settled. What was committed, if that was the end. Fails as begin().
+  std::optional<SavedCheckpoint> go_on();
+  /// Collective, drained, when no further step is started: the rest of the save under way at once.
+  std::optional<SavedCheckpoint> complete();
+  /// Collective, drained: a whole save while training stands still. `must`: a failure ends the run.
+  std::optional<SavedCheckpoint> save(Engine& engine, SaveContents contents, bool must);
+
+  /// Since the last commit of this process, or its start.
+  [[nodiscard]] double age_seconds() const;
+  [[nodiscard]] bool saves() const { return !folder_.path().empty(); }
 
  private:
   using Clock = std::chrono::steady_clock;
+  enum class Stage : std::uint8_t { none, begun, under_way };
 
-  /// What follows a commit; a failure is said and costs nothing but space.
+  [[nodiscard]] SaveRequest request(SaveContents contents);
+  /// `source`: of a save that has only begun.
+  std::optional<SavedCheckpoint> go_on(SaveSource source);
+  /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.
+  bool attempt(std::int64_t step, bool must, const std::function<void()>& body);
+  SavedCheckpoint finish();
+  /// Rank 0, behind a commit; a failure costs nothing but space.
   void tidy_up(std::int64_t step);
-  void remove_old();
 
   CheckpointOptions options_;
   OutputFolder& folder_;
   int attempts_ = 0;
-  Clock::time_point last_save_ = Clock::now();
+  Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
+  std::unique_ptr<CheckpointSave> save_;
+  Stage stage_ = Stage::none;
+  std::int64_t last_started_ = -1;  ///< step, counted from 0
+  std::int64_t counts_from_ = 0;    ///< the first step whose flags speak of the stage under way
+  bool all_done_ = false;           ///< with it
+  bool said_due_ = false;           ///< rank 0, by the clock
+  bool due_by_clock_ = false;       ///< heard
+  bool postponed_ = false;
+  Clock::time_point begin_;
+  double blocked_seconds_ = 0;
+  std::vector<std::string> removed_;   ///< said when the save has ended
+  std::vector<std::string> warnings_;  ///< likewise
 };
 
 }  // namespace strata::train

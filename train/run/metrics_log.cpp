@@ -40,6 +40,9 @@ void MetricsLog::write(const StepReport& r) {
          ", \"rank_flops_per_second\": " + number(r.flops_per_second) + ", \"mfu\": " +
          (r.mfu ? number(*r.mfu) : "null") + ", \"arena_bytes\": " + std::to_string(r.arena_bytes) +
          ", \"peak_rss_bytes\": " + std::to_string(r.peak_rss_bytes) +
+         (r.checkpoint_age_seconds
+              ? ", \"checkpoint_age_seconds\": " + number(*r.checkpoint_age_seconds)
+              : "") +
          (r.bound ? ", " + to_json_members(*r.bound) : "") + "}\n");
 }
 
@@ -48,10 +51,12 @@ void MetricsLog::write_evaluation(std::int64_t step, double loss) {
   append("{\"step\": " + std::to_string(step) + ", \"eval_loss\": " + number(loss) + "}\n");
 }
 
-void MetricsLog::write_checkpoint(std::int64_t step, std::int64_t bytes, double seconds) {
+void MetricsLog::write_checkpoint(std::int64_t step, std::int64_t bytes, double blocked_seconds,
+                                  double seconds) {
   if (!file_) return;
   append("{\"step\": " + std::to_string(step) + ", \"checkpoint_bytes\": " + std::to_string(bytes) +
-         ", \"checkpoint_seconds\": " + number(seconds) + "}\n");
+         ", \"checkpoint_seconds\": " + number(seconds) +
+         ", \"checkpoint_blocked_seconds\": " + number(blocked_seconds) + "}\n");
 }
 
 void MetricsLog::write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank) {

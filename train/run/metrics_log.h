@@ -24,6 +24,8 @@ struct StepReport {
   std::optional<StepBound> bound;  ///< where something is offloaded
   std::int64_t arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
+  /// Since the last checkpoint or the start of the process; empty: nothing is saved.
+  std::optional<double> checkpoint_age_seconds;
 };
 
 /// Appends to a file; nothing when the path is empty. Each line is flushed, so a killed run keeps
@@ -35,8 +37,9 @@ class MetricsLog {
   explicit MetricsLog(const std::string& path, Begin begin = Begin::empty);
   void write(const StepReport& report);
   void write_evaluation(std::int64_t step, double loss);
-  /// `seconds`: for which training stood still.
-  void write_checkpoint(std::int64_t step, std::int64_t bytes, double seconds);
+  /// `blocked_seconds`: for which training stood still; `seconds`: until the commit.
+  void write_checkpoint(std::int64_t step, std::int64_t bytes, double blocked_seconds,
+                        double seconds);
   /// What each rank moved in all steps: JSON objects, by rank (train/run/transfer_report.h).
   void write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank);
 

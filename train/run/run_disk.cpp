@@ -2,14 +2,17 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/system_call.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
+#include "offload/nvme/space_file.h"
 #include "train/engine/memory_report.h"
 
 namespace strata::train {
@@ -61,6 +64,18 @@ void RunDisk::share(comm::Communicator& ranks) {
 void RunDisk::add_to(runtime::MachineRates& rates) const {
   if (read_rate_ > 0) rates.disk_read_bytes = read_rate_;
   if (write_rate_ > 0) rates.disk_write_bytes = write_rate_;
+}
+
+void RunDisk::require_room(std::int64_t bytes, int ranks) const {
+  if (!used_ || bytes == 0) return;
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each gets as much
+  for (const std::string& path : options_.nvme_paths)
+    room = std::min(room, offload::free_bytes(path));
+  room *= static_cast<std::int64_t>(options_.nvme_paths.size());
+  if (bytes * ranks > room)
+    throw HostError("out of disk space: " + std::to_string(ranks) + " rank(s) need " +
+                    std::to_string(bytes) + " bytes each on --nvme-path, and " +
+                    std::to_string(room) + " are free");
 }
 
 void RunDisk::open(std::int64_t bytes) {

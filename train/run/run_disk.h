@@ -20,6 +20,8 @@ class RunDisk {
 
   /// Puts what was measured into the rates that schedules use.
   void add_to(runtime::MachineRates& rates) const;
+  /// Throws HostError with the amounts when the paths have no room for `bytes` of each of `ranks`.
+  void require_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);
   /// Memory that transfers will use; it stays until this object is gone or other memory is named.

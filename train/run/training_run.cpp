@@ -125,13 +125,11 @@ class TrainingRun {
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
     rates_ = runtime::MachineRates::typical(capabilities);
     disk_->add_to(rates_);
-    parts.programs = build_programs({request_.model, options_, corpus_.held_out != nullptr,
-                                     request_.context.local_world, rates_},
-                                    device_->communicator(), capabilities);
+    parts.programs = build_programs_for_saving(capabilities);
     report_plan(parts.programs);
     require_memory(parts.programs);
     device_->choose(parts.programs, options_);
-    disk_->open(parts.programs.arena_bytes(runtime::Tier::disk));
+    disk_->open(parts.programs.disk_bytes());
     print_notes();
     device_->give_to(parts);
     parts.disk = disk_->disk();
@@ -158,6 +156,39 @@ class TrainingRun {
         step_flops_ += in.cost.flops * (position == zero::Position::middle
                                             ? static_cast<double>(options_.accumulation - 2)
                                             : 1.0);
+  }
+
+  /// With room for snapshots where saves want them and host memory has it.
+  [[nodiscard]] ProgramSet build_programs_for_saving(
+      const kernels::DeviceCapabilities& capabilities) {
+    const CheckpointOptions& checkpoint = options_.checkpoint;
+    const bool saves = !options_.output.empty();
+    const bool snapshots = saves && checkpoint.asynchronous && !options_.check_device &&
+                           (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
+    const auto build = [&](SaveMemory saving) {
+      return build_programs({request_.model, options_, corpus_.held_out != nullptr,
+                             request_.context.local_world, saving, rates_},
+                            device_->communicator(), capabilities);
+    };
+    if (snapshots) {
+      std::string reason;
+      std::optional<ProgramSet> programs;
+      try {
+        programs = build(SaveMemory::snapshot);
+        require_memory(*programs);
+        disk_->require_room(programs->disk_bytes(), request_.context.local_world);
+      } catch (const HostError& error) {
+        reason = error.what();
+      }
+      const std::vector<std::int64_t> refused =
+          comm::gather_numbers(*communicator_, reason.empty() ? 0 : 1);
+      const auto first_refusal = std::ranges::find(refused, 1) - refused.begin();
+      if (first_refusal == std::ssize(refused)) return std::move(*programs);
+      if (first_refusal == communicator_->rank())
+        std::fprintf(stderr, "note: training will stand still while a checkpoint is written: %s\n",
+                     reason.c_str());
+    }
+    return build(saves ? SaveMemory::writing : SaveMemory::none);
   }
 
   /// Collective: ranks tell one another the nodes of their devices.
@@ -362,20 +393,32 @@ class TrainingRun {
         refuse_not_finite(report);
       }
       if (is_raised(report.metrics, Flag::stop)) stopped_ = true;
+      saver_->hear(report.metrics);
     };
     while (steps_done_ < options_.steps && !stopped_) {
       if (stop_ && stop_->requested()) engine_->raise(Flag::stop);
-      take(engine_->start_step(steps_done_++, fill));
+      saver_->raise_flags(*engine_, steps_done_);
+      take(engine_->start_step(steps_done_++, fill, saver_->wants_snapshot()));
+      if (saver_->is_ready()) {
+        engine_->settle();
+        report_saved(&log, saver_->go_on());
+      }
       const bool evaluation_due = due(options_.eval_every_steps);
       const bool save_due = steps_done_ < options_.steps && saver_->is_due(steps_done_);
-      if (!evaluation_due && !save_due) continue;
+      if (save_due && !stopped_ && engine_->programs().snapshot) {
+        engine_->settle();
+        saver_->begin(*engine_, save_contents());
+      }
+      const bool stands = save_due && !engine_->programs().snapshot;
+      if (!evaluation_due && !stands) continue;
       take(engine_->drain());
       if (evaluation_due) evaluate(log, progress);
-      if (save_due && !stopped_) beside_programs([&] { save(&log, false); });
+      if (stands && !stopped_) save(&log, false);
       clock.restart();
       (void)usage_.take(steps_done_ - 1);  // of no step
     }
     take(engine_->drain());
+    report_saved(&log, saver_->complete());
     progress.finish();
     print_notes();
     if (first_ && usage_steps_ > 0) {
@@ -410,7 +453,9 @@ class TrainingRun {
     std::vector<TierUse> uses;
     for (int t = 0; t < runtime::kTiers; ++t) {
       const auto tier = static_cast<runtime::Tier>(t);
-      const std::int64_t planned = engine_->programs().arena_bytes(tier);
+      const std::int64_t planned = tier == runtime::Tier::disk
+                                       ? engine_->programs().disk_bytes()
+                                       : engine_->programs().arena_bytes(tier);
       if (planned == 0) continue;
       uses.push_back({tier, planned,
                       tier == runtime::Tier::disk ? disk_->reserved_bytes()
@@ -457,6 +502,7 @@ class TrainingRun {
     }
     report.arena_bytes = engine_->arena().bytes();
     report.peak_rss_bytes = peak_resident_bytes();
+    if (saver_->saves()) report.checkpoint_age_seconds = saver_->age_seconds();
     return report;
   }
 
@@ -498,20 +544,32 @@ class TrainingRun {
             {"data_digest", data_digest_}};
   }
 
-  void save(MetricsLog* log, bool must) {
-    if (options_.output.empty()) return;
-    status_.set_phase(Phase::saving);
-    std::vector<WholeFile> files;
+  [[nodiscard]] SaveContents save_contents() const {
+    SaveContents contents{trainer_state(), facts(), {}};
+    std::vector<WholeFile>& files = contents.whole_files;
     for (const auto& [name, text] : device_->files()) files.push_back({name, text});
     files.push_back({"config.json", to_hf_config_json(request_.model, config_text(options_.model),
                                                       options_.dtype)});
     for (auto& [name, text] : tokenizer_files(options_.model)) files.push_back({name, text});
-    const std::optional<SavedCheckpoint> saved =
-        saver_->save(*engine_, trainer_state(), facts(), std::move(files), must);
+    return contents;
+  }
+
+  /// While training stands still.
+  void save(MetricsLog* log, bool must) {
+    if (!saver_->saves()) return;
+    status_.set_phase(Phase::saving);
+    beside_programs([&] { report_saved(log, saver_->save(*engine_, save_contents(), must)); });
+  }
+
+  void report_saved(MetricsLog* log, const std::optional<SavedCheckpoint>& saved) const {
     if (!first_ || !saved) return;
-    if (log != nullptr) log->write_checkpoint(steps_done_, saved->bytes, saved->seconds);
-    std::printf("wrote %s: %.2f GB in %.2f s\n", saved->directory.c_str(),
+    if (log != nullptr)
+      log->write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
+    std::printf("wrote %s: %.2f GB in %.2f s", saved->directory.c_str(),
                 static_cast<double>(saved->bytes) / 1e9, saved->seconds);
+    if (saved->blocked_seconds < saved->seconds)
+      std::printf(", training stood still for %.3f s", saved->blocked_seconds);
+    std::printf("\n");
     std::fflush(stdout);
   }
 

@@ -1,0 +1,168 @@
+// Checkpoints written from a snapshot while training goes on: the bytes of one that was written
+// while training stood still, and the same training.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "core/test_directory.h"
+#include "tests/training/rank_threads.h"
+#include "tests/training/ranks.h"
+#include "train/checkpoint/checkpoint_commit.h"
+#include "train/engine/load_checkpoint.h"
+#include "train/engine/save_checkpoint.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/weights.h"
+
+namespace strata::tests {
+namespace {
+
+using train::OffloadTarget;
+using train::UpdateTime;
+
+constexpr int kBefore = 2, kSteps = 4;
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// By name; the manifest tells of the attempt.
+std::map<std::string, std::string> files_of(const std::string& checkpoint) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint))
+    if (entry.path().filename() != "manifest.json")
+      files[entry.path().filename()] = read(entry.path());
+  return files;
+}
+
+train::FillBatch batches(int rank) {
+  return [rank](std::int64_t s, int micro_step, const train::MicroBatch& batch) {
+    for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+      const std::size_t at = i + static_cast<std::size_t>(s * 31 + rank * 7 + micro_step * 3);
+      batch.tokens[i] = static_cast<std::int32_t>(at * 13 % 90);
+      batch.targets[i] = static_cast<std::int32_t>((at + 1) * 13 % 90);
+    }
+  };
+}
+
+enum class Save : std::uint8_t { standing, snapshot };
+
+struct Run {
+  std::map<std::string, std::string> files;  ///< of the checkpoint of step kBefore
+  std::string state;                         ///< after kSteps
+};
+
+/// Steps overlap as in a run: nothing is drained but for a save that stands.
+Run train_and_save(TrainingCase training, Save save, const std::string& output) {
+  training.saving =
+      save == Save::snapshot ? train::SaveMemory::snapshot : train::SaveMemory::writing;
+  PosixFileSystem files;
+  train::prepare_output_folder(files, output);
+  const train::SaveRequest request{
+      .output = output, .step = kBefore, .attempt = {.run_id = "test"}};
+  Run run;
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    train::initialize_weights(engine, 7);
+    const train::FillBatch fill = batches(communicator.rank());
+    for (int s = 0; s < kBefore; ++s) engine.start_step(s, fill);
+    if (save == Save::standing) {
+      engine.drain();
+      train::save_checkpoint(engine, files, request);
+      for (int s = kBefore; s < kSteps; ++s) engine.start_step(s, fill);
+    } else {
+      engine.settle();
+      train::CheckpointSave writing(engine, files, request);
+      engine.start_step(kBefore, fill, train::Snapshot::take);
+      engine.settle();
+      // Updates that come too early would be in the files.
+      for (int s = kBefore + 1; s < kSteps; ++s) engine.start_step(s, fill);
+      engine.settle();
+      writing.write_snapshot();
+      while (!writing.advance()) continue;
+    }
+    engine.drain();
+    const std::string state = train::describe_state(engine);
+    if (communicator.rank() == 0) run.state = state;
+    communicator.close();
+  });
+  run.files = files_of(output + "/" + train::checkpoint_name(kBefore));
+  return run;
+}
+
+void expect_same_checkpoint(const TrainingCase& training, const std::string& what) {
+  SCOPED_TRACE(what);
+  const TestDirectory directory;
+  const Run standing = train_and_save(training, Save::standing, directory / "standing");
+  const Run snapshot = train_and_save(training, Save::snapshot, directory / "snapshot");
+  EXPECT_EQ(snapshot.state, standing.state) << "training is another one";
+  ASSERT_EQ(snapshot.files.size(), standing.files.size());
+  for (const auto& [name, bytes] : standing.files)
+    EXPECT_TRUE(snapshot.files.at(name) == bytes) << name;
+}
+
+TrainingCase small_case(int world, int stage, DType dtype) {
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.options = tiny_options(world, 8, kSteps);
+  training.options.zero.stage = stage;
+  training.options.tile_elements = 4096;
+  training.options.dtype = training.options.communication_dtype = dtype;
+  training.world = world;
+  return training;
+}
+
+class SnapshotOf : public testing::TestWithParam<int> {};
+
+TEST_P(SnapshotOf, EveryStage) {
+  const int world = GetParam();
+  for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const int accumulation : {1, 2}) {
+        TrainingCase training = small_case(world, stage, dtype);
+        training.options.accumulation = accumulation;
+        training.options.micro_batch = 8 / world / accumulation;
+        expect_same_checkpoint(training, "stage " + std::to_string(stage) + ", accumulation " +
+                                             std::to_string(accumulation));
+      }
+}
+
+TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
+  const int world = GetParam();
+  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
+    for (const OffloadTarget parameters : {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
+      for (const UpdateTime updates :
+           {UpdateTime::step_end, UpdateTime::next_step, UpdateTime::gradient}) {
+        if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+        TrainingCase training = small_case(world, world == 1 ? 0 : 3, DType::bf16);
+        training.options.offload.optimizer = optimizer;
+        training.options.offload.parameters = parameters;
+        training.options.offload.updates = updates;
+        if (updates == UpdateTime::gradient) {
+          training.options.gradient_clipping = 0;
+          training.options.bf16_check_overflow = false;
+        }
+        for (const double ratio : {1.0, 0.5}) {
+          if (ratio != 1 && optimizer != OffloadTarget::cpu) continue;
+          training.options.offload.optimizer_ratio = ratio;
+          expect_same_checkpoint(training,
+                                 "optimizer " + std::to_string(static_cast<int>(optimizer)) +
+                                     ", parameters " + std::to_string(static_cast<int>(parameters)) +
+                                     ", updates " + std::to_string(static_cast<int>(updates)));
+        }
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, SnapshotOf, testing::Values(1, 2));
+
+TEST(Snapshot, OfShardsThatDoNotDivide) {
+  for (const int stage : {0, 1, 2, 3})
+    expect_same_checkpoint(small_case(3, stage, DType::bf16), "stage " + std::to_string(stage));
+}
+
+}  // namespace
+}  // namespace strata::tests

@@ -1,0 +1,171 @@
+#include "zero/snapshot.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/check.h"
+#include "runtime/node_inserter.h"
+#include "zero/state_table.h"
+
+namespace strata::zero {
+namespace {
+
+using kernels::Shape;
+using kernels::TensorType;
+using runtime::ByteRange;
+using runtime::Graph;
+using runtime::Tier;
+using runtime::ValueId;
+
+/// Bytes of a root in one version, and the node behind which they hold it (-1: from the start).
+struct Held {
+  ByteRange bytes;
+  std::int32_t version = 0;
+  int behind = -1;
+};
+
+/// What is left of `held` when a later write covers `written`.
+std::vector<Held> without(const std::vector<Held>& held, const ByteRange& written) {
+  std::vector<Held> left;
+  for (const Held& part : held) {
+    if (!part.bytes.overlaps(written)) {
+      left.push_back(part);
+      continue;
+    }
+    if (part.bytes.begin < written.begin)
+      left.push_back({{part.bytes.begin, written.begin}, part.version, part.behind});
+    if (written.end < part.bytes.end)
+      left.push_back({{written.end, part.bytes.end}, part.version, part.behind});
+  }
+  return left;
+}
+
+class SnapshotPass {
+ public:
+  explicit SnapshotPass(Graph& graph) : graph_(graph) {
+    for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
+      const runtime::Value& value = graph.values[static_cast<std::size_t>(id)];
+      if (value.root == runtime::kNoValue && value.storage == runtime::Storage::persistent)
+        roots_[value.name] = id;
+    }
+  }
+
+  void run(const std::vector<SnapshotPiece>& pieces, bool behind_updates) {
+    for (const SnapshotPiece& piece : pieces) {
+      const auto root = roots_.find(piece.storage);
+      STRATA_CHECK(root != roots_.end(), piece.storage, "is in no node of the Graph");
+      held_[root->second].push_back({{piece.begin, piece.end}, 0, -1});
+    }
+    if (behind_updates) follow_writes();
+    for (const SnapshotPiece& piece : pieces) copy(piece);
+    inserter_.apply(graph_);
+  }
+
+ private:
+  void follow_writes() {
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
+      for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs) {
+        const auto held = held_.find(graph_.root_of(out));
+        if (held == held_.end()) continue;
+        const ByteRange written = range_of(graph_, out);
+        for (const Held& before : std::exchange(held->second, without(held->second, written)))
+          if (before.bytes.overlaps(written))
+            held->second.push_back({{std::max(before.bytes.begin, written.begin),
+                                     std::min(before.bytes.end, written.end)},
+                                    graph_.values[static_cast<std::size_t>(out)].version,
+                                    i});
+      }
+  }
+
+  void copy(const SnapshotPiece& piece) {
+    runtime::Value whole;
+    whole.name = piece.copy;
+    whole.type = TensorType(DType::u8, Shape{piece.end - piece.begin});
+    whole.tier = piece.tier;
+    whole.storage = runtime::Storage::persistent;
+    whole.role = runtime::Role::snapshot;
+    const ValueId to = graph_.next_version(graph_.add_value(std::move(whole)));
+    const ValueId root = roots_.at(piece.storage);
+    std::vector<Held> parts;
+    for (const Held& part : held_.at(root))
+      if (part.bytes.overlaps({piece.begin, piece.end})) parts.push_back(part);
+    std::ranges::sort(parts, {}, [](const Held& part) { return part.bytes.begin; });
+    for (const Held& part : parts) {
+      const TensorType type(DType::u8, Shape{part.bytes.end - part.bytes.begin});
+      runtime::Node node;
+      node.operation = &kernels::find_operation("copy");
+      node.inputs = {graph_.add_view(graph_.at_version(root, part.version), part.bytes.begin, type,
+                                     piece.storage)};
+      node.outputs = {graph_.add_view(to, part.bytes.begin - piece.begin, type, piece.copy)};
+      node.queue = piece.tier == Tier::pinned ? runtime::Queue::download : runtime::Queue::host;
+      node.label = "snapshot " + piece.storage;
+      insert(std::move(node), part.behind);
+    }
+  }
+
+  void insert(runtime::Node node, int behind) {
+    if (behind < 0) return inserter_.before(0, std::move(node));
+    node.block = graph_.nodes[static_cast<std::size_t>(behind)].block;
+    node.pass = graph_.nodes[static_cast<std::size_t>(behind)].pass;
+    inserter_.after(behind, std::move(node));
+  }
+
+  Graph& graph_;
+  std::map<std::string, ValueId> roots_;
+  std::map<ValueId, std::vector<Held>> held_;  // of a root, what is to be copied
+  runtime::NodeInserter inserter_;
+};
+
+}  // namespace
+
+std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
+                                         const StepSettings& settings) {
+  std::vector<SnapshotPiece> pieces;
+  for (const StateEntry& entry : list_state(units, settings, StateScope::saved, 0)) {
+    if (entry.kind == "scalar" || entry.tier == Tier::disk) continue;
+    const std::int64_t begin = entry.storage_element * size_of(entry.dtype);
+    pieces.push_back({.storage = entry.storage,
+                      .begin = begin,
+                      .end = begin + entry.elements * size_of(entry.dtype),
+                      .copy = {},
+                      .tier = entry.tier == Tier::device ? Tier::pinned : Tier::pageable});
+  }
+  std::ranges::sort(pieces, {}, [](const SnapshotPiece& p) { return std::pair(p.storage, p.begin); });
+  std::vector<SnapshotPiece> merged;
+  for (SnapshotPiece& piece : pieces)
+    if (!merged.empty() && merged.back().storage == piece.storage &&
+        merged.back().end == piece.begin)
+      merged.back().end = piece.end;
+    else
+      merged.push_back(std::move(piece));
+  for (SnapshotPiece& piece : merged)
+    piece.copy = "snapshot/" + piece.storage + "/" + std::to_string(piece.begin);
+  return merged;
+}
+
+std::vector<std::string> list_snapshot_records(const std::vector<runtime::ParameterUnit>& units,
+                                               const StepSettings& settings) {
+  std::set<std::string> names;
+  for (const StateEntry& entry : list_state(units, settings, StateScope::saved, 0))
+    if (entry.kind != "scalar" && entry.tier == Tier::disk) names.insert(entry.storage);
+  return {names.begin(), names.end()};
+}
+
+void declare_snapshot(runtime::PersistentLayout& layout, const std::vector<SnapshotPiece>& pieces) {
+  for (const SnapshotPiece& piece : pieces)
+    layout.add(piece.copy, TensorType(DType::u8, Shape{piece.end - piece.begin}), piece.tier,
+               runtime::Role::snapshot);
+}
+
+bool takes_snapshot(runtime::Updates updates, Position position) {
+  return updates == runtime::Updates::next_step ? begins_step(position) : ends_step(position);
+}
+
+void add_snapshot(Graph& graph, const std::vector<SnapshotPiece>& pieces,
+                  const StepSettings& settings) {
+  SnapshotPass(graph).run(pieces, settings.plan.updates == runtime::Updates::next_step);
+}
+
+}  // namespace strata::zero
