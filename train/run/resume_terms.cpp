@@ -72,8 +72,7 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
                        std::to_string(saved.global_batch), std::to_string(options.global_batch),
                        std::to_string(ranks) +
                            (options.virtual_ranks > 0 ? " virtual ranks" : " ranks") +
-                           " x micro-batch " +
-                           std::to_string(options.micro_batch) +
+                           " x micro-batch " + std::to_string(options.micro_batch) +
                            " do not divide it: set --micro-batch to a divisor");
     options.accumulation = saved.global_batch / per_micro_step;
     options.global_batch = saved.global_batch;
