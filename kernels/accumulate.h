@@ -1,8 +1,9 @@
 // Adding micro-steps' gradients up.
 //
 // inputs   sum and x, each fp32, bf16 or fp16, of the same shape; rows may have gaps
-// outputs  sum + x (in place), of the type of sum: one fp32 addition per element, then rounded to
-//          nearest even
+// attributes  scale (default 1)
+// outputs  scale * (sum + x) (in place), of the type of sum: one fp32 addition and one fp32
+//          multiplication per element, then rounded to nearest even
 #pragma once
 
 #include "kernels/operation.h"

@@ -50,6 +50,23 @@ TEST(Accumulate, RoundsA16BitSumOnce) {
       }
 }
 
+TEST(Accumulate, ScalesTheSumInFp32) {
+  constexpr float kScale = 0.0625f;
+  for (const Shape& shape : {Shape{100'003}, Shape{5, 7}}) {
+    OperationCase test{
+        accumulate_operation(),
+        accumulate_kernel,
+        {TestOperand::random(DType::f32, shape, 1), TestOperand::random(DType::f32, shape, 2)},
+        {{"scale", kScale}},
+        {{}}};
+    const auto sum = test.inputs[0].values(), x = test.inputs[1].values();
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      test.expected[0].push_back(kScale * (static_cast<float>(sum[i]) + static_cast<float>(x[i])));
+    test.tolerance = 0;
+    verify(test, shape.to_string());
+  }
+}
+
 TEST(Accumulate, RefusesOtherShapes) {
   EXPECT_THROW(accumulate_operation().infer(
                    Types{TensorType(DType::f32, {4}), TensorType(DType::f32, {5})}, {}),

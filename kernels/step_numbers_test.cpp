@@ -30,12 +30,14 @@ TEST(GradientScale, DividesByTargetsAndMicroSteps) {
   EXPECT_EQ(scale_of(1, 0, 4), (std::vector<float>{0, 0}));
 }
 
-std::vector<std::int64_t> add_loss(std::vector<std::int64_t> word, double loss) {
+std::vector<std::int64_t> add_loss(std::vector<std::int64_t> word, double loss,
+                                   std::int64_t leaves = 1) {
   std::vector<TestTensor> inputs;
   inputs.emplace_back(DType::i64, Shape{AgreedWord::kWords}, word);
   inputs.emplace_back(DType::f64, Shape{1}, std::vector<double>{loss});
   std::vector<TestTensor> fresh;
-  run_kernel(any_runner(), add_loss_operation(), inputs, {}, fresh);
+  run_kernel(any_runner(), add_loss_operation(), inputs, {{"leaves", static_cast<double>(leaves)}},
+             fresh);
   return inputs[0].values<std::int64_t>();
 }
 
@@ -54,6 +56,18 @@ TEST(AddLoss, SaturatesSoThatManyRanksFit) {
   EXPECT_EQ(add_loss(word, 1e300)[AgreedWord::kLoss], limit);
   EXPECT_EQ(add_loss(add_loss(word, 8000), 8000)[AgreedWord::kLoss], limit);
   EXPECT_EQ(add_loss(word, -1e5)[AgreedWord::kLoss], -limit);
+}
+
+TEST(AddLoss, HasRoomForEveryLeafOfARank) {
+  const std::vector<std::int64_t> word(AgreedWord::kWords);
+  const auto limit = (std::int64_t{1} << 53) - 1;
+  const auto twice = add_loss(add_loss(word, 8000, 2), 8000, 2);
+  EXPECT_EQ(twice[AgreedWord::kLoss], std::int64_t{16000} << 40);
+  EXPECT_EQ(add_loss(twice, 8000, 2)[AgreedWord::kLoss], 2 * limit);
+  EXPECT_EQ(add_loss(add_loss(word, -1e300, 2), -1e300, 2)[AgreedWord::kLoss], -2 * limit);
+  std::vector<std::int64_t> full(AgreedWord::kWords);
+  full[AgreedWord::kLoss] = kMaxLossLeaves * limit;
+  EXPECT_EQ(add_loss(full, 1e300, kMaxLossLeaves), full);
 }
 
 TEST(AddLoss, CountsWhatIsNotFinite) {

@@ -224,6 +224,7 @@ std::string_view name_of(MicroStepOrder order) {
 std::string Plan::to_json() const {
   std::string text = "{\n  \"world\": " + std::to_string(world) +
                      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
+                     ",\n  \"virtual_ranks\": " + std::to_string(virtual_ranks) +
                      ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
                      ", \"reduced\": " + quoted_name(gradient.reduced) +
                      ", \"accumulated\": " + quoted_name(gradient.accumulated) +
@@ -246,11 +247,12 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   JsonOptions options;
   options.fault = JsonFault::configuration;
   const JsonValue top = parse_json(text, file, options);
-  expect_keys(top, {"world", "micro_steps", "gradient", "limits", "budget_bytes", "recompute",
-                    "recompute_what", "activations", "updates", "order", "units"});
+  expect_keys(top, {"world", "micro_steps", "virtual_ranks", "gradient", "limits", "budget_bytes",
+                    "recompute", "recompute_what", "activations", "updates", "order", "units"});
   Plan plan;
   plan.world = number(top.at("world"), 1, kMostRanks);
   plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
+  plan.virtual_ranks = number(top.at("virtual_ranks"), 0, kMostRanks);
   plan.gradient = read_gradient(top.at("gradient"));
   plan.limits = read_limits(top.at("limits"));
   plan.budget_bytes = read_budget(top.at("budget_bytes"));

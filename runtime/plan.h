@@ -103,7 +103,10 @@ struct TransferLimits {
 
 struct Plan {
   int world = 1;
-  int micro_steps = 1;                      ///< gradient accumulation
+  int micro_steps = 1;  ///< gradient accumulation
+  /// Leaves of every sum over ranks (docs/adr/0012): a power of two times `world`, which then is
+  /// one too. 0: as many as there are ranks.
+  int virtual_ranks = 0;
   std::vector<UnitPlan> units;              ///< one per unit of the model, in its order
   std::vector<RecomputeSegment> recompute;  ///< ascending, disjoint
   RecomputeWhat recompute_what = RecomputeWhat::everything;
@@ -115,6 +118,10 @@ struct Plan {
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank
 
   bool operator==(const Plan&) const = default;
+
+  [[nodiscard]] int leaves() const { return virtual_ranks > 0 ? virtual_ranks : world; }
+  /// Virtual ranks that each rank stands for, one after another.
+  [[nodiscard]] int leaves_per_rank() const { return leaves() / world; }
 
   /// Pretty-printed JSON with every field.
   [[nodiscard]] std::string to_json() const;

@@ -20,6 +20,7 @@ class RandomPlans {
     Plan plan;
     plan.world = static_cast<int>(1 + below(1000));
     plan.micro_steps = static_cast<int>(1 + below(1000));
+    plan.virtual_ranks = static_cast<int>(below(1000));
     for (std::uint64_t u = below(6); u > 0; --u) plan.units.push_back(unit(u));
     int block = 0;
     for (std::uint64_t s = below(4); s > 0; --s) {
@@ -93,6 +94,7 @@ TEST(Plan, EveryFieldIsWritten) {
   };
   differs([](Plan& p) { p.world = 2; });
   differs([](Plan& p) { p.micro_steps = 2; });
+  differs([](Plan& p) { p.virtual_ranks = 2; });
   differs([](Plan& p) { p.units[0].unit = "b"; });
   differs([](Plan& p) { p.units[0].shard_optimizer = true; });
   differs([](Plan& p) { p.units[0].shard_gradient = true; });

@@ -27,6 +27,10 @@ inline std::string record_name(const std::string& unit, std::int64_t first_eleme
 }
 /// fp32 gradient accumulator: whole unit or this rank's shard.
 inline std::string accumulator_name(const std::string& unit) { return "gradient/" + unit; }
+/// fp32 sum over 2^level x world virtual ranks, of this rank's shard, which waits for another one.
+inline std::string partial_sum_name(const std::string& unit, int level) {
+  return "partial_sum" + std::to_string(level) + "/" + unit;
+}
 
 inline constexpr const char* kStepState = "step_state";      ///< kernels::StepState
 inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepControl

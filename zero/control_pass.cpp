@@ -109,7 +109,7 @@ class ControlPass {
     const ValueId metrics = persistent_value(
         graph_, runtime::kStepMetrics, bytes_type(sizeof(kernels::StepMetrics)), Role::control);
     kernels::Attributes attributes = settings_.control;
-    attributes.set("world", settings_.plan.world);
+    attributes.set("world", settings_.plan.leaves());
     const ValueId made = graph_.next_version(metrics);
     add("step_control", {step, word_}, {graph_.next_version(step), control, made},
         std::move(attributes), "step_control");

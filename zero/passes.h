@@ -12,7 +12,12 @@ void gather_pass(runtime::Graph& graph, const StepSettings& settings);
 
 /// Gradients: accumulate over micro-steps, reduce where and when the Plan says. Leaves the
 /// accumulator's version for update_pass in Graph::unit_gradients.
-void reduction_pass(runtime::Graph& graph, const StepSettings& settings, Position position);
+void reduction_pass(runtime::Graph& graph, const StepSettings& settings, const Position& position);
+
+/// How many sizes of partial sums have storage of their own (runtime::partial_sum_name), the
+/// smaller ones first. The largest waits in the accumulator where nothing else does: log2 of a
+/// rank's leaves or one less.
+int partial_sum_levels(const runtime::Plan& plan);
 
 /// End of a step: the norm of each gradient behind its reduction, agreed word, control, metrics.
 /// `word` is the agreed word with the losses of all micro-steps in it.

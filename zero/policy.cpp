@@ -1,8 +1,10 @@
 #include "zero/policy.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/error.h"
+#include "kernels/add_loss.h"
 
 namespace strata::zero {
 namespace {
@@ -30,10 +32,31 @@ void check_tier(const runtime::UnitPlan& plan, const char* kind, runtime::Tier t
                         "' in tier " + std::string(name_of(tier)) + "; it can live in " + names);
 }
 
+void check_virtual_ranks(const runtime::Plan& plan) {
+  if (plan.virtual_ranks == 0 || plan.virtual_ranks == plan.world) return;
+  const auto refuse = [&](const std::string& expected) {
+    throw InvalidArgument("the Plan has " + std::to_string(plan.virtual_ranks) +
+                          " virtual ranks for a world of " + std::to_string(plan.world) +
+                          "; expected " + expected);
+  };
+  const auto powers = [](int number) { return std::has_single_bit(static_cast<unsigned>(number)); };
+  if (!powers(plan.virtual_ranks) || !powers(plan.world) || plan.virtual_ranks < plan.world ||
+      plan.virtual_ranks > kernels::kMaxLossLeaves)
+    refuse("two powers of two up to " + std::to_string(kernels::kMaxLossLeaves) +
+           ", the world the smaller one");
+  if (plan.order == runtime::MicroStepOrder::by_layer)
+    refuse("micro-steps one by one: layer by layer no leaf of the sum is there alone");
+  const bool reduces_each = plan.units.empty() || plan.units[0].shard_gradient;
+  for (const runtime::UnitPlan& unit : plan.units)
+    if (unit.shard_gradient != reduces_each)
+      refuse("the gradients of all units sharded or none, found others at unit '" + unit.unit +
+             "': they decide in which order the micro-steps run");
+}
+
 }  // namespace
 
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
-                                          const StagePolicy& policy, int world) {
+                                          const StagePolicy& policy, int world, int virtual_ranks) {
   if (policy.stage < 0 || policy.stage > 3)
     throw InvalidArgument("ZeRO stage " + std::to_string(policy.stage) +
                           " does not exist; choose 0, 1, 2 or 3");
@@ -42,7 +65,9 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
   for (const runtime::ParameterUnit& unit : units) {
     runtime::UnitPlan plan;
     plan.unit = unit.name;
-    if (world > 1) {
+    if (world == 1) {
+      plan.shard_gradient = virtual_ranks > 1 && policy.stage >= 2;
+    } else {
       plan.shard_optimizer = policy.stage >= 1;
       plan.shard_gradient = policy.stage >= 2;
       plan.shard_parameter = policy.stage >= 3;
@@ -71,6 +96,7 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
       throw InvalidArgument("the Plan keeps the whole parameters of unit '" + unit.unit +
                             "' on the disk of every rank but updates them in parts; shard the "
                             "parameters, too (ZeRO 3), or keep them in host memory");
+  check_virtual_ranks(plan);
   const runtime::GradientTypes& types = plan.gradient;
   if (types.accumulated != DType::f32 && types.accumulated != types.produced)
     throw InvalidArgument("the Plan adds gradients up in " +

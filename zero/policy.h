@@ -21,13 +21,17 @@ struct StagePolicy {
   std::int64_t model_persistence_threshold_elements = INT64_MAX;
 };
 
-/// One UnitPlan per unit, for `world` ranks. A world of one shards nothing.
+/// One UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: for themselves). A
+/// world of one shards nothing but gradients that virtual ranks reduce in each micro-step: as more
+/// ranks would, whose bits are wanted.
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
-                                          const StagePolicy& policy, int world);
+                                          const StagePolicy& policy, int world,
+                                          int virtual_ranks = 0);
 
 /// Throws InvalidArgument unless `plan` is one for a model of `units` that can be lowered: the same
 /// units by name and in order (the message names the first that differs), each kind in a tier where
-/// it can live (docs/offload.md), sums of gradients in fp32 or in the type produced.
+/// it can live (docs/offload.md), sums of gradients in fp32 or in the type produced, virtual ranks
+/// that the ranks can stand for.
 void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
 
 /// Throws InvalidArgument where the Plan updates each parameter behind its own gradient

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "runtime/collective_node.h"
@@ -19,7 +20,7 @@ using runtime::ValueId;
 class UnitReduction {
  public:
   UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const StepSettings& settings,
-                Position position, int unit, int at)
+                const Position& position, int unit, int at)
       : graph_(graph),
         inserter_(inserter),
         settings_(settings),
@@ -32,61 +33,86 @@ class UnitReduction {
 
   /// The gradient that the update is to read: the accumulator in its last version. A rank whose
   /// part is empty may get its empty sum instead, so that on every rank the last writer stands
-  /// behind the reduction.
+  /// behind the reduction. Before the rank's last leaf: what waits for it.
   ValueId run() {
     return plan_.shard_gradient ? reduce_then_accumulate() : accumulate_then_reduce();
   }
 
  private:
+  /// Elements of the own piece.
+  [[nodiscard]] std::int64_t mine() const { return owned_.owned_end - owned_.owned_begin; }
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
   [[nodiscard]] DType accumulated() const { return settings_.plan.gradient.accumulated; }
 
-  /// Sharded gradients: every micro-step is reduced; only the own piece is kept.
+  /// Sharded gradients: every micro-step is reduced and a leaf; only the own piece is kept.
   ValueId reduce_then_accumulate() {
-    const std::int64_t mine = owned_.owned_end - owned_.owned_begin;
-    const ValueId before = accumulator(mine), sum = graph_.next_version(before);
-    if (begins_step(position_) && accumulated() == DType::f32) {
-      reduce_scatter(gradient_, sum, owned_.owned_begin);
+    if (!position_.completes) return keep_partial_sum(gradient_);
+    const ValueId before = accumulator(mine()), sum = graph_.next_version(before);
+    if (position_.opens_sum && accumulated() == DType::f32) {
+      reduce(gradient_, sum, owned_.owned_begin);
       return sum;
     }
     const ValueId reduced = reduce_apart(gradient_);
-    if (mine == 0) return reduced;
+    if (mine() == 0) return reduced;
     take(reduced, before, sum);
     return sum;
   }
 
-  /// Whole gradients: micro-steps add up locally, the step's sum is reduced once.
+  /// Whole gradients: micro-steps add up locally; the sum of a leaf's is reduced, which is the
+  /// step's where a rank has one leaf.
   ValueId accumulate_then_reduce() {
+    // The only micro-step of one of several leaves has nothing to add up.
+    const bool alone =
+        settings_.plan.leaves_per_rank() > 1 && position_.opens_sum && position_.closes_sum;
+    if (alone && !position_.completes) return keep_partial_sum(gradient_);
+    const ValueId sum = alone ? accumulator(unit_.elements) : accumulate();
+    if (!position_.closes_sum || !changes_anything()) return sum;
+    if (!position_.completes) return keep_partial_sum(sum);
+    const ValueId contribution = alone ? gradient_ : sum;
+    const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
+    ValueId own = reduced;
+    if (accumulated() == DType::f32)
+      reduce(contribution, reduced, 0);
+    else
+      own = reduce_and_round(contribution, reduced);
+    return plan_.shard_optimizer ? own : gather_sums(reduced);
+  }
+
+  /// The micro-step's gradient into the whole accumulator.
+  ValueId accumulate() {
     ValueId sum = gradient_;
-    if (begins_step(position_) && produced() == accumulated()) {
-      // Backward operations write the accumulator itself.
-      const ValueId root = graph_.root_of(gradient_);
-      graph_.make_persistent(root, runtime::accumulator_name(unit_.name));
-      graph_.set_home(root, plan_.gradient_tier);
+    if (position_.opens_sum && produced() == accumulated()) {
+      produce_in(runtime::accumulator_name(unit_.name));
     } else {
       const ValueId before = accumulator(unit_.elements);
       sum = graph_.next_version(before);
       take(gradient_, before, sum);
     }
-    if (!ends_step(position_) || !changes_anything()) return sum;
-    const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
-    ValueId own = reduced;
-    if (accumulated() == DType::f32)
-      reduce_scatter(sum, reduced, 0);
-    else
-      own = reduce_and_round(sum, reduced);
-    return plan_.shard_optimizer ? own : gather_sums(reduced);
+    return sum;
+  }
+
+  /// Backward operations write this storage themselves.
+  void produce_in(const std::string& storage) {
+    const ValueId root = graph_.root_of(gradient_);
+    graph_.make_persistent(root, storage);
+    graph_.set_home(root, plan_.gradient_tier);
+  }
+
+  /// A leaf of a world of one in fp32 is its own sum over ranks.
+  [[nodiscard]] bool is_sum(ValueId leaf) const {
+    return settings_.plan.world == 1 && settings_.plan.gradient.reduced == DType::f32 &&
+           graph_.type(leaf).dtype == DType::f32;
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
   [[nodiscard]] bool changes_anything() const {
     const DType reduced = settings_.plan.gradient.reduced;
-    return settings_.plan.world > 1 || (reduced != DType::f32 && reduced != accumulated());
+    return settings_.plan.leaves() > 1 || (reduced != DType::f32 && reduced != accumulated());
   }
 
   /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
   void take(ValueId part, ValueId before, ValueId sum) {
-    if (begins_step(position_))
+    if (position_.opens_sum)
       round_into(part, sum);
     else
       insert("accumulate", {before, part}, {sum}, {});
@@ -96,15 +122,19 @@ class UnitReduction {
     insert("convert", {from}, {to}, {{"dtype", static_cast<double>(accumulated())}});
   }
 
-  /// Own piece of the sum over ranks, in fp32 storage of its own.
+  /// Own piece of the mean over all leaves, in fp32 storage of its own.
   ValueId reduce_apart(ValueId source) {
-    runtime::Value part;
-    part.name = "reduced/" + unit_.name;
-    part.type = {DType::f32, kernels::Shape{owned_.owned_end - owned_.owned_begin}};
-    part.role = runtime::Role::gradient;
-    const ValueId reduced = graph_.add_value(std::move(part));
-    reduce_scatter(source, reduced, owned_.owned_begin);
+    const ValueId reduced = own_piece("reduced/");
+    reduce(source, reduced, owned_.owned_begin);
     return reduced;
+  }
+
+  ValueId own_piece(const std::string& name) {
+    runtime::Value part;
+    part.name = name + unit_.name;
+    part.type = {DType::f32, kernels::Shape{mine()}};
+    part.role = runtime::Role::gradient;
+    return graph_.add_value(std::move(part));
   }
 
   /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
@@ -115,15 +145,54 @@ class UnitReduction {
     return sum;
   }
 
-  /// Own piece of the sum over ranks; `target` holds elements from `target_begin` of flat space.
-  void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin) {
+  /// Own piece of the mean over all leaves, of which `source` is this rank's last; `target` holds
+  /// elements from `target_begin` of flat space.
+  void reduce(ValueId source, ValueId target, std::int64_t target_begin) {
+    sum_leaves(source, target, target_begin, 1.0f / static_cast<float>(settings_.plan.leaves()));
+  }
+
+  /// Own piece of the sum over the leaves so far that form a subtree with this one. It waits for
+  /// the other half of the next larger one.
+  ValueId keep_partial_sum(ValueId source) {
+    if (position_.joins == 0 && source == gradient_ && is_sum(source)) {
+      produce_in(partial_sum_levels(settings_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
+                                                        : runtime::accumulator_name(unit_.name));
+      return source;
+    }
+    const ValueId sum = graph_.next_version(partial_sum(position_.joins));
+    sum_leaves(source, sum, owned_.owned_begin, 1);
+    return sum;
+  }
+
+  /// The sum over ranks of the leaf `source`, then over the partial sums that it joins: smaller
+  /// subtrees first, as in a binary counter.
+  void sum_leaves(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
+    if (position_.joins == 0) return reduce_scatter(source, target, target_begin, scale);
+    if (mine() == 0) return reduce_scatter(source, target, target_begin, 1);
+    const bool is_there = is_sum(source);
+    ValueId sum =
+        is_there ? flat_view(graph_, source, 0, unit_.elements, "leaf") : own_piece("leaf/");
+    if (!is_there) reduce_scatter(source, sum, owned_.owned_begin, 1);
+    for (int level = 0; level + 1 < position_.joins; ++level) {
+      const bool others = is_there && level == 0;  // `source` stays as it is
+      const ValueId larger = others ? own_piece("leaf/") : graph_.next_version(sum);
+      insert("accumulate", {sum, partial_sum(level)}, {larger}, {});
+      sum = larger;
+    }
+    const ValueId own = flat_view(graph_, target, owned_.owned_begin - target_begin,
+                                  owned_.owned_end - target_begin, "own sum");
+    insert("accumulate", {partial_sum(position_.joins - 1), sum}, {own}, {{"scale", scale}});
+  }
+
+  /// Own piece of the sum over ranks; `target` as above.
+  void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
     for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.reduce_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin - target_begin;
       comm::Collective reduce = collective(comm::CollectiveKind::reduce_scatter, piece);
       reduce.input_type = graph_.type(source).dtype;
       reduce.wire_type = settings_.plan.gradient.reduced;
-      reduce.scale = 1.0f / static_cast<float>(settings_.plan.world);
+      reduce.scale = scale;
       insert_collective(reduce, flat_view(graph_, source, piece.begin, piece.end, "contribution"),
                         flat_view(graph_, target, begin, begin + mine.elements(), "own sum"),
                         "reduce " + unit_.name);
@@ -149,6 +218,18 @@ class UnitReduction {
     c.kind = kind;
     c.partition = slice(owned_.partition, piece.begin, piece.end);
     return c;
+  }
+
+  /// Own piece, as the Program finds it.
+  ValueId partial_sum(int level) {
+    if (level >= partial_sum_levels(settings_.plan)) {
+      if (plan_.shard_gradient) return accumulator(mine());
+      return flat_view(graph_, accumulator(unit_.elements), owned_.owned_begin, owned_.owned_end,
+                       "partial sum");
+    }
+    return persistent_value(graph_, runtime::partial_sum_name(unit_.name, level),
+                            {DType::f32, kernels::Shape{mine()}}, runtime::Role::gradient,
+                            plan_.gradient_tier);
   }
 
   ValueId accumulator(std::int64_t elements) {
@@ -193,7 +274,13 @@ class UnitReduction {
 
 }  // namespace
 
-void reduction_pass(runtime::Graph& graph, const StepSettings& settings, Position position) {
+int partial_sum_levels(const runtime::Plan& plan) {
+  const int sizes = std::countr_zero(static_cast<unsigned>(plan.leaves_per_rank()));
+  const bool accumulator_is_free = plan.micro_steps == 1 && plan.gradient.accumulated == DType::f32;
+  return accumulator_is_free ? std::max(sizes - 1, 0) : sizes;
+}
+
+void reduction_pass(runtime::Graph& graph, const StepSettings& settings, const Position& position) {
   std::map<ValueId, int> last_writer;  // of a root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;

@@ -30,7 +30,7 @@ const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
 
 /// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
 /// this one's loss in it.
-ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins) {
+ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, int leaves) {
   ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
   runtime::NodeInserter inserter;
   const auto make = [&](std::string_view operation, std::vector<ValueId> inputs) {
@@ -53,6 +53,7 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins) 
         std::find_first_of(outputs.begin(), outputs.end(), losses.begin(), losses.end());
     if (loss == outputs.end()) continue;
     runtime::Node node = make("add_loss", {word, *loss});
+    if (leaves > 1) node.attributes.set("leaves", leaves);
     node.block = graph.nodes[i].block;
     inserter.after(i, std::move(node));
   }
@@ -61,11 +62,6 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins) 
 }
 
 }  // namespace
-
-std::string_view name_of(Position position) {
-  constexpr std::string_view kNames[] = {"only", "first", "middle", "last"};
-  return kNames[static_cast<int>(position)];
-}
 
 std::vector<OptimizerState> optimizer_states(const StepSettings& settings) {
   const OptimizerSettings& optimizer = settings.optimizer;
@@ -175,6 +171,9 @@ void declare_state(runtime::PersistentLayout& layout,
     if (!unit.trainable) continue;
     flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient, plan.gradient_tier);
+    for (int level = 0; level < partial_sum_levels(settings.plan); ++level)
+      flat(runtime::partial_sum_name(unit.name, level), DType::f32, shard, Role::gradient,
+           plan.gradient_tier);
     // Kinds outside, so that on the device each has its place whatever the tiles.
     const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, o, settings);
     for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
@@ -196,13 +195,14 @@ void place_parameters(Graph& graph, const StepSettings& settings) {
 }  // namespace
 
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
-                       const StepSettings& settings, Position position) {
+                       const StepSettings& settings, const Position& position) {
   check_plan(settings.plan, graph.units);
   check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   reduction_pass(graph, settings, position);
-  const ValueId word = add_word(graph, losses, begins_step(position));
+  const ValueId word =
+      add_word(graph, losses, begins_step(position), settings.plan.leaves_per_rank());
   if (ends_step(position)) control_pass(graph, settings, word);
   if (ends_step(position) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   gather_pass(graph, settings);
@@ -233,7 +233,7 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
   check_plan(settings.plan, graph.units);
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
-    const ValueId word = add_word(graph, {loss}, true);
+    const ValueId word = add_word(graph, {loss}, true, 1);
     if (settings.plan.world > 1) {
       const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
       graph.nodes.push_back(runtime::collective_node(sum, word, graph.next_version(word),

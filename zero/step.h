@@ -5,14 +5,9 @@
 
 #include "runtime/plan.h"
 #include "runtime/program.h"
+#include "zero/position.h"
 
 namespace strata::zero {
-
-/// Place of a micro-step in its step: what happens to the gradient depends on it.
-enum class Position : std::uint8_t { only, first, middle, last };
-std::string_view name_of(Position position);
-constexpr bool begins_step(Position p) { return p == Position::only || p == Position::first; }
-constexpr bool ends_step(Position p) { return p == Position::only || p == Position::last; }
 
 /// What updates add to when parameters are not fp32 (those that are need nothing beside them).
 enum class MasterFormat : std::uint8_t {
@@ -71,7 +66,7 @@ void declare_state(runtime::PersistentLayout& layout,
 /// Training micro-step, or several side by side (runtime/layer_major.h, Position::only). `graph` is
 /// differentiated (and recomputed); `losses` its fp64 scalars, one per micro-step.
 runtime::Graph lower_micro_step(runtime::Graph graph, const std::vector<runtime::ValueId>& losses,
-                                const StepSettings& settings, Position position);
+                                const StepSettings& settings, const Position& position);
 
 /// What Updates::next_step leaves to do after the last step: the updates alone, and a control word
 /// that says so. `graph` gives units and inputs; its nodes do not matter.

@@ -33,6 +33,7 @@ struct Kind {
   DType accumulated = DType::f32;
   int rank = 1;
   bool reads_late = false;  ///< the last node of the backward pass reads layer.1.matrices
+  int virtual_ranks = 0, micro_steps = 1;
 };
 
 /// One of two ranks. Tiles, reductions and gathers are cut into several pieces; of those of a
@@ -51,7 +52,10 @@ Program step_program(const Kind& kind) {
   settings.plan.updates = kind.updates;
   settings.plan.gradient = {kind.produced, DType::f32, kind.accumulated};
   settings.plan.world = kWorld;
-  settings.plan.units = plan_units(model.graph.units, {kind.stage, 0, 0}, kWorld);
+  settings.plan.virtual_ranks = kind.virtual_ranks;
+  settings.plan.micro_steps = kind.micro_steps;
+  settings.plan.units =
+      plan_units(model.graph.units, {kind.stage, 0, 0}, kWorld, kind.virtual_ranks);
   settings.plan.limits.tile_elements = 2048;
   settings.plan.limits.reduce_bucket_elements = 4096;
   settings.plan.limits.gather_bucket_elements = 3072;
@@ -119,6 +123,27 @@ TEST_P(StepVersions, EveryProgramOfAStepHolds) {
       for (const bool recompute : {false, true})
         EXPECT_EQ(problem(step_program({stage(), position, produced, recompute})), "")
             << name_of(position) << " " << name_of(produced) << " " << recompute;
+}
+
+TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
+  runtime::Plan plan;
+  plan.world = kWorld;
+  plan.virtual_ranks = 8 * kWorld;
+  plan.units.resize(1);
+  plan.units[0].shard_gradient = stage() >= 2;
+  for (plan.micro_steps = 1; plan.micro_steps <= 3; plan.micro_steps += 2)
+    for (const MicroStep& micro_step : micro_steps(plan))
+      for (const DType accumulated : {DType::f32, DType::bf16})
+        for (const runtime::Updates updates :
+             {runtime::Updates::step_end, runtime::Updates::next_step, runtime::Updates::gradient})
+          for (const int rank : {0, 1}) {
+            Kind kind{stage(), micro_step.position, DType::bf16, false, updates, accumulated, rank};
+            kind.virtual_ranks = plan.virtual_ranks;
+            kind.micro_steps = plan.micro_steps;
+            EXPECT_EQ(problem(step_program(kind)), "")
+                << name_of(micro_step.position) << " " << name_of(accumulated) << " "
+                << name_of(updates) << " rank " << rank;
+          }
 }
 
 constexpr runtime::Updates kEarly = runtime::Updates::gradient;

@@ -16,28 +16,30 @@ namespace {
 
 template <class Sum, class X>
 void add_loop(const std::byte* sum_bytes, const std::byte* x_bytes, std::byte* out_bytes,
-              std::int64_t count) {
+              std::int64_t count, float scale) {
   const auto* sum = reinterpret_cast<const typename Sum::Storage*>(sum_bytes);
   const auto* x = reinterpret_cast<const typename X::Storage*>(x_bytes);
   auto* out = reinterpret_cast<typename Sum::Storage*>(out_bytes);
   for_each_vector(count, [&](auto d, std::int64_t i) HWY_ATTR {
-    Sum::store(d, hn::Add(Sum::load(d, sum + i), X::load(d, x + i)), out + i);
+    const auto total = hn::Add(Sum::load(d, sum + i), X::load(d, x + i));
+    // A scale of 1 changes no bit.
+    Sum::store(d, hn::Mul(total, hn::Set(d, scale)), out + i);
   });
 }
 
 template <class Sum>
 void add_typed(DType x_type, const std::byte* sum, const std::byte* x, std::byte* out,
-               std::int64_t count) {
-  if (x_type == DType::bf16) return add_loop<Sum, ElementBf16>(sum, x, out, count);
-  if (x_type == DType::f16) return add_loop<Sum, ElementF16>(sum, x, out, count);
-  return add_loop<Sum, ElementF32>(sum, x, out, count);
+               std::int64_t count, float scale) {
+  if (x_type == DType::bf16) return add_loop<Sum, ElementBf16>(sum, x, out, count, scale);
+  if (x_type == DType::f16) return add_loop<Sum, ElementF16>(sum, x, out, count, scale);
+  return add_loop<Sum, ElementF32>(sum, x, out, count, scale);
 }
 
 void add_range(DType sum_type, DType x_type, const std::byte* sum, const std::byte* x,
-               std::byte* out, std::int64_t count) {
-  if (sum_type == DType::bf16) return add_typed<ElementBf16>(x_type, sum, x, out, count);
-  if (sum_type == DType::f16) return add_typed<ElementF16>(x_type, sum, x, out, count);
-  return add_typed<ElementF32>(x_type, sum, x, out, count);
+               std::byte* out, std::int64_t count, float scale) {
+  if (sum_type == DType::bf16) return add_typed<ElementBf16>(x_type, sum, x, out, count, scale);
+  if (sum_type == DType::f16) return add_typed<ElementF16>(x_type, sum, x, out, count, scale);
+  return add_typed<ElementF32>(x_type, sum, x, out, count, scale);
 }
 
 }  // namespace
@@ -54,11 +56,12 @@ void accumulate_kernel(Stream& stream, const KernelCall& call) {
   const Tensor& sum = call.inputs[0];
   const Tensor& x = call.inputs[1];
   const Tensor& out = call.outputs[0];
+  const auto scale = static_cast<float>(call.attributes.real("scale", 1));
   for_each_run(&cpu(stream).pool(), {&sum, &x, &out},
                [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                  HWY_DYNAMIC_DISPATCH(add_range)
                  (sum.dtype(), x.dtype(), element(sum, row, col), element(x, row, col),
-                  element(out, row, col), count);
+                  element(out, row, col), count, scale);
                });
 }
 

@@ -18,7 +18,8 @@ void add_loss_kernel(Stream&, const KernelCall& call) {
     ++word[AgreedWord::kNonFinite];
     return;
   }
-  word[AgreedWord::kLoss] = add_loss_units(word[AgreedWord::kLoss], loss);
+  word[AgreedWord::kLoss] =
+      add_loss_units(word[AgreedWord::kLoss], loss, call.attributes.integer("leaves", 1));
 }
 
 }  // namespace strata::kernels

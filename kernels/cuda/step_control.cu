@@ -38,6 +38,7 @@ struct LossArguments {
   const std::int64_t* in;
   const double* loss;
   std::int64_t* word;
+  std::int64_t leaves;
 };
 
 /// One thread per number of the word.
@@ -49,7 +50,7 @@ struct AddLoss {
     const double loss = *x.loss;
     const bool finite = std::isfinite(loss);
     std::int64_t value = x.in[i];
-    if (finite && i == AgreedWord::kLoss) value = kernels::add_loss_units(value, loss);
+    if (finite && i == AgreedWord::kLoss) value = kernels::add_loss_units(value, loss, x.leaves);
     if (!finite && (i == AgreedWord::kNonFiniteLoss || i == AgreedWord::kNonFinite)) ++value;
     x.word[i] = value;
   }
@@ -106,7 +107,7 @@ void add_loss(kernels::Stream& stream, const kernels::KernelCall& call) {
   launch<AddLoss>(
       stream, {},
       LossArguments{call.inputs[0].row<const std::int64_t>(), call.inputs[1].row<const double>(),
-                    call.outputs[0].row<std::int64_t>()});
+                    call.outputs[0].row<std::int64_t>(), call.attributes.integer("leaves", 1)});
 }
 
 void step_control(kernels::Stream& stream, const kernels::KernelCall& call) {

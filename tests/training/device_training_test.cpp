@@ -282,6 +282,17 @@ TEST(DeviceTraining, GivesTheSameBitsAtEveryStageAndWithRecomputation) {
   }
 }
 
+TEST(DeviceTraining, GivesTheSameBitsInEveryWorldOfVirtualRanks) {
+  TrainingCase training = gpt2_on_device(4);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  training.options.zero.stage = 3;
+  training.options.steps = 2;
+  const TrainingResult expected = run_training(training);
+  training.options.virtual_ranks = 4;
+  for (training.world = 1; training.world <= 2; ++training.world)
+    expect_same(expected, run_training(training), "world " + std::to_string(training.world));
+}
+
 TEST(DeviceTraining, AgreesWithTheCpuInstructionByInstruction) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
     for (TrainingCase training : {gpt2_on_device(1), llama_on_device(1)}) {

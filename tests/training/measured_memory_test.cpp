@@ -2,6 +2,7 @@
 // counted allocations, the kernel's own count of the process's peak.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cstdlib>
 #include <cstring>
@@ -64,17 +65,21 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
   // The set claims a larger arena than its Programs need; what lies behind must stay as it was.
   constexpr std::int64_t kBehind = 1 << 20;
   constexpr std::byte kPattern{0x5c};
-  for (bool recompute : {false, true}) {
-    const TrainingCase training = case_of(GetParam(), DType::f32, recompute, 1, 1);
+  for (const auto& [recompute, virtual_ranks] : {std::pair{false, 0}, {true, 0}, {false, 8}}) {
+    TrainingCase training = case_of(GetParam(), DType::f32, recompute, 1, 1);
+    training.options.virtual_ranks = virtual_ranks;
     on_rank_threads(2, [&](comm::Communicator& communicator) {
       train::EngineParts parts;
       parts.programs = build_rank(training, communicator);
       const train::ProgramSet predicted = parts.programs;
-      parts.programs.train.begin()->second.arena_bytes[0] += kBehind;
+      const runtime::Program& step =
+          std::ranges::max_element(predicted.train, {}, [](const auto& program) {
+            return program.second.arena_bytes[0];
+          })->second;
+      parts.programs.train.begin()->second.arena_bytes[0] = step.arena_bytes[0] + kBehind;
       const std::int64_t longest = parts.programs.arena_bytes(runtime::Tier::device);
       parts.communicator = &communicator;
       Engine engine(std::move(parts));
-      const runtime::Program& step = predicted.train.begin()->second;
       const std::int64_t persistent = step.persistent_bytes[0];
       std::memset(engine.arena().base() + persistent, static_cast<int>(kPattern),
                   static_cast<std::size_t>(longest - persistent));
@@ -125,6 +130,14 @@ TEST_P(MeasuredMemory, StepsAllocateNothing) {
                                         << ", threads " << threads << "\n"
                                         << count.first;
       }
+}
+
+TEST_P(MeasuredMemory, StepsOfVirtualRanksAllocateNothing) {
+  if (!can_count_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
+  TrainingCase training = case_of(GetParam(), DType::bf16, false, 2, 1);
+  training.options.virtual_ranks = 8;
+  const AllocationCount count = count_steps(training);
+  EXPECT_EQ(count.allocations, 0) << count.first;
 }
 
 TEST_P(MeasuredMemory, StepsOfALlamaAllocateNothing) {

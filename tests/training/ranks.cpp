@@ -57,11 +57,10 @@ runtime::DiskCounters promised_transfers(const train::ProgramSet& programs,
     }
   };
   for (const auto& [position, program] : programs.train)
-    add(program, position == zero::Position::middle ? options.steps * (options.accumulation - 2)
-                                                    : options.steps);
+    add(program, options.steps * zero::runs_per_step(programs.settings.plan, position));
   if (programs.drain) add(*programs.drain, 1);
   if (programs.read_ahead) add(*programs.read_ahead, 1);
-  if (programs.evaluate) add(*programs.evaluate, 1);
+  if (programs.evaluate) add(*programs.evaluate, programs.settings.plan.leaves_per_rank());
   return promised;
 }
 
@@ -82,7 +81,12 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
   for (std::int64_t step = 0; step < training.options.steps; ++step)
     if (const auto before = engine.start_step(step, fill)) result.metrics.push_back(*before);
   if (const auto last = engine.drain()) result.metrics.push_back(*last);
-  result.evaluation = engine.evaluate(1, fill);
+  // One micro-batch per virtual rank, whatever the world.
+  const int batches = engine.programs().settings.plan.leaves_per_rank();
+  result.evaluation =
+      engine.evaluate(batches, [&](std::int64_t batch, int, const train::MicroBatch& rows) {
+        fill(0, static_cast<int>(batch), rows);
+      });
   const bool skipped = !result.metrics.empty() && result.metrics.back().skipped > 0;
   if (device.disk != nullptr && !skipped) {
     // What is written under the predicate of a skipped step is not written then.

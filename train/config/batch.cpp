@@ -45,17 +45,19 @@ void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
   drop(r.micro, "train_micro_batch_size_per_gpu");
 }
 
-std::string ranks(std::int64_t world) { return text(world) + (world == 1 ? " rank" : " ranks"); }
+std::string ranks(const BatchRequest& r, std::int64_t world) {
+  return text(world) + (r.virtual_ranks ? " virtual" : "") + (world == 1 ? " rank" : " ranks");
+}
 
 /// Global batch and one factor are given; finds the other.
-void divide(std::int64_t global, std::int64_t factor, std::int64_t world, const char* given,
-            const char* other, std::int64_t& result, std::string& problem) {
+void divide(const BatchRequest& r, std::int64_t global, std::int64_t factor, std::int64_t world,
+            const char* given, const char* other, std::int64_t& result, std::string& problem) {
   const std::int64_t unit = factor * world;
   result = global / unit;
   if (global % unit == 0) return;
   problem = "train_batch_size " + text(global) + " is not divisible by " + given +
             (factor == 1 && std::string(given).empty() ? "" : " " + text(factor) + " x ") +
-            ranks(world) + " = " + text(unit) + "; nearest: " + nearest(global, unit, other);
+            ranks(r, world) + " = " + text(unit) + "; nearest: " + nearest(global, unit, other);
 }
 
 }  // namespace
@@ -82,15 +84,15 @@ BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
     t.global = t.micro * t.accumulation * world;
   } else if (t.micro == 0 && t.accumulation == 0) {
     t.accumulation = 1;
-    divide(t.global, 1, world, "", "micro batch", t.micro, t.problem);
+    divide(r, t.global, 1, world, "", "micro batch", t.micro, t.problem);
   } else if (t.micro == 0) {
-    divide(t.global, t.accumulation, world, "accumulation", "micro batch", t.micro, t.problem);
+    divide(r, t.global, t.accumulation, world, "accumulation", "micro batch", t.micro, t.problem);
   } else if (t.accumulation == 0) {
-    divide(t.global, t.micro, world, "micro batch", "accumulation", t.accumulation, t.problem);
+    divide(r, t.global, t.micro, world, "micro batch", "accumulation", t.accumulation, t.problem);
   } else if (t.global != t.micro * t.accumulation * world) {
     const std::int64_t product = t.micro * t.accumulation * world;
     t.problem = "train_batch_size " + text(t.global) + " is not micro batch " + text(t.micro) +
-                " x accumulation " + text(t.accumulation) + " x " + ranks(world) + " = " +
+                " x accumulation " + text(t.accumulation) + " x " + ranks(r, world) + " = " +
                 text(product) + "; set train_batch_size to " + text(product) +
                 ", or leave one of the three out";
   }

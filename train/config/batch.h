@@ -1,4 +1,5 @@
-// The batch triple: sequences per step = sequences per rank and micro-step x micro-steps x ranks.
+// The batch triple: sequences per step = sequences per rank and micro-step x micro-steps x ranks,
+// which are virtual ones where they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,10 @@ struct BatchNumber {
 };
 
 struct BatchRequest {
-  BatchNumber global;        ///< train_batch_size
-  BatchNumber micro;         ///< train_micro_batch_size_per_gpu
-  BatchNumber accumulation;  ///< gradient_accumulation_steps
+  BatchNumber global;          ///< train_batch_size
+  BatchNumber micro;           ///< train_micro_batch_size_per_gpu
+  BatchNumber accumulation;    ///< gradient_accumulation_steps
+  bool virtual_ranks = false;  ///< for messages
 };
 
 struct BatchTriple {

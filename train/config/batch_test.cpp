@@ -28,6 +28,7 @@ TEST(Batch, WhatIsMissingIsDerivedAsInDeepSpeed) {
       {"T", {file(32), kNone, kNone}, 4, 32, 8, 1},
       {"m", {kNone, file(4), kNone}, 4, 16, 4, 1},
       {"one rank", {file(6), file(2), kNone}, 1, 6, 2, 3},
+      {"virtual ranks", {kNone, file(2), file(3), true}, 8, 48, 2, 3},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);

@@ -25,7 +25,7 @@ ParsedCommandLine parse_words(const std::string& line) {
 
 void check_resolved(const ResolvedConfig& resolved, int world) {
   const TrainOptions& o = resolved.options;
-  STRATA_CHECK(o.global_batch == o.micro_batch * o.accumulation * world, o.global_batch);
+  STRATA_CHECK(o.global_batch == o.micro_batch * o.accumulation * leaves(o, world), o.global_batch);
   STRATA_CHECK(o.micro_batch > 0 && o.accumulation > 0 && o.sequence_length > 0);
   STRATA_CHECK(o.zero.stage >= 0 && o.zero.stage <= 3, o.zero.stage);
   const OffloadOptions& f = o.offload;

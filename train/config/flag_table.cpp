@@ -41,6 +41,7 @@ constexpr std::array kFlags = {
           "micro_batch", "N"),
     value("--accumulation,--gradient_accumulation_steps,--gradient-accumulation-steps",
           "accumulation", "N"),
+    value("--virtual-ranks,--virtual_ranks", "virtual_ranks", "V"),
     value("--global-batch,--train_batch_size,--train-batch-size", "global_batch", "N"),
     value("--steps,--max_steps,--max-steps", "steps", "N"),
     value("--seed", "seed", "N"),

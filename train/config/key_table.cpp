@@ -367,6 +367,7 @@ constexpr KeyRow kStrata[] = {
     inside("strata.activation_checkpointing", "true, false or {\"segments\": N}"),
     obeyed("strata.activation_checkpointing.segments", number, "checkpoint_segments"),
     obeyed("strata.reduction", text, "reduction"),
+    obeyed("strata.virtual_ranks", number, "virtual_ranks"),
     obeyed("strata.sequence_length", number, "sequence_length"),
     obeyed("strata.steps", number, "steps"),
     obeyed("strata.seed", number, "seed"),

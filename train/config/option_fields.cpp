@@ -1,5 +1,7 @@
 #include "train/config/option_fields.h"
 
+#include "kernels/add_loss.h"
+
 namespace strata::train {
 namespace {
 
@@ -8,6 +10,7 @@ constexpr double kMostElements = 9.3e18;
 constexpr double kMostBytes = 1e19;
 constexpr double kMostSequences = 1 << 24;
 constexpr double kMostRate = 1e6;
+constexpr double kMostVirtualRanks = kernels::kMaxLossLeaves;
 
 void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
   fields.insert(
@@ -19,8 +22,15 @@ void add_job_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         kMostSteps},
        {"sequence_length", "tokens per sequence; 0: the model's context, at most 1024",
         &o.sequence_length, 0, 1 << 24},
-       {"micro_batch", "sequences per rank and micro-step", &o.micro_batch, 1, kMostSequences},
+       {"micro_batch", "sequences per rank (or virtual rank) and micro-step", &o.micro_batch, 1,
+        kMostSequences},
        {"accumulation", "micro-steps per step", &o.accumulation, 1, kMostSequences},
+       {"virtual_ranks",
+        "elastic sameness: a power of two up to 512; every number of ranks that divides it gives "
+        "the "
+        "bits of that many, each rank computing the micro-batches of several one after another; 0: "
+        "as many as there are ranks",
+        &o.virtual_ranks, 0, kMostVirtualRanks},
        {"global_batch", "sequences per step over all ranks", &o.global_batch, 1, 1e12},
        {"steps", "optimizer steps", &o.steps, 0, kMostSteps},
        {"seed", "of initial weights, data order and dropout", &o.seed, 0, 9.2e18},

@@ -175,9 +175,10 @@ struct TrainOptions {
   std::string eval_data;
   std::int64_t eval_every_steps = 0;
   std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
-  std::int64_t micro_batch = 4;      ///< sequences per rank and micro-step
+  std::int64_t micro_batch = 4;      ///< sequences per rank (or virtual rank) and micro-step
   std::int64_t accumulation = 1;     ///< micro-steps per step
-  std::int64_t global_batch = 4;     ///< sequences per step: micro_batch * accumulation * world
+  std::int64_t virtual_ranks = 0;    ///< leaves of sums over ranks (docs/adr/0012); 0: the ranks
+  std::int64_t global_batch = 4;     ///< sequences per step: micro_batch * accumulation * leaves
   std::int64_t steps = 100;
   std::int64_t seed = 1;
   bool shuffle = true;
@@ -215,5 +216,10 @@ struct TrainOptions {
   std::int64_t steps_per_print = 0;  ///< 0: as often as the terminal can be read
   bool wall_clock_breakdown = false;
 };
+
+/// Ranks whose micro-batches make up a step: virtual ones where they are asked for.
+inline std::int64_t leaves(const TrainOptions& options, int world) {
+  return options.virtual_ranks > 0 ? options.virtual_ranks : world;
+}
 
 }  // namespace strata::train

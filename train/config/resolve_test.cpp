@@ -60,6 +60,44 @@ TEST(Resolve, BatchTripleTakesFlagsAndWorld) {
   EXPECT_EQ(resolve_text("{}", {"--micro-batch", "3"}).options.global_batch, 3);
 }
 
+TEST(Resolve, VirtualRanksTakeThePlaceOfTheWorldInTheBatch) {
+  const std::string file = with_batch("\"strata\": {\"virtual_ranks\": 8}");
+  for (const int world : {1, 2, 4, 8}) {
+    const ResolvedConfig resolved = resolve_text(file, {}, world);
+    EXPECT_EQ(resolved.options.virtual_ranks, 8);
+    EXPECT_EQ(resolved.options.global_batch, 16);
+    EXPECT_EQ(resolved.options.accumulation, 1);
+  }
+  EXPECT_EQ(resolve_text(file, {"--virtual-ranks", "0"}, 2).options.global_batch, 4);
+  EXPECT_EQ(resolve_text(file, {"--virtual-ranks", "1"}, 1).options.global_batch, 2);
+  EXPECT_THAT(refusal(file, {"--global-batch", "20"}, 2),
+              HasSubstr("is not divisible by micro batch 2 x 8 virtual ranks = 16; nearest"));
+}
+
+TEST(Resolve, VirtualRanksThatRanksCannotStandForAreRefused) {
+  const auto wrong = [](int count, int world, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"--virtual-ranks", std::to_string(count)};
+    words.insert(words.end(), more.begin(), more.end());
+    return refusal(with_batch(""), words, world);
+  };
+  EXPECT_EQ(wrong(6, 2), "--virtual-ranks: found 6, expected a power of two: 4 or 8");
+  EXPECT_EQ(wrong(6, 6), wrong(6, 2));
+  EXPECT_EQ(
+      wrong(4, 3),
+      "--virtual-ranks: found 4 with 3 ranks, expected 1, 2 or 4 ranks, or more virtual ranks");
+  EXPECT_EQ(wrong(2, 4),
+            "--virtual-ranks: found 2 with 4 ranks, expected 1 or 2 ranks, or more virtual ranks");
+  EXPECT_EQ(wrong(1, 2),
+            "--virtual-ranks: found 1 with 2 ranks, expected 1 rank, or more virtual ranks");
+  EXPECT_THAT(wrong(1024, 2), HasSubstr("--virtual-ranks: "));
+  EXPECT_EQ(wrong(4, 2, {"--layer-major"}),
+            "--virtual-ranks: found 4 with layer_major, which adds all micro-batches up before the "
+            "ranks; "
+            "leave one of the two out");
+  EXPECT_THAT(refusal(with_batch("\"strata\": {\"virtual_ranks\": 4, \"reduction\": \"native\"}")),
+              HasSubstr("ds.json:2: strata.virtual_ranks: found 4 with reduction native"));
+}
+
 TEST(Resolve, CommunicationTypeIsTheModelsUnlessSaid) {
   EXPECT_EQ(resolve_flags({"--dtype", "bf16"}).options.communication_dtype, DType::bf16);
   EXPECT_EQ(resolve_flags({"--dtype", "bf16", "--communication-dtype", "fp32"})

@@ -196,7 +196,8 @@ void Resolver::take_batch() {
   if (file_.file.empty() && !request.global.value && !request.micro.value) {
     request.micro.value = options_.micro_batch;
   }
-  const BatchTriple triple = solve_batch(request, world_);
+  request.virtual_ranks = options_.virtual_ranks > 0;
+  const BatchTriple triple = solve_batch(request, leaves(options_, world_));
   if (!triple.note.empty()) findings_.notes.push_back(triple.note);
   if (!triple.problem.empty()) problem(file_.file, triple.problem);
   const auto store = [&](std::string_view name, std::int64_t& target, std::int64_t value) {

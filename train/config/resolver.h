@@ -59,6 +59,7 @@ class Resolver {
   void problem(const std::string& where, const std::string& text);
   void check_state_recipe();
   void check_checkpoints();
+  void check_virtual_ranks();
   void check_model_limits();
   void take_nvme_paths();
   void check_nvme();

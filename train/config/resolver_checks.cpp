@@ -1,5 +1,6 @@
 // Scheduler, limits of the model, and what options mean together.
 #include <algorithm>
+#include <bit>
 
 #include "train/config/resolver.h"
 
@@ -67,6 +68,7 @@ void Resolver::check() {
   }
   check_state_recipe();
   check_checkpoints();
+  check_virtual_ranks();
   if (options_.tile_elements % 1024 != 0) {
     const Given* said = given("tile_elements");
     problem(said == nullptr ? "" : said->where,
@@ -104,6 +106,33 @@ void Resolver::check_checkpoints() {
               "found " + said->words[0] +
                   ", which looks for checkpoints in --output DIR; name that folder, or "
                   "one checkpoint");
+}
+
+void Resolver::check_virtual_ranks() {
+  const std::int64_t count = options_.virtual_ranks;
+  if (count == 0) return;
+  const std::string& where = given("virtual_ranks")->where;
+  const std::string found = "found " + std::to_string(count);
+  const auto unsigned_count = static_cast<std::uint64_t>(count);
+  if (!std::has_single_bit(unsigned_count)) {
+    const std::uint64_t below = std::bit_floor(unsigned_count);
+    problem(where, found + ", expected a power of two: " + std::to_string(below) + " or " +
+                       std::to_string(2 * below));
+  } else if (count % world_ != 0) {
+    std::string worlds;
+    for (std::int64_t world = 1; world <= count; world *= 2)
+      worlds += (worlds.empty() ? "" : world == count ? " or " : ", ") + std::to_string(world);
+    problem(where, found + " with " + std::to_string(world_) + " ranks, expected " + worlds +
+                       (count == 1 ? " rank" : " ranks") + ", or more virtual ranks");
+  }
+  if (options_.offload.layer_major)
+    problem(where, found +
+                       " with layer_major, which adds all micro-batches up before the ranks; "
+                       "leave one of the two out");
+  if (options_.reduction == comm::Reduction::native)
+    problem(where, found +
+                       " with reduction native, whose bits depend on the number of ranks; set "
+                       "ordered");
 }
 
 void Resolver::check_state_recipe() {

@@ -27,12 +27,6 @@ namespace {
 
 constexpr std::int64_t kExchangeWords = 1 << 13;
 
-Position position_of(int micro_step, int micro_steps) {
-  if (micro_steps == 1) return Position::only;
-  if (micro_step == 0) return Position::first;
-  return micro_step + 1 == micro_steps ? Position::last : Position::middle;
-}
-
 runtime::ArenaKind arena_kind(const comm::Communicator& communicator) {
   return communicator.backend() == "shm" ? runtime::ArenaKind::shared_memory
                                          : runtime::ArenaKind::private_memory;
@@ -79,6 +73,7 @@ std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
 
 Engine::Engine(EngineParts parts)
     : programs_(std::move(parts.programs)),
+      micro_steps_(zero::micro_steps(programs_.settings.plan)),
       communicator_(parts.communicator),
       records_(make_records(programs_, parts.disk)),
       disk_(records_ ? records_.get() : parts.disk),
@@ -286,19 +281,20 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     hold_is_due_ = true;
     if (programs_.settings.plan.updates != runtime::Updates::next_step) complete_snapshot();
   }
-  const int micro_steps = programs_.settings.plan.micro_steps;
   STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
   in_step_ = true;  // until all of it is started: half a step is no state to go on from
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
   const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
   if (read_ahead_handle_ >= 0 && !is_read_ahead_) start(read_ahead_handle_, step);
-  for (int a = 0; a < micro_steps; ++a) {
-    write_inputs(step, a, fill, by_layer ? a : 0);
-    if (a == 0) write_word(std::exchange(pending_flags_, 0));
-    if (!by_layer) start(train_handle(position_of(a, micro_steps), snapshot), step);
+  for (const auto& [position, batch] : micro_steps_) {
+    if (by_layer)
+      for (int a = 0; a < programs_.settings.plan.micro_steps; ++a) write_inputs(step, a, fill, a);
+    else
+      write_inputs(step, batch, fill);
+    if (zero::begins_step(position)) write_word(std::exchange(pending_flags_, 0));
+    start(train_handle(position, snapshot), step);
   }
-  if (by_layer) start(train_handle(Position::only, snapshot), step);
   in_step_ = false;
   updates_pending_ = drain_handle_ >= 0;
   is_read_ahead_ = true;

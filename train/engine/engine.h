@@ -39,7 +39,7 @@ struct MicroBatch {
   std::span<std::int64_t> samples;  ///< [B] global sample index, keys random numbers
 };
 
-/// Fills micro-batch `micro_step` of step `step` for this rank.
+/// Fills micro-batch `micro_step` of step `step` for this rank (zero::MicroStep::batch).
 using FillBatch = std::function<void(std::int64_t step, int micro_step, const MicroBatch& batch)>;
 
 struct EngineParts {
@@ -170,6 +170,7 @@ class Engine {
   void write(const Place& place, std::span<const std::byte> bytes) const;
 
   ProgramSet programs_;
+  std::vector<zero::MicroStep> micro_steps_;
   comm::Communicator* communicator_;
   std::unique_ptr<runtime::SnapshotDisk> records_;  ///< of snapshots, in front of the disk
   runtime::Disk* disk_;                             ///< what Programs use

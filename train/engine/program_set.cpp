@@ -25,12 +25,6 @@ namespace {
 
 using zero::Position;
 
-std::vector<Position> positions(std::int64_t accumulation) {
-  if (accumulation == 1) return {Position::only};
-  if (accumulation == 2) return {Position::first, Position::last};
-  return {Position::first, Position::middle, Position::last};
-}
-
 /// Host memory is one budget: what only the host touches is known, the rest is for transfers.
 runtime::TierBytes budgets(const OffloadOptions& options,
                            const runtime::PersistentLayout& persistent, int local_ranks) {
@@ -158,9 +152,11 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
     finish_step(Position::only, zero::lower_micro_step(std::move(step.graph), step.losses,
                                                        set.settings, Position::only));
   } else {
-    for (Position position : positions(options.accumulation))
+    for (const auto& [position, batch] : zero::micro_steps(plan)) {
+      if (graphs.contains(position)) continue;
       finish_step(position,
                   zero::lower_micro_step(model.graph, {model.loss}, set.settings, position));
+    }
   }
   std::optional<runtime::Graph> drain, read_ahead;
   if (set.settings.plan.updates == runtime::Updates::next_step) {

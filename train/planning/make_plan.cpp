@@ -143,7 +143,8 @@ runtime::Plan make_plan(const TrainOptions& options,
   policy.stage = static_cast<int>(options.zero.stage);
   policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
   policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
-  plan.units = zero::plan_units(units, policy, world);
+  plan.virtual_ranks = static_cast<int>(options.virtual_ranks);
+  plan.units = zero::plan_units(units, policy, world, plan.virtual_ranks);
   place_units(plan, units, options);
   plan.updates = updates_of(options.offload);
   if (options.offload.layer_major && plan.micro_steps > 1)

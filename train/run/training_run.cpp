@@ -153,9 +153,8 @@ class TrainingRun {
     token_flops_ = flops_per_token(request_.model, options_.sequence_length);
     for (const auto& [position, program] : engine_->programs().train)
       for (const runtime::Instruction& in : program.instructions)
-        step_flops_ += in.cost.flops * (position == zero::Position::middle
-                                            ? static_cast<double>(options_.accumulation - 2)
-                                            : 1.0);
+        step_flops_ +=
+            in.cost.flops * zero::runs_per_step(engine_->programs().settings.plan, position);
   }
 
   /// With room for snapshots where saves want them and host memory has it.
@@ -239,12 +238,15 @@ class TrainingRun {
                           for (const auto& segment : unit.segments) sum += segment.elements;
                           return sum;
                         });
+    const std::string virtual_ranks =
+        options_.virtual_ranks > 0 ? std::to_string(options_.virtual_ranks) + " virtual ranks on "
+                                   : "";
     std::printf(
-        "%s: %.1f M parameters, %s, ZeRO-%lld over %d rank%s (%s), %lld x %lld tokens per "
+        "%s: %.1f M parameters, %s, ZeRO-%lld over %s%d rank%s (%s), %lld x %lld tokens per "
         "micro-step, accumulation %lld, gradient clipping %g\n",
         options_.model.c_str(), static_cast<double>(parameters) / 1e6,
         std::string(name_of(options_.dtype)).c_str(), static_cast<long long>(options_.zero.stage),
-        communicator_->size(), communicator_->size() == 1 ? "" : "s",
+        virtual_ranks.c_str(), communicator_->size(), communicator_->size() == 1 ? "" : "s",
         std::string(communicator_->backend()).c_str(), static_cast<long long>(options_.micro_batch),
         static_cast<long long>(options_.sequence_length),
         static_cast<long long>(options_.accumulation), options_.gradient_clipping);
@@ -536,6 +538,7 @@ class TrainingRun {
   /// About the run, for people and tools: nothing that loading needs.
   [[nodiscard]] Facts facts() const {
     return {{"world", std::to_string(communicator_->size())},
+            {"virtual_ranks", std::to_string(leaves(options_, communicator_->size()))},
             {"zero_stage", std::to_string(options_.zero.stage)},
             {"dtype", std::string(name_of(options_.dtype))},
             {"state_recipe", option_text(options_, "state_recipe")},
