@@ -90,7 +90,8 @@ class TrainingRun {
         request_.context.local_rank, *communicator_);
     if (const kernels::Device* device = device_->device())
       device_peak_ = find_device_peak(device->name());
-    disk_ = std::make_unique<RunDisk>(options_.offload, *communicator_);
+    disk_ =
+        std::make_unique<RunDisk>(options_.offload, *communicator_, request_.context.local_world);
     build_engine();
     status_.set_phase(Phase::loading);
     beside_programs([&] { load(); });
