@@ -3,9 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -19,7 +17,9 @@ namespace {
 /// contain spaces and parentheses: fields are counted from the last one.
 pid_t parent_of(const std::filesystem::path& process) {
   std::ifstream file(process / "stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  // A process may go between opening and reading: that is the end of the text, no exception.
+  std::getline(file, text, '\0');
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return -1;
   std::istringstream fields(text.substr(name_end + 1));
@@ -35,11 +35,11 @@ void become_subreaper() {
   checked(::prctl(PR_SET_CHILD_SUBREAPER, 1), "taking over the ranks' orphans (subreaper)");
 }
 
-std::set<pid_t> children() {
+std::set<pid_t> children(const std::filesystem::path& processes) {
   std::set<pid_t> found;
   const pid_t self = ::getpid();
   std::error_code error;
-  std::filesystem::directory_iterator it("/proc", error);
+  std::filesystem::directory_iterator it(processes, error);
   for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error)) {
     const auto pid = parse_integer(it->path().filename().string());
     if (pid && parent_of(it->path()) == self) found.insert(static_cast<pid_t>(*pid));

@@ -119,6 +119,57 @@ TEST(ScheduleQuality, HidesGathersAndReductionsInTwiceTheFloor) {
   EXPECT_LE(static_cast<double>(schedule.makespan_ns), 1.03 * static_cast<double>(step.bound_ns));
 }
 
+/// The backward pass of one of several ranks, reduction by reduction, behind updates that each rank
+/// has others of: what the ranks have in common stands in one order on all of them.
+class ReducedStep {
+ public:
+  static constexpr int kLayers = 8;
+
+  explicit ReducedStep(std::uint64_t rank) {
+    enum { compute, communication, disk_read };
+    std::mt19937_64 random(rank);
+    const auto some_ns = [&] { return 100 + static_cast<std::int64_t>(random() % 900); };
+    problem.queues = 3;
+    problem.tiers = {{"device", std::int64_t{1} << 40, 64, false, true}};
+    std::vector<int> updates;
+    for (int update = 0; update < 2 * kLayers; ++update)
+      updates.push_back(
+          add(TaskKind::work, compute, some_ns(), {add(TaskKind::in, disk_read, some_ns(), {})}));
+    int before = add(TaskKind::work, compute, 1000, std::move(updates));
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const int input = add(TaskKind::work, compute, 1000, {before});
+      const int weight = add(TaskKind::work, compute, 1000, {before});
+      common.insert(common.end(), {input, weight});
+      add(TaskKind::out, communication, 300, {weight});
+      problem.tasks.back().ordered = true;
+      before = input;
+    }
+  }
+
+  /// Of the tasks in common, counted from the first of them.
+  [[nodiscard]] std::vector<int> order_in_common() const {
+    std::vector<int> order;
+    for (int task : make_schedule(problem).order)
+      if (std::ranges::find(common, task) != common.end()) order.push_back(task - common.front());
+    return order;
+  }
+
+ private:
+  int add(TaskKind kind, int queue, std::int64_t cost_ns, std::vector<int> after) {
+    problem.tasks.push_back(task(kind, queue, cost_ns, std::move(after)));
+    return static_cast<int>(problem.tasks.size()) - 1;
+  }
+
+  ScheduleProblem problem;
+  std::vector<int> common;
+};
+
+TEST(ScheduleQuality, PutsOffNothingThatPeersWaitFor) {
+  const std::vector<int> first = ReducedStep(0).order_in_common();
+  for (std::uint64_t rank = 1; rank < 20; ++rank)
+    EXPECT_EQ(ReducedStep(rank).order_in_common(), first) << rank;
+}
+
 /// A step that is cut behind its control: updates of all layers in tiles that lie on the disk, each
 /// read, computed, written and its parameters uploaded, then forward and backward passes.
 struct CutStep {

@@ -156,6 +156,9 @@ std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
 
 std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index) {
   std::vector<ShakenOrder> orders;
+  // Orders that are as good for one rank alone are as many as there are ranks: each would wait in
+  // collectives for what another put off.
+  if (!index.ordered.empty()) return orders;
   Shaker shaker;
   for (int i = std::min(kMostShaken, kTasksShaken / index.tasks()); i > 0; --i) {
     std::vector<std::int64_t> tail_ns = index.tail_ns;

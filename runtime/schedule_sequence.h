@@ -23,7 +23,8 @@ struct ShakenOrder {
   std::vector<std::int64_t> tail_ns;
 };
 
-/// For problems of few tasks: some more, from latest starts shaken at random, always the same.
+/// For problems of few tasks, none of them ordered: some more, from latest starts shaken at random,
+/// always the same.
 std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index);
 
 }  // namespace strata::runtime

@@ -25,8 +25,8 @@ bool uses_disk(const OffloadOptions& options) {
 
 }  // namespace
 
-RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
-    : options_(options), used_(uses_disk(options)) {
+RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int sharing)
+    : options_(options), used_(uses_disk(options)), sharing_(sharing) {
   if (!used_) return;
   if (options.nvme_paths.empty())
     throw ConfigError(
@@ -62,8 +62,8 @@ void RunDisk::share(comm::Communicator& ranks) {
 }
 
 void RunDisk::add_to(runtime::MachineRates& rates) const {
-  if (read_rate_ > 0) rates.disk_read_bytes = read_rate_;
-  if (write_rate_ > 0) rates.disk_write_bytes = write_rate_;
+  if (read_rate_ > 0) rates.disk_read_bytes = read_rate_ / sharing_;
+  if (write_rate_ > 0) rates.disk_write_bytes = write_rate_ / sharing_;
 }
 
 void RunDisk::require_room(std::int64_t bytes, int ranks) const {

@@ -16,9 +16,10 @@ class RunDisk {
  public:
   /// Collective. Where something is to live on the disk, rank 0 measures it for about a second and
   /// tells the others. Throws ConfigError without a path, IoError naming a path that cannot serve.
-  RunDisk(const OffloadOptions& options, comm::Communicator& ranks);
+  /// `sharing`: ranks of this host, which use the same drives at the same times.
+  RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int sharing);
 
-  /// Puts what was measured into the rates that schedules use.
+  /// Puts this rank's share of what was measured into the rates that schedules and bounds use.
   void add_to(runtime::MachineRates& rates) const;
   /// Throws HostError with the amounts when the paths have no room for `bytes` of each of `ranks`.
   void require_room(std::int64_t bytes, int ranks) const;
@@ -40,8 +41,9 @@ class RunDisk {
 
   const OffloadOptions& options_;
   bool used_ = false;
+  int sharing_ = 1;
   offload::TransferSettings settings_;
-  double read_rate_ = 0, write_rate_ = 0;  ///< bytes per second; 0: not measured
+  double read_rate_ = 0, write_rate_ = 0;  ///< bytes per second, of all ranks; 0: not measured
   std::unique_ptr<offload::NvmeStore> store_;
 };
 

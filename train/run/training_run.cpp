@@ -102,7 +102,8 @@ class TrainingRun {
         request_.context.local_rank, *communicator_);
     if (const kernels::Device* device = device_->device())
       device_peak_ = find_device_peak(device->name());
-    disk_ = std::make_unique<RunDisk>(options_.offload, *communicator_);
+    disk_ =
+        std::make_unique<RunDisk>(options_.offload, *communicator_, request_.context.local_world);
     build_engine();
     status_.set_phase(Phase::loading);
     beside_programs([&] { load(); });
@@ -318,6 +319,7 @@ class TrainingRun {
 
   void resume() {
     std::vector<std::string> notes;
+    StepClock clock;
     const ResumePoint point = resume_source_->load(
         *engine_, *resume_point_, [this](const ResumePoint& older) { require_terms(older); },
         notes);
@@ -328,10 +330,11 @@ class TrainingRun {
     const double rate = kernels::learning_rate(kernels::schedule_from(control_attributes(options_)),
                                                step_state(*engine_).updates);
     std::printf(
-        "resumed from %s: step %lld of %lld, learning rate %.6g, %lld samples consumed, data %s\n",
+        "resumed from %s: step %lld of %lld, learning rate %.6g, %lld samples consumed, data %s; "
+        "loaded in %.2f s\n",
         point.directory.c_str(), static_cast<long long>(steps_done_),
         static_cast<long long>(options_.steps), rate, static_cast<long long>(consumed_samples_),
-        data_digest_.c_str());
+        data_digest_.c_str(), clock.lap());
     std::fflush(stdout);
   }
 

@@ -65,12 +65,11 @@ struct EventState {
   std::int64_t reached = 0;
   std::chrono::steady_clock::time_point when;
 
+  /// Told under the lock: who waits may end this object's life as soon as it is free.
   void reach(std::int64_t number) {
-    {
-      const std::lock_guard lock(mutex);
-      reached = std::max(reached, number);
-      when = std::chrono::steady_clock::now();
-    }
+    const std::lock_guard lock(mutex);
+    reached = std::max(reached, number);
+    when = std::chrono::steady_clock::now();
     changed.notify_all();
   }
   void wait_for(std::int64_t number) {
