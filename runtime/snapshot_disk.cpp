@@ -34,8 +34,8 @@ void SnapshotDisk::release() {
 }
 
 SnapshotDisk::Kept* SnapshotDisk::find(std::int64_t offset, std::size_t bytes) {
-  const auto behind = std::ranges::upper_bound(
-      records_, offset, {}, [](const Kept& kept) { return kept.record.offset; });
+  const auto behind = std::ranges::upper_bound(records_, offset, {},
+                                               [](const Kept& kept) { return kept.record.offset; });
   if (behind == records_.begin()) return nullptr;
   Kept& kept = *std::prev(behind);
   const std::int64_t end = kept.record.offset + kept.record.bytes;
@@ -87,8 +87,7 @@ Disk::Ticket SnapshotDisk::start_write(std::int64_t offset, std::span<const std:
   return disk_.start_write(where_to_write(offset, from.size()), from, what);
 }
 
-void SnapshotDisk::read_bytes(std::int64_t offset, std::span<std::byte> to,
-                              std::string_view what) {
+void SnapshotDisk::read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) {
   disk_.read_bytes(where_to_read(offset, to.size()), to, what);
 }
 

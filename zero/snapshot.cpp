@@ -132,7 +132,8 @@ std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUni
                       .copy = {},
                       .tier = entry.tier == Tier::device ? Tier::pinned : Tier::pageable});
   }
-  std::ranges::sort(pieces, {}, [](const SnapshotPiece& p) { return std::pair(p.storage, p.begin); });
+  std::ranges::sort(pieces, {},
+                    [](const SnapshotPiece& p) { return std::pair(p.storage, p.begin); });
   std::vector<SnapshotPiece> merged;
   for (SnapshotPiece& piece : pieces)
     if (!merged.empty() && merged.back().storage == piece.storage &&

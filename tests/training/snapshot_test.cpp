@@ -133,8 +133,10 @@ TEST_P(SnapshotOf, EveryStage) {
 
 TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
   const int world = GetParam();
-  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
-    for (const OffloadTarget parameters : {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
+  for (const OffloadTarget optimizer :
+       {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
+    for (const OffloadTarget parameters :
+         {OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme})
       for (const UpdateTime updates :
            {UpdateTime::step_end, UpdateTime::next_step, UpdateTime::gradient}) {
         if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
@@ -149,10 +151,10 @@ TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
         for (const double ratio : {1.0, 0.5}) {
           if (ratio != 1 && optimizer != OffloadTarget::cpu) continue;
           training.options.offload.optimizer_ratio = ratio;
-          expect_same_checkpoint(training,
-                                 "optimizer " + std::to_string(static_cast<int>(optimizer)) +
-                                     ", parameters " + std::to_string(static_cast<int>(parameters)) +
-                                     ", updates " + std::to_string(static_cast<int>(updates)));
+          expect_same_checkpoint(
+              training, "optimizer " + std::to_string(static_cast<int>(optimizer)) +
+                            ", parameters " + std::to_string(static_cast<int>(parameters)) +
+                            ", updates " + std::to_string(static_cast<int>(updates)));
         }
       }
 }
