@@ -85,6 +85,10 @@ StopRequest::~StopRequest() {
   while (::write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
   thread_.join();
+  // What repeats a request that was heard shall not kill now; a first one shall, nobody heard it.
+  signalfd_siginfo repeated{};
+  while (first_ != 0 && ::read(signals_.get(), &repeated, sizeof repeated) == sizeof repeated) {
+  }
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
