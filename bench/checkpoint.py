@@ -4,7 +4,7 @@
     bench/checkpoint.py --model FOLDER --data TEXT --folder DIR [--python PEERS_PYTHON] [--build build] [--repeat 3] [--only files|cost]
 
 files: two ranks, ZeRO-2, fp32, AdamW, while training stands still: seconds that `train` prints, to the commit. fio writes and reads
-as many bytes in the same folder (1 MiB, 16 at a time, O_DIRECT, fsync at the end); torch.save and torch.load of the same tensors,
+as many bytes in the same folder (1 MiB, 16 at a time, O_DIRECT, fsync at the end; one job or two, whichever is faster); torch.save and torch.load of the same tensors,
 DeepSpeed's save_checkpoint and load_checkpoint of the same model over two ranks (bench/peers/saving.py). All saves end in fsync, loads are
 cold. Interleaved; medians.
 cost: a job of 4 x 256 tokens per step that saves once, from a snapshot, and one that does not: added seconds over all steps as a share of 50
@@ -43,10 +43,15 @@ def train(args, *more):
 
 
 def fio(args, mode, size):
-    command = ["fio", "--name=x", f"--filename={args.folder}/fio", f"--rw={mode}", f"--size={size}", "--bs=1M", "--iodepth=16", "--direct=1",
-               "--ioengine=io_uring", "--output-format=json", *(["--end_fsync=1", "--create_on_open=1"] if mode == "write" else [])]
-    out = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return out["jobs"][0]["job_runtime"] / 1e3
+    """Seconds of the faster: one job, or two with half of the bytes each, as there are ranks."""
+    seconds = []
+    for jobs in (1, 2):
+        command = ["fio", f"--name=x{jobs}", f"--directory={args.folder}", f"--rw={mode}", f"--size={size // jobs}", f"--numjobs={jobs}", "--bs=1M",
+                   "--iodepth=16", "--direct=1", "--ioengine=io_uring", "--output-format=json",
+                   *(["--end_fsync=1", "--create_on_open=1"] if mode == "write" else [])]
+        out = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        seconds.append(max(job["job_runtime"] for job in out["jobs"]) / 1e3)
+    return min(seconds)
 
 
 def peers(args, way):
