@@ -190,7 +190,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   if (error_) return;
   try {
     writer_->put(piece.file, piece.begin, bytes);
-  } catch (const Error&) {
+  } catch (...) {
     error_ = std::current_exception();
   }
 }
@@ -199,7 +199,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
   if (!error_) try {
       return state_.read(engine_, source, piece, buffer_);
-    } catch (const Error&) {
+    } catch (...) {
       error_ = std::current_exception();
     }
   buffer_.assign(static_cast<std::size_t>(piece.size_bytes()), std::byte{0});
