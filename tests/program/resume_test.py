@@ -145,6 +145,7 @@ class BesideTraining(ResumeTest):
     def test_they_are_those_of_a_run_that_stands_still(self):
         for arguments in [["--zero", "3"],
                           ["--zero", "1", "--dtype", "bf16", "--accumulation", "2"],
+                          ["--zero", "2", "--virtual-ranks", "4", "--accumulation", "2"],
                           ["--zero", "3", "--offload-optimizer", "nvme", "--offload-param", "cpu", "--nvme-path", "."]]:
             with self.subTest(arguments=arguments):
                 for folder in ("out", "straight", "again"):
