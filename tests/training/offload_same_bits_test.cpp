@@ -192,13 +192,9 @@ TEST(OffloadSameBitsOf, StateRecipes) {
     }
 }
 
-/// The loss scale is so large that the first steps overflow and are skipped.
 TEST(OffloadSameBitsOf, SkippedSteps) {
   TrainingCase training = small_case(2, 3);
-  training.options.dtype = training.options.communication_dtype = DType::f16;
-  training.options.loss_scale.initial_scale_power = 24;
-  training.options.loss_scale.hysteresis = 1;
-  training.options.steps = 12;
+  skip_first_steps(training.options);
   const TrainingResult expected = run_training(training);
   EXPECT_GT(expected.metrics.back().skipped, 0);
   EXPECT_GT(expected.metrics.back().updates, 0);

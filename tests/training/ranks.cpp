@@ -149,6 +149,13 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
   EXPECT_EQ(a.state, b.state) << what;
 }
 
+void skip_first_steps(train::TrainOptions& options) {
+  options.dtype = options.communication_dtype = DType::f16;
+  options.loss_scale.initial_scale_power = 24;
+  options.loss_scale.hysteresis = 1;
+  options.steps = 12;
+}
+
 void verify_all(const train::ProgramSet& programs) {
   const auto check = [](const runtime::Program& program) {
     const auto problems = runtime::verify(program);

@@ -41,6 +41,9 @@ train::ModelConfig tiny_llama();
 /// AdamW.
 train::TrainOptions tiny_options(int world, int global_batch, int steps);
 
+/// fp16 with a loss scale so large that the first of twelve steps overflow and are skipped.
+void skip_first_steps(train::TrainOptions& options);
+
 /// Runs all ranks; rethrows the first error. Every lowered Program is verified first. The data are
 /// pseudo-random tokens that depend on the sample index alone.
 TrainingResult run_training(const TrainingCase& training);

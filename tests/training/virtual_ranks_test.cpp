@@ -119,13 +119,9 @@ TEST(VirtualRanksOf, UntiedHeadAndUpdatesBehindTheirGradients) {
     expect_same(expected, run_training(on_ranks(plain, world)), "world " + std::to_string(world));
 }
 
-/// The loss scale is so large that the first steps overflow and are skipped.
 TEST(VirtualRanksOf, SkippedSteps) {
   TrainingCase plain = plain_case(kVirtualRanks, 2);
-  plain.options.dtype = plain.options.communication_dtype = DType::f16;
-  plain.options.loss_scale.initial_scale_power = 24;
-  plain.options.loss_scale.hysteresis = 1;
-  plain.options.steps = 12;
+  skip_first_steps(plain.options);
   const TrainingResult expected = run_training(plain);
   EXPECT_GT(expected.metrics.back().skipped, 0);
   EXPECT_GT(expected.metrics.back().updates, 0);

@@ -115,14 +115,16 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
   }
 }
 
-bool CheckpointSaver::begin(Engine& engine, SaveContents contents) {
+void CheckpointSaver::open(Engine& engine, SaveContents contents) {
   STRATA_CHECK(stage_ == Stage::none, "a save is under way");
   begin_ = Clock::now();
   blocked_seconds_ = 0;
-  return attempt(contents.state.step, false, [&] {
-    save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
-    stage_ = Stage::begun;
-  });
+  save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
+  stage_ = Stage::begun;
+}
+
+void CheckpointSaver::begin(Engine& engine, SaveContents contents) {
+  attempt(contents.state.step, false, [&] { open(engine, std::move(contents)); });
 }
 
 bool CheckpointSaver::is_ready() const {
@@ -156,12 +158,8 @@ std::optional<SavedCheckpoint> CheckpointSaver::complete() {
 
 std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
                                                      bool must) {
-  STRATA_CHECK(stage_ == Stage::none, "a save is under way");
-  begin_ = Clock::now();
-  blocked_seconds_ = 0;
-  const std::int64_t step = contents.state.step;
-  const bool saved = attempt(step, must, [&] {
-    save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
+  const bool saved = attempt(contents.state.step, must, [&] {
+    open(engine, std::move(contents));
     save_->write_state();
     while (!save_->advance()) continue;
   });

@@ -56,9 +56,9 @@ class CheckpointSaver {
   /// Whether a save is to begin behind step `step`, which is not the last. While another one is
   /// under way it is postponed, which is said, and begins when that has ended.
   bool is_due(std::int64_t step);
-  /// Collective, settled: a save from a snapshot begins; the next step takes it. False: it failed
-  /// and the run goes on, which was said. Throws what failed where it must not.
-  bool begin(Engine& engine, SaveContents contents);
+  /// Collective, settled: a save from a snapshot begins; the next step takes it. Where it fails and
+  /// the run goes on, that is said and nothing begins. Throws what failed where it must not.
+  void begin(Engine& engine, SaveContents contents);
   /// Whether go_on() has something to do at this border, behind the step that was started last.
   [[nodiscard]] bool is_ready() const;
   /// Collective, settled. What was committed, if that was the end. Fails as begin().
@@ -77,6 +77,8 @@ class CheckpointSaver {
   enum class Stage : std::uint8_t { none, begun, under_way };
 
   [[nodiscard]] SaveRequest request(SaveContents contents);
+  /// Collective; throws what fails.
+  void open(Engine& engine, SaveContents contents);
   /// `source`: of a save that has only begun.
   std::optional<SavedCheckpoint> go_on(SaveSource source);
   /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.

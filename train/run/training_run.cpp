@@ -162,7 +162,7 @@ class TrainingRun {
   [[nodiscard]] ProgramSet build_programs_for_saving(
       const kernels::DeviceCapabilities& capabilities) {
     const CheckpointOptions& checkpoint = options_.checkpoint;
-    const bool saves = !options_.output.empty();
+    const bool saves = saver_->saves();
     const bool snapshots = saves && checkpoint.asynchronous && !options_.check_device &&
                            (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
     const auto build = [&](SaveMemory saving) {
