@@ -1,5 +1,6 @@
 // A disk tier that can hold what it keeps still: each record has two places, and while a snapshot
-// is held, whoever writes a record anew writes it to the other one.
+// is held, whoever writes a record anew writes it to the other one. What nobody writes meanwhile,
+// such as copies of a snapshot, needs no second place.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class SnapshotDisk final : public Disk {
   /// What the records hold now can be read by read_held until release(). No write is under way.
   void hold();
   void release();
-  /// Any thread; within one record.
+  /// While a snapshot is held. Any thread; within one record, or beside all.
   void read_held(std::int64_t offset, std::span<std::byte> to, std::string_view what);
 
   [[nodiscard]] std::int64_t bytes() const override { return second_places_; }

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "runtime/node_inserter.h"
+#include "runtime/transfer_node.h"
 #include "zero/state_table.h"
 
 namespace strata::zero {
@@ -18,6 +19,9 @@ using runtime::ByteRange;
 using runtime::Graph;
 using runtime::Tier;
 using runtime::ValueId;
+
+/// Pieces that go through windows, about. Each is two instructions or more.
+constexpr std::int64_t kMostPieces = 1024;
 
 /// Bytes of a root in one version, and the node behind which they hold it (-1: from the start).
 struct Held {
@@ -79,19 +83,37 @@ class SnapshotPass {
       }
   }
 
-  void copy(const SnapshotPiece& piece) {
+  ValueId add_copy(const SnapshotPiece& piece, Tier tier, runtime::Storage storage) {
     runtime::Value whole;
-    whole.name = piece.copy;
+    whole.name = storage == runtime::Storage::persistent ? piece.copy : piece.copy + " (window)";
     whole.type = TensorType(DType::u8, Shape{piece.end - piece.begin});
-    whole.tier = piece.tier;
-    whole.storage = runtime::Storage::persistent;
+    whole.tier = tier;
+    whole.storage = storage;
     whole.role = runtime::Role::snapshot;
-    const ValueId to = graph_.next_version(graph_.add_value(std::move(whole)));
+    return graph_.next_version(graph_.add_value(std::move(whole)));
+  }
+
+  void copy(const SnapshotPiece& piece) {
+    const ValueId home = add_copy(piece, piece.tier, runtime::Storage::persistent);
+    if (piece.tier != Tier::disk) {
+      copy_to(home, piece);
+      return;
+    }
+    const ValueId window = add_copy(piece, Tier::pinned, runtime::Storage::transient);
+    const int behind = copy_to(window, piece);
+    insert(runtime::transfer_node(graph_, window, home, runtime::Moves::out, 0,
+                                  runtime::Pass::forward, "write snapshot " + piece.storage),
+           behind);
+  }
+
+  /// The node behind which the last part is copied.
+  int copy_to(ValueId to, const SnapshotPiece& piece) {
     const ValueId root = roots_.at(piece.storage);
     std::vector<Held> parts;
     for (const Held& part : held_.at(root))
       if (part.bytes.overlaps({piece.begin, piece.end})) parts.push_back(part);
     std::ranges::sort(parts, {}, [](const Held& part) { return part.bytes.begin; });
+    int last = -1;
     for (const Held& part : parts) {
       const TensorType type(DType::u8, Shape{part.bytes.end - part.bytes.begin});
       runtime::Node node;
@@ -99,10 +121,14 @@ class SnapshotPass {
       node.inputs = {graph_.add_view(graph_.at_version(root, part.version), part.bytes.begin, type,
                                      piece.storage)};
       node.outputs = {graph_.add_view(to, part.bytes.begin - piece.begin, type, piece.copy)};
-      node.queue = piece.tier == Tier::pinned ? runtime::Queue::download : runtime::Queue::host;
+      node.queue = graph_.values[static_cast<std::size_t>(root)].tier == Tier::device
+                       ? runtime::Queue::download
+                       : runtime::Queue::host;
       node.label = "snapshot " + piece.storage;
       insert(std::move(node), part.behind);
+      last = std::max(last, part.behind);
     }
+    return last;
   }
 
   void insert(runtime::Node node, int behind) {
@@ -118,10 +144,29 @@ class SnapshotPass {
   runtime::NodeInserter inserter_;
 };
 
+std::vector<SnapshotPiece> cut_into_windows(const std::vector<SnapshotPiece>& pieces,
+                                            const StepSettings& settings) {
+  std::int64_t all_bytes = 0;
+  for (const SnapshotPiece& piece : pieces) all_bytes += piece.end - piece.begin;
+  const std::int64_t most =
+      std::max(settings.plan.limits.tile_elements * size_of(DType::f32),
+               runtime::room_of((all_bytes + kMostPieces - 1) / kMostPieces, Tier::disk));
+  std::vector<SnapshotPiece> cut;
+  for (const SnapshotPiece& piece : pieces)
+    for (std::int64_t begin = piece.begin; begin < piece.end; begin += most) {
+      SnapshotPiece part = piece;
+      part.begin = begin;
+      part.end = std::min(begin + most, piece.end);
+      part.tier = Tier::disk;
+      cut.push_back(std::move(part));
+    }
+  return cut;
+}
+
 }  // namespace
 
 std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
-                                         const StepSettings& settings) {
+                                         const StepSettings& settings, SnapshotHome home) {
   std::vector<SnapshotPiece> pieces;
   for (const StateEntry& entry : list_state(units, settings, StateScope::saved, 0)) {
     if (entry.kind == "scalar" || entry.tier == Tier::disk) continue;
@@ -141,6 +186,7 @@ std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUni
       merged.back().end = piece.end;
     else
       merged.push_back(std::move(piece));
+  if (home == SnapshotHome::disk) merged = cut_into_windows(merged, settings);
   for (SnapshotPiece& piece : merged)
     piece.copy = "snapshot/" + piece.storage + "/" + std::to_string(piece.begin);
   return merged;

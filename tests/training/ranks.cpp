@@ -198,8 +198,8 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
 }
 
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
-  return train::build_programs({training.model, training.options, true}, communicator,
-                               kernels::CpuDevice(training.threads).capabilities());
+  return train::build_programs({training.model, training.options, true, 1, training.saving},
+                               communicator, kernels::CpuDevice(training.threads).capabilities());
 }
 
 TrainingResult run_training(const TrainingCase& training) {

@@ -48,7 +48,7 @@ train::FillBatch batches(int rank) {
   };
 }
 
-enum class Save : std::uint8_t { standing, snapshot };
+enum class Save : std::uint8_t { standing, snapshot, windows };
 
 struct Run {
   std::map<std::string, std::string> files;  ///< of the checkpoint of step kBefore
@@ -57,8 +57,9 @@ struct Run {
 
 /// Steps overlap as in a run: nothing is drained but for a save that stands.
 Run train_and_save(TrainingCase training, Save save, const std::string& output) {
-  training.saving =
-      save == Save::snapshot ? train::SaveMemory::snapshot : train::SaveMemory::writing;
+  training.saving = save == Save::standing   ? train::SaveMemory::writing
+                    : save == Save::snapshot ? train::SaveMemory::snapshot
+                                             : train::SaveMemory::windows;
   PosixFileSystem files;
   train::prepare_output_folder(files, output);
   const train::SaveRequest request{
@@ -98,11 +99,15 @@ void expect_same_checkpoint(const TrainingCase& training, const std::string& wha
   SCOPED_TRACE(what);
   const TestDirectory directory;
   const Run standing = train_and_save(training, Save::standing, directory / "standing");
-  const Run snapshot = train_and_save(training, Save::snapshot, directory / "snapshot");
-  EXPECT_EQ(snapshot.state, standing.state) << "training is another one";
-  ASSERT_EQ(snapshot.files.size(), standing.files.size());
-  for (const auto& [name, bytes] : standing.files)
-    EXPECT_TRUE(snapshot.files.at(name) == bytes) << name;
+  for (const Save save : {Save::snapshot, Save::windows}) {
+    SCOPED_TRACE(save == Save::windows ? "in windows" : "in memory");
+    const Run snapshot = train_and_save(
+        training, save, directory / (save == Save::windows ? "windows" : "snapshot"));
+    EXPECT_EQ(snapshot.state, standing.state) << "training is another one";
+    ASSERT_EQ(snapshot.files.size(), standing.files.size());
+    for (const auto& [name, bytes] : standing.files)
+      EXPECT_TRUE(snapshot.files.at(name) == bytes) << name;
+  }
 }
 
 TrainingCase small_case(int world, int stage, DType dtype) {
@@ -160,6 +165,36 @@ TEST_P(SnapshotOf, EveryTierAndTimeOfUpdates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, SnapshotOf, testing::Values(1, 2));
+
+TEST(Snapshot, WindowsTakeLittleMemory) {
+  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
+    TrainingCase training = small_case(1, 0, DType::bf16);
+    training.options.tile_elements = 1024;
+    training.options.offload.optimizer = optimizer;
+    on_rank_threads(1, [&](comm::Communicator& communicator) {
+      const auto build = [&](train::SaveMemory saving) {
+        training.saving = saving;
+        return build_rank(training, communicator);
+      };
+      using runtime::Tier;
+      const train::ProgramSet still = build(train::SaveMemory::writing);
+      const train::ProgramSet memory = build(train::SaveMemory::snapshot);
+      const train::ProgramSet windows = build(train::SaveMemory::windows);
+      const auto host_bytes = [](const train::ProgramSet& programs) {
+        return programs.arena_bytes(Tier::pinned) + programs.arena_bytes(Tier::pageable);
+      };
+      std::int64_t copied = 0;
+      for (const auto& piece : windows.snapshot_pieces) {
+        copied += piece.end - piece.begin;
+        EXPECT_LE(piece.end - piece.begin, 4096) << piece.copy;
+      }
+      EXPECT_GT(copied, 100 * 4096);
+      EXPECT_GE(host_bytes(memory), host_bytes(still) + copied);
+      EXPECT_LE(host_bytes(windows), host_bytes(still) + 4 * 4096);
+      EXPECT_GE(windows.disk_bytes(), copied);
+    });
+  }
+}
 
 TEST(Snapshot, OfShardsThatDoNotDivide) {
   for (const int stage : {0, 1, 2, 3})

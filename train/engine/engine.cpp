@@ -57,7 +57,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
 /// Null where snapshots hold nothing on the disk.
 std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
                                                     runtime::Disk* disk) {
-  if (programs.snapshot_records.empty()) return nullptr;
+  if (!programs.snapshot_on_disk()) return nullptr;
   std::vector<runtime::SnapshotDisk::Record> records;
   for (const std::string& name : programs.snapshot_records) {
     const runtime::PersistentValue& value = programs.persistent.find(name);
@@ -212,13 +212,31 @@ std::span<const std::byte> Engine::read_snapshot(const zero::StateEntry& entry, 
       pieces, std::pair(std::string_view(entry.storage), begin), {},
       [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
   STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
-  const zero::SnapshotPiece& piece = *std::prev(behind);
-  STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end, entry.name,
-               "is in no snapshot");
-  Place at = place(piece.copy);
-  at.offset_bytes += begin - piece.begin;
-  at.bytes = count * size;
-  return read(at, buffer);
+  auto piece = std::prev(behind);
+  const std::int64_t end = begin + count * size;
+  const auto part_of = [&](std::int64_t from) {
+    STRATA_CHECK(piece != pieces.end() && piece->storage == entry.storage && piece->begin <= from,
+                 entry.name, "is in no snapshot");
+    Place part = place(piece->copy);
+    part.offset_bytes += from - piece->begin;
+    part.bytes = std::min(end, piece->end) - from;
+    return part;
+  };
+  if (piece->tier != runtime::Tier::disk) {
+    const Place all = part_of(begin);
+    STRATA_CHECK(all.bytes == end - begin, entry.name, "is in no snapshot");
+    return read(all, buffer);
+  }
+  buffer.resize(static_cast<std::size_t>(end - begin));
+  for (std::int64_t from = begin; from < end; ++piece) {
+    const Place part = part_of(from);
+    records_->read_held(part.offset_bytes,
+                        std::span(buffer).subspan(static_cast<std::size_t>(from - begin),
+                                                  static_cast<std::size_t>(part.bytes)),
+                        entry.name);
+    from += part.bytes;
+  }
+  return buffer;
 }
 
 std::span<const std::byte> Engine::read(const std::string& name,

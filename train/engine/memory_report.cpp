@@ -45,7 +45,7 @@ MemoryBytes count_memory(const ProgramSet& programs) {
   memory.pinned = count_tier(programs, Tier::pinned);
   memory.pageable = count_tier(programs, Tier::pageable);
   memory.disk = count_tier(programs, Tier::disk);
-  memory.disk.snapshot = programs.second_places_bytes();
+  memory.disk.snapshot += programs.second_places_bytes();
   return memory;
 }
 

@@ -34,13 +34,18 @@ runtime::TierBytes budgets(const OffloadOptions& options,
   const std::int64_t mine = options.host_memory_bytes / local_ranks;
   const std::int64_t pageable = persistent.bytes(runtime::Tier::pageable);
   const std::int64_t pinned = persistent.bytes(runtime::Tier::pinned);
+  std::int64_t saving = 0;
+  for (const runtime::PersistentValue& value : persistent.values())
+    if (value.role == runtime::Role::snapshot && value.tier != runtime::Tier::disk)
+      saving += value.type.span_bytes();
   if (pageable + pinned > mine)
     throw OutOfMemory("out of host memory: each of " + std::to_string(local_ranks) +
                       " ranks may use " + std::to_string(mine) +
-                      " bytes of the --host-memory budget, and keeps " + std::to_string(pageable) +
-                      " of optimizer state and " + std::to_string(pinned) +
-                      " of parameters, gradients and inputs there; raise the budget, or move more "
-                      "to the disk (--offload-optimizer nvme, --offload-param nvme)");
+                      " bytes of the --host-memory budget, and keeps " +
+                      std::to_string(pageable + pinned - saving) +
+                      " of state and inputs there and " + std::to_string(saving) +
+                      " for saving; raise the budget, or move more to the disk "
+                      "(--offload-optimizer nvme, --offload-param nvme)");
   budget[static_cast<std::size_t>(runtime::Tier::pageable)] = pageable;
   budget[static_cast<std::size_t>(runtime::Tier::pinned)] = mine - pageable;
   return budget;
@@ -79,7 +84,17 @@ std::int64_t ProgramSet::second_places_bytes() const {
   return bytes;
 }
 
+bool ProgramSet::snapshot_on_disk() const {
+  return !snapshot_records.empty() ||
+         std::ranges::any_of(snapshot_pieces, [](const zero::SnapshotPiece& piece) {
+           return piece.tier == runtime::Tier::disk;
+         });
+}
+
 namespace {
+
+/// One is filled, one is on its way to the disk, and two so that neither waits for the other.
+constexpr int kSnapshotWindows = 4;
 
 /// What host memory is used for beside what must lie there.
 struct HostMemoryUse {
@@ -94,8 +109,10 @@ void declare_saving(ProgramSet& set, SaveMemory saving) {
     set.persistent.add(name, {DType::u8, kernels::Shape{bytes}}, tier, runtime::Role::snapshot);
   };
   room(kSaveBlocks, kBlockWriterBytes, runtime::Tier::pinned);
-  if (saving != SaveMemory::snapshot) return;
-  set.snapshot_pieces = zero::list_snapshot(set.units, set.settings);
+  if (!takes_snapshots(saving)) return;
+  set.snapshot_pieces = zero::list_snapshot(
+      set.units, set.settings,
+      saving == SaveMemory::windows ? zero::SnapshotHome::disk : zero::SnapshotHome::memory);
   zero::declare_snapshot(set.persistent, set.snapshot_pieces);
   set.snapshot_records = zero::list_snapshot_records(set.units, set.settings);
   room(kSaveArriving, SavedState(set).arriving_bytes(), runtime::Tier::pageable);
@@ -135,7 +152,7 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   std::optional<runtime::Graph> snapshot;
   const auto finish_step = [&](Position position, runtime::Graph graph) {
     const bool uses_ahead = zero::begins_step(position), reads_ahead = zero::ends_step(position);
-    if (request.saving == SaveMemory::snapshot &&
+    if (takes_snapshots(request.saving) &&
         zero::takes_snapshot(set.settings.plan.updates, position)) {
       snapshot = graph;
       zero::add_snapshot(*snapshot, set.snapshot_pieces, set.settings);
@@ -199,8 +216,9 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
 /// With as many records read ahead as the windows of transfers, which stand idle during the
 /// backward pass, hold anyway: the arena does not grow.
 ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& communicator,
-                       const kernels::DeviceCapabilities& device, double resident_share) {
-  ProgramSet plain = build_with(request, communicator, device, {resident_share});
+                       const kernels::DeviceCapabilities& device, double resident_share,
+                       std::int64_t pinned_bytes) {
+  ProgramSet plain = build_with(request, communicator, device, {resident_share, 0, pinned_bytes});
   const runtime::Plan& plan = plain.settings.plan;
   if (request.options.offload.optimizer != OffloadTarget::nvme ||
       plan.updates != runtime::Updates::next_step)
@@ -216,21 +234,37 @@ ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& 
   return plain;
 }
 
-}  // namespace
-
-ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
-                          const kernels::DeviceCapabilities& device) {
+ProgramSet build_within(const ProgramRequest& request, const comm::Communicator& communicator,
+                        const kernels::DeviceCapabilities& device, std::int64_t pinned_bytes) {
   // What transfers need of host memory is known when they are scheduled: fewer records stay there
   // when that is too much.
   for (const double share : {1.0, 0.5, 0.25}) try {
-      return build_ahead(request, communicator, device, share);
+      return build_ahead(request, communicator, device, share, pinned_bytes);
     } catch (const OutOfMemory&) {
       const OffloadOptions& options = request.options.offload;
       if (options.optimizer != OffloadTarget::nvme ||
           options.host_memory_bytes == runtime::kUnlimited)
         throw;
     }
-  return build_ahead(request, communicator, device, 0);
+  return build_ahead(request, communicator, device, 0, pinned_bytes);
+}
+
+}  // namespace
+
+ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
+                          const kernels::DeviceCapabilities& device) {
+  if (request.saving != SaveMemory::windows)
+    return build_within(request, communicator, device, runtime::kUnlimited);
+  // Schedules take as many windows as they may have.
+  ProgramRequest standing = request;
+  standing.saving = SaveMemory::writing;
+  const ProgramSet still = build_programs(standing, communicator, device);
+  std::int64_t window = 0;
+  for (const zero::SnapshotPiece& piece :
+       zero::list_snapshot(still.units, still.settings, zero::SnapshotHome::disk))
+    window = std::max(window, runtime::room_of(piece.end - piece.begin, runtime::Tier::pinned));
+  return build_within(request, communicator, device,
+                      still.arena_bytes(runtime::Tier::pinned) + kSnapshotWindows * window);
 }
 
 ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,

@@ -38,6 +38,8 @@ struct ProgramSet {
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
   /// What the second places of snapshot_records take of the disk, behind its arena.
   [[nodiscard]] std::int64_t second_places_bytes() const;
+  /// Whether the disk keeps something of a snapshot.
+  [[nodiscard]] bool snapshot_on_disk() const;
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) + second_places_bytes();
   }
@@ -48,7 +50,13 @@ enum class SaveMemory : std::uint8_t {
   none,
   writing,   ///< blocks on their way to the disk
   snapshot,  ///< and a copy of what is saved, and what other ranks send for blocks of this one
+  windows,   ///< likewise, but the copy is on the disk and goes there through a few windows
 };
+
+/// Whether steps go on while a checkpoint is written.
+constexpr bool takes_snapshots(SaveMemory saving) {
+  return saving == SaveMemory::snapshot || saving == SaveMemory::windows;
+}
 
 struct ProgramRequest {
   ModelConfig model;
@@ -60,7 +68,8 @@ struct ProgramRequest {
   std::optional<runtime::MachineRates> rates = std::nullopt;
 };
 
-/// Graph, plan, lowering of every position that the accumulation needs. `communicator` gives rank,
+/// Graph, plan, lowering of every position that the accumulation needs. SaveMemory::windows costs
+/// four windows of pinned memory more than SaveMemory::writing. `communicator` gives rank,
 /// world and workspace sizes; nothing is sent.
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device);

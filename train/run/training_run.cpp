@@ -36,6 +36,7 @@
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
 #include "train/run/output_folder.h"
+#include "train/run/plan_for_saving.h"
 #include "train/run/progress.h"
 #include "train/run/resume_source.h"
 #include "train/run/resume_terms.h"
@@ -125,7 +126,6 @@ class TrainingRun {
     EngineParts parts;
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
     rates_ = runtime::MachineRates::typical(capabilities);
-    disk_->add_to(rates_);
     parts.programs = build_programs_for_saving(capabilities);
     report_plan(parts.programs);
     require_memory(parts.programs);
@@ -158,7 +158,7 @@ class TrainingRun {
             in.cost.flops * zero::runs_per_step(engine_->programs().settings.plan, position);
   }
 
-  /// With room for snapshots where saves want them and host memory has it.
+  /// With room for snapshots where saves want them and the machine has it.
   [[nodiscard]] ProgramSet build_programs_for_saving(
       const kernels::DeviceCapabilities& capabilities) {
     const CheckpointOptions& checkpoint = options_.checkpoint;
@@ -166,29 +166,15 @@ class TrainingRun {
     const bool snapshots = saves && checkpoint.asynchronous && !options_.check_device &&
                            (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
     const auto build = [&](SaveMemory saving) {
+      disk_->add_to(rates_);
       return build_programs({request_.model, options_, corpus_.held_out != nullptr,
                              request_.context.local_world, saving, rates_},
                             device_->communicator(), capabilities);
     };
-    if (snapshots) {
-      std::string reason;
-      std::optional<ProgramSet> programs;
-      try {
-        programs = build(SaveMemory::snapshot);
-        require_memory(*programs);
-        disk_->require_room(programs->disk_bytes(), request_.context.local_world);
-      } catch (const HostError& error) {
-        reason = error.what();
-      }
-      const std::vector<std::int64_t> refused =
-          comm::gather_numbers(*communicator_, reason.empty() ? 0 : 1);
-      const auto first_refusal = std::ranges::find(refused, 1) - refused.begin();
-      if (first_refusal == std::ssize(refused)) return std::move(*programs);
-      if (first_refusal == communicator_->rank())
-        std::fprintf(stderr, "note: training will stand still while a checkpoint is written: %s\n",
-                     reason.c_str());
-    }
-    return build(saves ? SaveMemory::writing : SaveMemory::none);
+    if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
+    return plan_for_snapshots(
+        {*communicator_, *disk_, output_->path(), request_.context.local_world, build,
+         [this](const ProgramSet& programs) { require_memory(programs); }});
   }
 
   /// Collective: ranks tell one another the nodes of their devices.
@@ -442,7 +428,7 @@ class TrainingRun {
     const OffloadOptions& offload = options_.offload;
     if (options_.metrics.empty() ||
         (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
-         offload.activations == OffloadTarget::none))
+         offload.activations == OffloadTarget::none && disk_->disk() == nullptr))
       return;
     MovedBytes moved;
     if (device_->device() == nullptr) moved.copied = tally_.copied_bytes();
