@@ -68,8 +68,8 @@ void SnapshotDisk::read_held(std::int64_t offset, std::span<std::byte> to, std::
   {
     const std::lock_guard lock(mutex_);
     const Kept* kept = find(offset, to.size());
-    STRATA_CHECK(holds_, what, "is read without a snapshot");
-    from = kept == nullptr ? offset : place(*kept, kept->held_second, offset);
+    STRATA_CHECK(holds_ && kept != nullptr, what, "is in no snapshot");
+    from = place(*kept, kept->held_second, offset);
     const std::int64_t end = offset + static_cast<std::int64_t>(to.size());
     held_bytes_read_ += (end + kDiskAlignment - 1) / kDiskAlignment * kDiskAlignment -
                         offset / kDiskAlignment * kDiskAlignment;

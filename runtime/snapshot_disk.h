@@ -1,6 +1,5 @@
 // A disk tier that can hold what it keeps still: each record has two places, and while a snapshot
-// is held, whoever writes a record anew writes it to the other one. What nobody writes meanwhile,
-// such as copies of a snapshot, needs no second place.
+// is held, whoever writes a record anew writes it to the other one.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class SnapshotDisk final : public Disk {
   /// What the records hold now can be read by read_held until release(). No write is under way.
   void hold();
   void release();
-  /// While a snapshot is held. Any thread; within one record, or beside all.
+  /// Any thread; within one record.
   void read_held(std::int64_t offset, std::span<std::byte> to, std::string_view what);
 
   [[nodiscard]] std::int64_t bytes() const override { return second_places_; }

@@ -102,7 +102,7 @@ class SnapshotPass {
     const ValueId window = add_copy(piece, Tier::pinned, runtime::Storage::transient);
     const int behind = copy_to(window, piece);
     insert(runtime::transfer_node(graph_, window, home, runtime::Moves::out, 0,
-                                  runtime::Pass::forward, "write snapshot " + piece.storage),
+                                  runtime::Pass::forward, "save " + piece.storage),
            behind);
   }
 
@@ -166,7 +166,7 @@ std::vector<SnapshotPiece> cut_into_windows(const std::vector<SnapshotPiece>& pi
 }  // namespace
 
 std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
-                                         const StepSettings& settings, SnapshotHome home) {
+                                         const StepSettings& settings, SnapshotCopies copies) {
   std::vector<SnapshotPiece> pieces;
   for (const StateEntry& entry : list_state(units, settings, StateScope::saved, 0)) {
     if (entry.kind == "scalar" || entry.tier == Tier::disk) continue;
@@ -186,7 +186,7 @@ std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUni
       merged.back().end = piece.end;
     else
       merged.push_back(std::move(piece));
-  if (home == SnapshotHome::disk) merged = cut_into_windows(merged, settings);
+  if (copies == SnapshotCopies::windows) merged = cut_into_windows(merged, settings);
   for (SnapshotPiece& piece : merged)
     piece.copy = "snapshot/" + piece.storage + "/" + std::to_string(piece.begin);
   return merged;

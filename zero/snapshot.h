@@ -1,6 +1,6 @@
-// The state of one step held still in host memory or on the disk, so that it can be written while
-// training goes on: copies in a Program that wait for nothing but the update that made a piece, and
-// hold back nothing but the next one of the same piece.
+// The state of one step held still in host memory, or handed over piece by piece, so that it can be
+// written while training goes on: copies in a Program that wait for nothing but the update that
+// made a piece, and hold back nothing but the next one of the same piece.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@
 
 namespace strata::zero {
 
-/// Where copies of what lives in memory are kept.
-enum class SnapshotHome : std::uint8_t {
-  memory,
-  disk,  ///< copied through windows of pinned memory, of one piece each
+/// What becomes of copies of what lives in memory.
+enum class SnapshotCopies : std::uint8_t {
+  kept,     ///< in host memory
+  windows,  ///< of pinned memory, one for each piece; their bytes are written to places of the disk
+            ///< tier that stand for whoever takes them (runtime/outlet_disk.h), in no order
 };
 
 /// Bytes [begin, end) of one storage that this rank is the saver of, and where their copy lies.
@@ -23,16 +24,16 @@ struct SnapshotPiece {
   std::string storage;  ///< name in the PersistentLayout
   std::int64_t begin = 0, end = 0;
   std::string copy;  ///< name of the copy's storage, u8 [end - begin]
-  /// Of the copy. In memory pinned for what lives on the device, else pageable.
+  /// Of the copy: pinned for what lives on the device, else pageable; disk: through a window.
   runtime::Tier tier = runtime::Tier::pinned;
 };
 
 /// All that a rank saves (StateScope::saved), but for scalars, which the host reads between steps,
-/// and what lives on the disk. Ascending by storage and bytes, disjoint. Whose home is the disk are
-/// at most a tile of fp32 large, or larger so that there are not many more than a thousand.
+/// and what lives on the disk. Ascending by storage and bytes, disjoint. Those with windows are at
+/// most a tile of fp32 large, or larger so that there are not many more than a thousand.
 std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
                                          const StepSettings& settings,
-                                         SnapshotHome home = SnapshotHome::memory);
+                                         SnapshotCopies copies = SnapshotCopies::kept);
 
 /// Names of the storages on the disk of which this rank saves something: they keep still in two
 /// places (runtime/snapshot_disk.h). Each once.

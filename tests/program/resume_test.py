@@ -183,30 +183,27 @@ class BesideTraining(ResumeTest):
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assert_tidy()
 
-    def test_no_room_in_memory(self):
-        """The copy is on the drive, of the output folder or of the path for offloading, and goes there in windows."""
-        job = mlaunch(2, *JOB, *steps(self.COUNT), "--zero", "3", "--offload-optimizer", "cpu", "--tile-elements", 1024)
-        expected, _ = self.state([*job, "--output", "straight", "--save-every", "1", *STANDING])
-        for folder in ("out", "drive"):
-            with self.subTest(folder=folder):
-                shutil.rmtree(self.home / "out", ignore_errors=True)
-                (self.home / "drive").mkdir(exist_ok=True)
-                state, done = self.state([*job, "--host-memory", "71.2MB", "--save-every", "10", "--metrics", "metrics",
-                                          *(["--nvme-path", folder] if folder == "drive" else [])])
+    def test_no_room_for_a_copy(self):
+        """What is saved goes to the checkpoint in windows."""
+        job = mlaunch(2, *JOB, *steps(self.COUNT), "--zero", "3", "--tile-elements", 1024)
+        for arguments in (["--offload-optimizer", "cpu", "--host-memory", "71.2MB"],
+                          ["--offload-optimizer", "cpu", "--host-memory", "71MB", "--offload-param", "nvme", "--nvme-path", "."]):
+            with self.subTest(arguments=arguments):
+                for folder in ("out", "straight"):
+                    shutil.rmtree(self.home / folder, ignore_errors=True)
+                expected, _ = self.state([*job, *arguments, "--output", "straight", "--save-every", "1", *STANDING])
+                state, done = self.state([*job, *arguments, "--save-every", "10", "--metrics", "metrics"])
                 self.assertEqual(state, expected)
-                self.assertEqual(done.stderr.count(f"note: what a checkpoint saves is copied to {folder} first, "), 1, done.stderr)
-                self.assertIn(f"disk: {folder}: ", done.stdout)
+                self.assertEqual(done.stderr.count("note: the step behind a saved one waits for the drive"), 1, done.stderr)
                 for step in self.saved_steps():
                     self.assert_same(content(self.checkpoint(step)), content(self.checkpoint(step, "straight")))
                 self.assertIn("training stood still for ", done.stdout)
                 for rank in self.metrics("metrics")[-1]["ranks"]:
-                    (snapshot,) = [program for program in rank["programs"] if program["name"] == "train.snapshot"]
-                    written = snapshot["runs"] * snapshot["bytes"]["disk_write"]
-                    self.assertGreater(written, 0)
+                    snapshot = [program for program in rank["programs"] if program["name"] == "train.snapshot"]
+                    self.assertGreater(snapshot[0]["runs"] * snapshot[0]["bytes"]["disk_write"], 0)
+                    written = sum(program["runs"] * program["bytes"]["disk_write"] for program in rank["programs"])
                     self.assertEqual(rank["moved_bytes"]["disk_write"], written)
-                    self.assertEqual(rank["arenas"]["disk"]["used_bytes"], rank["arenas"]["disk"]["planned_bytes"])
                 self.assert_tidy()
-                self.assertEqual(list((self.home / "drive").iterdir()), [])
 
     def test_no_room_for_a_snapshot(self):
         done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory", "70MB",

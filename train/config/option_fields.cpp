@@ -246,8 +246,8 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         "--grace, where there is one",
         &o.checkpoint.grace_seconds, 0, 86400},
        {"checkpoint.asynchronous",
-        "write checkpoints while training goes on, from a copy of the state in host memory, where "
-        "that has room",
+        "write checkpoints while training goes on, from a copy of the state in host memory, or in "
+        "windows where that has no room",
         &o.checkpoint.asynchronous},
        {"checkpoint.resume",
         "never, auto (from the newest whole checkpoint of --output, if any), required, or a "

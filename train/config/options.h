@@ -163,7 +163,7 @@ struct CheckpointOptions {
   SaveFailure on_error = SaveFailure::keep_training;
   bool on_signal = true;           ///< SIGTERM and SIGUSR1: finish the step, save, end
   std::int64_t grace_seconds = 0;  ///< from the signal to the commit; 0: the launcher's
-  bool asynchronous = true;        ///< from a snapshot, where host memory allows
+  bool asynchronous = true;        ///< from a snapshot, where memory allows
   /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
   std::string resume = "never";
   bool changed_data = false;  ///< resume although the data are others

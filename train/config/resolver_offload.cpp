@@ -137,10 +137,7 @@ void Resolver::check_unused_offload() {
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
   // Files often name a folder for the day that they need it.
-  const bool snapshots =
-      options_.checkpoint.asynchronous &&
-      (options_.checkpoint.every.steps > 0 || options_.checkpoint.every.seconds > 0);
-  if (!snapshots) unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
+  unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
   for (const char* hint : {"offload.request_bytes", "offload.queue_depth"}) {
     unused(given(hint), "nothing is offloaded to nvme");
   }

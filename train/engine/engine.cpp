@@ -57,16 +57,24 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
 /// Null where snapshots hold nothing on the disk.
 std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
                                                     runtime::Disk* disk) {
-  if (!programs.snapshot_on_disk()) return nullptr;
+  if (programs.snapshot_records.empty()) return nullptr;
+  const runtime::OutletDisk::Outlet outlet = programs.outlet();
   std::vector<runtime::SnapshotDisk::Record> records;
   for (const std::string& name : programs.snapshot_records) {
     const runtime::PersistentValue& value = programs.persistent.find(name);
-    records.push_back(
-        {value.offset_bytes, runtime::room_of(value.type.span_bytes(), runtime::Tier::disk)});
+    records.push_back({outlet.behind(value.offset_bytes),
+                       runtime::room_of(value.type.span_bytes(), runtime::Tier::disk)});
   }
   std::ranges::sort(records, {}, &runtime::SnapshotDisk::Record::offset);
-  return std::make_unique<runtime::SnapshotDisk>(*disk, records,
-                                                 programs.arena_bytes(runtime::Tier::disk));
+  return std::make_unique<runtime::SnapshotDisk>(
+      *disk, records, programs.disk_bytes() - programs.second_places_bytes());
+}
+
+/// Null where snapshots have no windows.
+std::unique_ptr<runtime::OutletDisk> make_outlet(const ProgramSet& programs, runtime::Disk* disk) {
+  const runtime::OutletDisk::Outlet outlet = programs.outlet();
+  if (outlet.bytes() == 0) return nullptr;
+  return std::make_unique<runtime::OutletDisk>(disk, outlet);
 }
 
 }  // namespace
@@ -76,7 +84,10 @@ Engine::Engine(EngineParts parts)
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
       communicator_(parts.communicator),
       records_(make_records(programs_, parts.disk)),
-      disk_(records_ ? records_.get() : parts.disk),
+      outlet_(make_outlet(programs_, records_ ? records_.get() : parts.disk)),
+      disk_(outlet_    ? outlet_.get()
+            : records_ ? records_.get()
+                       : parts.disk),
       device_(parts.device),
       host_(parts.threads),
       communication_device_(1),
@@ -212,31 +223,28 @@ std::span<const std::byte> Engine::read_snapshot(const zero::StateEntry& entry, 
       pieces, std::pair(std::string_view(entry.storage), begin), {},
       [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
   STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
-  auto piece = std::prev(behind);
-  const std::int64_t end = begin + count * size;
-  const auto part_of = [&](std::int64_t from) {
-    STRATA_CHECK(piece != pieces.end() && piece->storage == entry.storage && piece->begin <= from,
-                 entry.name, "is in no snapshot");
-    Place part = place(piece->copy);
-    part.offset_bytes += from - piece->begin;
-    part.bytes = std::min(end, piece->end) - from;
-    return part;
-  };
-  if (piece->tier != runtime::Tier::disk) {
-    const Place all = part_of(begin);
-    STRATA_CHECK(all.bytes == end - begin, entry.name, "is in no snapshot");
-    return read(all, buffer);
-  }
-  buffer.resize(static_cast<std::size_t>(end - begin));
-  for (std::int64_t from = begin; from < end; ++piece) {
-    const Place part = part_of(from);
-    records_->read_held(part.offset_bytes,
-                        std::span(buffer).subspan(static_cast<std::size_t>(from - begin),
-                                                  static_cast<std::size_t>(part.bytes)),
-                        entry.name);
-    from += part.bytes;
-  }
-  return buffer;
+  const zero::SnapshotPiece& piece = *std::prev(behind);
+  STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end &&
+                   piece.tier != runtime::Tier::disk,
+               entry.name, "is in no snapshot");
+  Place at = place(piece.copy);
+  at.offset_bytes += begin - piece.begin;
+  at.bytes = count * size;
+  return read(at, buffer);
+}
+
+void Engine::give_snapshot_to(SnapshotTaker taker) {
+  if (!outlet_) return;
+  if (!taker) return outlet_->give_to(nullptr);
+  std::map<std::int64_t, const zero::SnapshotPiece*> pieces;  // by place in the outlet
+  for (const zero::SnapshotPiece& piece : programs_.snapshot_pieces)
+    pieces[programs_.persistent.find(piece.copy).offset_bytes - programs_.outlet().begin] = &piece;
+  outlet_->give_to([pieces = std::move(pieces), taker = std::move(taker)](
+                       std::int64_t offset, std::span<const std::byte> window) {
+    const zero::SnapshotPiece& piece = *pieces.at(offset);
+    taker(piece.storage, piece.begin,
+          window.first(static_cast<std::size_t>(piece.end - piece.begin)));
+  });
 }
 
 std::span<const std::byte> Engine::read(const std::string& name,
@@ -336,6 +344,7 @@ void Engine::complete_snapshot() {
 
 void Engine::release_snapshot() {
   hold_is_due_ = false;
+  if (outlet_) outlet_->give_to(nullptr);
   if (records_) records_->release();
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
 #include "runtime/lockstep.h"
+#include "runtime/outlet_disk.h"
 #include "runtime/snapshot_disk.h"
 #include "train/engine/program_set.h"
 #include "zero/state_table.h"
@@ -112,17 +113,28 @@ class Engine {
   [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
                                                 std::vector<std::byte>& buffer) const;
+  /// Who is given what of a snapshot goes through windows (SaveMemory::windows): bytes of a storage
+  /// from `begin` on, piece by piece in no order, on a thread of the executor while the step runs
+  /// that takes it. Throws nothing.
+  using SnapshotTaker = std::function<void(const std::string& storage, std::int64_t begin,
+                                           std::span<const std::byte> bytes)>;
+  /// Settled; until release_snapshot().
+  void give_snapshot_to(SnapshotTaker taker);
   /// Behind the step that took the snapshot, before it is read; any number of times.
   void complete_snapshot();
-  /// Nobody reads the last snapshot any more.
+  /// Nobody reads or takes the last snapshot any more. Any time.
   void release_snapshot();
-  /// As read(), of the last snapshot. Any thread.
+  /// As read(), of the last snapshot, of what has no windows. Any thread.
   [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
                                                          std::vector<std::byte>& buffer) const;
   /// All bytes of storage by name, as above.
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
                                                 std::vector<std::byte>& buffer) const;
+  /// What Programs have moved to and from the disk tier, and what reading state there has.
+  [[nodiscard]] runtime::DiskCounters disk_counters() const {
+    return disk_ != nullptr ? disk_->counters() : runtime::DiskCounters{};
+  }
   /// Where the Programs run; null: on the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.
@@ -173,6 +185,7 @@ class Engine {
   std::vector<zero::MicroStep> micro_steps_;
   comm::Communicator* communicator_;
   std::unique_ptr<runtime::SnapshotDisk> records_;  ///< of snapshots, in front of the disk
+  std::unique_ptr<runtime::OutletDisk> outlet_;     ///< of snapshots, in front of both
   runtime::Disk* disk_;                             ///< what Programs use
   kernels::Device* device_;                         ///< null: the Programs run on host_
   kernels::CpuDevice host_;

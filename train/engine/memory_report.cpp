@@ -14,6 +14,8 @@ TierMemory count_tier(const ProgramSet& programs, Tier tier) {
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
     if (value.tier != tier) continue;
     const std::int64_t bytes = value.type.span_bytes();
+    // What has windows only passes through (ProgramSet::outlet).
+    if (tier == Tier::disk && value.role == runtime::Role::snapshot) continue;
     switch (value.role) {
       case runtime::Role::parameter:
         memory.parameters += bytes;
@@ -45,7 +47,8 @@ MemoryBytes count_memory(const ProgramSet& programs) {
   memory.pinned = count_tier(programs, Tier::pinned);
   memory.pageable = count_tier(programs, Tier::pageable);
   memory.disk = count_tier(programs, Tier::disk);
-  memory.disk.snapshot += programs.second_places_bytes();
+  memory.disk.snapshot = programs.second_places_bytes();
+  memory.disk.transient -= programs.outlet().bytes();
   return memory;
 }
 

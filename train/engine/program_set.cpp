@@ -84,11 +84,12 @@ std::int64_t ProgramSet::second_places_bytes() const {
   return bytes;
 }
 
-bool ProgramSet::snapshot_on_disk() const {
-  return !snapshot_records.empty() ||
-         std::ranges::any_of(snapshot_pieces, [](const zero::SnapshotPiece& piece) {
-           return piece.tier == runtime::Tier::disk;
-         });
+runtime::OutletDisk::Outlet ProgramSet::outlet() const {
+  // Declared one after another.
+  if (snapshot_pieces.empty() || snapshot_pieces.front().tier != runtime::Tier::disk) return {};
+  const runtime::PersistentValue& last = persistent.find(snapshot_pieces.back().copy);
+  return {persistent.find(snapshot_pieces.front().copy).offset_bytes,
+          last.offset_bytes + runtime::room_of(last.type.span_bytes(), runtime::Tier::disk)};
 }
 
 namespace {
@@ -112,10 +113,13 @@ void declare_saving(ProgramSet& set, SaveMemory saving) {
   if (!takes_snapshots(saving)) return;
   set.snapshot_pieces = zero::list_snapshot(
       set.units, set.settings,
-      saving == SaveMemory::windows ? zero::SnapshotHome::disk : zero::SnapshotHome::memory);
+      saving == SaveMemory::windows ? zero::SnapshotCopies::windows : zero::SnapshotCopies::kept);
   zero::declare_snapshot(set.persistent, set.snapshot_pieces);
   set.snapshot_records = zero::list_snapshot_records(set.units, set.settings);
-  room(kSaveArriving, SavedState(set).arriving_bytes(), runtime::Tier::pageable);
+  const SavedState saved(set);
+  room(kSaveArriving, saved.arriving_bytes(), runtime::Tier::pageable);
+  if (saving == SaveMemory::windows)
+    room(kSaveLeaving, saved.leaving_bytes(), runtime::Tier::pageable);
 }
 
 ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& communicator,
@@ -261,7 +265,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   const ProgramSet still = build_programs(standing, communicator, device);
   std::int64_t window = 0;
   for (const zero::SnapshotPiece& piece :
-       zero::list_snapshot(still.units, still.settings, zero::SnapshotHome::disk))
+       zero::list_snapshot(still.units, still.settings, zero::SnapshotCopies::windows))
     window = std::max(window, runtime::room_of(piece.end - piece.begin, runtime::Tier::pinned));
   return build_within(request, communicator, device,
                       still.arena_bytes(runtime::Tier::pinned) + kSnapshotWindows * window);

@@ -7,6 +7,7 @@
 
 #include "comm/communicator.h"
 #include "runtime/machine_rates.h"
+#include "runtime/outlet_disk.h"
 #include "runtime/program.h"
 #include "train/config/options.h"
 #include "train/models/transformer.h"
@@ -38,10 +39,11 @@ struct ProgramSet {
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
   /// What the second places of snapshot_records take of the disk, behind its arena.
   [[nodiscard]] std::int64_t second_places_bytes() const;
-  /// Whether the disk keeps something of a snapshot.
-  [[nodiscard]] bool snapshot_on_disk() const;
+  /// Where snapshot_pieces that go through windows stand in the arena of the disk: that part takes
+  /// nothing of it.
+  [[nodiscard]] runtime::OutletDisk::Outlet outlet() const;
   [[nodiscard]] std::int64_t disk_bytes() const {
-    return arena_bytes(runtime::Tier::disk) + second_places_bytes();
+    return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
 };
 
@@ -50,7 +52,8 @@ enum class SaveMemory : std::uint8_t {
   none,
   writing,   ///< blocks on their way to the disk
   snapshot,  ///< and a copy of what is saved, and what other ranks send for blocks of this one
-  windows,   ///< likewise, but the copy is on the disk and goes there through a few windows
+  windows,   ///< likewise, but instead of the copy there are a few windows, and room for what
+             ///< other ranks are sent
 };
 
 /// Whether steps go on while a checkpoint is written.

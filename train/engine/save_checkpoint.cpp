@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -70,7 +71,11 @@ class CheckpointSave::PieceCarrier {
 };
 
 CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request)
-    : engine_(engine), files_(files), request_(std::move(request)), state_(engine.programs()) {
+    : engine_(engine),
+      files_(files),
+      request_(std::move(request)),
+      state_(engine.programs()),
+      has_windows_(engine.programs().outlet().bytes() > 0) {
   // One step after the other: nobody begins one that another rank could not finish.
   together([&] {
     if (rank() == 0)
@@ -81,13 +86,24 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
   together([&] {
     if (rank() != 0) writer_ = make_writer(staging(), BlockWriter::Role::helper);
   });
+  if (!has_windows_) return;
+  std::int64_t waiting = 0;
+  for (const RoutedPiece& routed : state_.assignment().pieces) {
+    if (routed.saver != rank() || routed.writer == rank()) continue;
+    leaving_[{routed.piece.file, routed.piece.begin}] = waiting;
+    waiting += routed.piece.size_bytes();
+  }
+  engine_.give_snapshot_to(
+      [this](const std::string& storage, std::int64_t begin, std::span<const std::byte> bytes) {
+        for (const SavedState::Routed& part : state_.route(storage, begin, bytes)) take(part);
+      });
 }
 
 CheckpointSave::~CheckpointSave() {
   given_up_ = true;
   join();
-  writer_.reset();
   engine_.release_snapshot();
+  writer_.reset();
   // Others may still write there: into files that have no name any more.
   if (stage_ != Stage::done && rank() == 0)
     abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
@@ -168,7 +184,8 @@ void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource sou
   for (const RoutedPiece& routed : pieces) {
     if (routed.writer != rank() || state_.is_header(routed.piece)) continue;
     if (routed.saver == rank()) {
-      put_own(routed.piece, source);
+      const bool is_put = source == SaveSource::snapshot && has_windows_;
+      if (!is_put || state_.is_on_disk(routed.piece)) put_own(routed.piece, source);
     } else {
       const auto bytes = static_cast<std::size_t>(routed.piece.size_bytes());
       put(routed.piece, arrived.first(bytes));
@@ -195,8 +212,22 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
+/// From a window.
+void CheckpointSave::take(const SavedState::Routed& part) {
+  if (given_up_) return;
+  if (part.writer == rank()) return put(part.piece, part.bytes);
+  const auto [place, waiting] =
+      *std::prev(leaving_.upper_bound({part.piece.file, part.piece.begin}));
+  const std::int64_t at = waiting + part.piece.begin - place.second;
+  std::memcpy(engine_.storage(kSaveLeaving).data() + at, part.bytes.data(), part.bytes.size());
+}
+
 /// After an error zeros: nobody will see them, but somebody may wait for them.
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
+  if (source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece))
+    return engine_.storage(kSaveLeaving)
+        .subspan(static_cast<std::size_t>(leaving_.at({piece.file, piece.begin})),
+                 static_cast<std::size_t>(piece.size_bytes()));
   if (!error_) try {
       return state_.read(engine_, source, piece, buffer_);
     } catch (...) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/file_system.h"
@@ -43,7 +45,8 @@ struct SaveResult {
 /// Borrows engine and files.
 class CheckpointSave {
  public:
-  /// Collective: makes folder and files.
+  /// Collective: makes folder and files. Where snapshots go through windows, what the next one
+  /// holds is written while its step runs.
   CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request);
   /// Gives up what is not committed; waits for this rank's threads.
   ~CheckpointSave();
@@ -85,6 +88,7 @@ class CheckpointSave {
   void put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                std::span<const std::byte> arrived);
   void put_own(const Piece& whole, SaveSource source);
+  void take(const SavedState::Routed& part);
   void put(const Piece& piece, std::span<const std::byte> bytes);
   std::span<const std::byte> read(const Piece& piece, SaveSource source);
   std::vector<BlockHash> gather(const std::vector<BlockHash>& mine);
@@ -101,6 +105,9 @@ class CheckpointSave {
   std::exception_ptr error_;       ///< of this rank; its thread's, until it is joined
   std::vector<BlockHash> hashes_;  ///< likewise
   std::vector<std::byte> buffer_;
+  bool has_windows_;
+  /// Of pieces that go through windows and that other ranks write: where they wait in kSaveLeaving.
+  std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> leaving_;  // by file and first byte
 };
 
 /// Collective, between steps, drained: a whole save at once. When it returns the checkpoint

@@ -84,6 +84,13 @@ SavedState::SavedState(const ProgramSet& programs,
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
   });
+  for (std::size_t e = 0; e < entries_.size(); ++e) {
+    const zero::StateEntry& state = entries_[e].state;
+    const bool fresh =
+        by_storage_.try_emplace({state.storage, state.storage_element * size_of(state.dtype)}, e)
+            .second;
+    STRATA_CHECK(fresh, state.storage, "is saved twice");
+  }
   assignment_ = assign_blocks(layout_, pieces);
 }
 
@@ -94,13 +101,22 @@ std::int64_t SavedState::arriving_bytes() const {
   return bytes;
 }
 
+std::int64_t SavedState::leaving_bytes() const {
+  std::int64_t bytes = 0;
+  for (const RoutedPiece& routed : assignment_.pieces)
+    if (routed.saver == rank_ && routed.writer != rank_) bytes += routed.piece.size_bytes();
+  return bytes;
+}
+
 bool SavedState::is_header(const Piece& piece) const {
   return piece.begin < static_cast<std::int64_t>(layout_.files()[piece.file].header.size());
 }
 
-std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource source,
-                                            const Piece& piece,
-                                            std::vector<std::byte>& buffer) const {
+bool SavedState::is_on_disk(const Piece& piece) const {
+  return entry_of(piece).state.tier == runtime::Tier::disk;
+}
+
+const SavedState::Entry& SavedState::entry_of(const Piece& piece) const {
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), piece,
                                       [](const Piece& wanted, const Entry& entry) {
                                         return std::pair(wanted.file, wanted.begin) <
@@ -110,6 +126,13 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
   const Entry& entry = *std::prev(after);
   STRATA_CHECK(entry.piece.file == piece.file && piece.end <= entry.piece.end,
                layout_.describe(piece), "is not of this rank");
+  return entry;
+}
+
+std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource source,
+                                            const Piece& piece,
+                                            std::vector<std::byte>& buffer) const {
+  const Entry& entry = entry_of(piece);
   // Borders of blocks may cut an element.
   const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
   const std::int64_t first = begin / size;
@@ -119,6 +142,38 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
                                   : engine.read_snapshot(entry.state, first, end - first, buffer);
   return whole.subspan(static_cast<std::size_t>(begin - first * size),
                        static_cast<std::size_t>(piece.size_bytes()));
+}
+
+std::vector<SavedState::Routed> SavedState::route(const std::string& storage, std::int64_t begin,
+                                                  std::span<const std::byte> bytes) const {
+  std::vector<Routed> all;
+  const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
+  auto at = by_storage_.upper_bound({storage, begin});
+  if (at != by_storage_.begin()) --at;
+  for (; at != by_storage_.end() && at->first < std::pair(storage, end); ++at) {
+    const Piece& saved = entries_[at->second].piece;
+    const std::int64_t starts = at->first.second;  // in the storage
+    const std::int64_t from = std::max(begin, starts);
+    const std::int64_t to = std::min(end, starts + saved.size_bytes());
+    if (at->first.first != storage || from >= to) continue;
+    const Piece part{saved.file, saved.begin + from - starts, saved.begin + to - starts};
+    auto routed = std::upper_bound(assignment_.pieces.begin(), assignment_.pieces.end(), part,
+                                   [](const Piece& wanted, const RoutedPiece& other) {
+                                     return std::pair(wanted.file, wanted.begin) <
+                                            std::pair(other.piece.file, other.piece.begin);
+                                   });
+    for (--routed; routed != assignment_.pieces.end() && routed->piece.file == part.file &&
+                   routed->piece.begin < part.end;
+         ++routed) {
+      const Piece stretch{part.file, std::max(part.begin, routed->piece.begin),
+                          std::min(part.end, routed->piece.end)};
+      all.push_back(
+          {stretch, routed->writer,
+           bytes.subspan(static_cast<std::size_t>(from - begin + stretch.begin - part.begin),
+                         static_cast<std::size_t>(stretch.size_bytes()))});
+    }
+  }
+  return all;
 }
 
 }  // namespace strata::train

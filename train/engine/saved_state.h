@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "train/checkpoint/checkpoint_layout.h"
@@ -19,6 +22,8 @@ std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor
 /// Storage that saving uses, where it is planned (SaveMemory).
 inline constexpr const char* kSaveBlocks = "save/blocks";      ///< of the BlockWriter
 inline constexpr const char* kSaveArriving = "save/arriving";  ///< pieces that other ranks save
+/// Pieces that other ranks write, where a snapshot goes through windows.
+inline constexpr const char* kSaveLeaving = "save/leaving";
 
 /// Where a save finds the bytes: in the engine as it stands between steps, or in the last snapshot.
 enum class SaveSource : std::uint8_t { state, snapshot };
@@ -35,6 +40,8 @@ class SavedState {
 
   /// Of the pieces that this rank writes and others save.
   [[nodiscard]] std::int64_t arriving_bytes() const;
+  /// And the other way round.
+  [[nodiscard]] std::int64_t leaving_bytes() const;
   /// Whether the file's own header, which its creator writes by itself.
   [[nodiscard]] bool is_header(const Piece& piece) const;
 
@@ -43,6 +50,19 @@ class SavedState {
   [[nodiscard]] std::span<const std::byte> read(const Engine& engine, SaveSource source,
                                                 const Piece& piece,
                                                 std::vector<std::byte>& buffer) const;
+  /// Whether a piece that this rank saves lives on the disk.
+  [[nodiscard]] bool is_on_disk(const Piece& piece) const;
+
+  /// A stretch of the files and its bytes, all of one rank's writer.
+  struct Routed {
+    Piece piece;
+    int writer = 0;
+    std::span<const std::byte> bytes;
+  };
+  /// Where in the files the bytes of a storage from `begin` on belong, which this rank saves; what
+  /// is no tensor's (alignment) nowhere.
+  [[nodiscard]] std::vector<Routed> route(const std::string& storage, std::int64_t begin,
+                                          std::span<const std::byte> bytes) const;
 
  private:
   /// Of this rank.
@@ -54,7 +74,11 @@ class SavedState {
 
   int rank_;
   CheckpointLayout layout_;
+  [[nodiscard]] const Entry& entry_of(const Piece& piece) const;
+
   std::vector<Entry> entries_;  ///< ascending
+  /// Of entries_, by storage and first byte there.
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> by_storage_;
   BlockAssignment assignment_;
 };
 

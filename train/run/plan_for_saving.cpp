@@ -17,14 +17,14 @@ class Planner {
 
   ProgramSet run() {
     if (auto programs = attempt(SaveMemory::snapshot)) return std::move(*programs);
-    const std::string no_memory = reason_;
-    if (agree([&] { planning_.disk.serve_snapshots(planning_.output, planning_.ranks); }))
-      if (auto programs = attempt(SaveMemory::windows)) {
-        note("what a checkpoint saves is copied to " + planning_.disk.paths() +
-             " first, for want of memory: " + no_memory);
-        return std::move(*programs);
-      }
-    planning_.disk.serve_no_snapshots();
+    const std::string no_copy = reason_;
+    if (auto programs = attempt(SaveMemory::windows)) {
+      note(
+          "the step behind a saved one waits for the drive, as what is saved goes there in "
+          "windows: " +
+          no_copy);
+      return std::move(*programs);
+    }
     note("training will stand still while a checkpoint is written: " + reason_);
     return planning_.build(SaveMemory::writing);
   }
@@ -39,18 +39,9 @@ class Planner {
     const bool fits = agree([&] {
       programs = planning_.build(saving);
       planning_.require_memory(*programs);
-      planning_.disk.require_room(programs->disk_bytes(), planning_.local_ranks,
-                                  bytes_of_copies(*programs));
+      planning_.disk.require_room(programs->disk_bytes(), planning_.local_ranks);
     });
     return fits ? std::move(programs) : std::nullopt;
-  }
-
-  /// About what the rank writes of a checkpoint: what lies on the disk has its own place there.
-  static std::int64_t bytes_of_copies(const ProgramSet& programs) {
-    std::int64_t bytes = 0;
-    for (const zero::SnapshotPiece& piece : programs.snapshot_pieces)
-      bytes += piece.end - piece.begin;
-    return bytes;
   }
 
   /// False, and `reason_` on all ranks, where a rank's machine cannot. Throws other failures.

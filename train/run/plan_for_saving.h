@@ -1,4 +1,4 @@
-// What memory saving gets: Programs with room for snapshots, where the machine has it.
+// How much memory saving gets: Programs with room for snapshots, where the machine has it.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,14 @@ namespace strata::train {
 struct SavePlanning {
   comm::Communicator& ranks;
   RunDisk& disk;
-  std::string output;   ///< folder of the checkpoints
   int local_ranks = 1;  ///< of this machine
   std::function<ProgramSet(SaveMemory)> build;
   /// Throws HostError when the machine has not what they need.
   std::function<void(const ProgramSet&)> require_memory;
 };
 
-/// Collective: Programs with snapshots in host memory; where that has no room, through windows to
-/// the drive of --nvme-path, else to that of the output folder (RunDisk::serve_snapshots); else
-/// without snapshots. What is not as fast as it could be is said, with the reason.
+/// Collective: Programs with snapshots in host memory; where that has no room, through windows;
+/// else without snapshots. What is not as fast as it could be is said, with the reason.
 ProgramSet plan_for_snapshots(const SavePlanning& planning);
 
 }  // namespace strata::train

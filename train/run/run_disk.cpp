@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <utility>
 
 #include "comm/gather_texts.h"
-#include "comm/together.h"
 #include "core/error.h"
 #include "core/system_call.h"
 #include "offload/nvme/open_store.h"
@@ -28,10 +26,7 @@ bool uses_disk(const OffloadOptions& options) {
 }  // namespace
 
 RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int sharing)
-    : options_(options),
-      directories_(options.nvme_paths),
-      used_(uses_disk(options)),
-      sharing_(sharing) {
+    : options_(options), used_(uses_disk(options)), sharing_(sharing) {
   if (!used_) return;
   if (options.nvme_paths.empty())
     throw ConfigError(
@@ -41,26 +36,10 @@ RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int s
   share(ranks);
 }
 
-void RunDisk::serve_snapshots(const std::string& folder, comm::Communicator& ranks) {
-  if (used_) return;
-  if (directories_.empty()) directories_ = {folder};
-  const auto failure = comm::together(ranks, [&] {
-    if (ranks.rank() == 0) measure();
-  });
-  if (failure)
-    throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
-  share(ranks);
-  used_ = only_snapshots_ = true;
-}
-
-void RunDisk::serve_no_snapshots() {
-  if (std::exchange(only_snapshots_, false)) used_ = false;
-}
-
 void RunDisk::measure() {
   offload::StoreRequest request;
-  request.directories = directories_;
-  request.bytes = offload::probe_bytes(directories_);
+  request.directories = options_.nvme_paths;
+  request.bytes = offload::probe_bytes(options_.nvme_paths);
   request.options.checksums = options_.checksums;
   const auto store = offload::open_store(request);
   const offload::ProbeResult result = offload::probe(*store);
@@ -87,24 +66,22 @@ void RunDisk::add_to(runtime::MachineRates& rates) const {
   if (write_rate_ > 0) rates.disk_write_bytes = write_rate_ / sharing_;
 }
 
-void RunDisk::require_room(std::int64_t bytes, int ranks, std::int64_t saved_bytes) const {
+void RunDisk::require_room(std::int64_t bytes, int ranks) const {
   if (!used_ || bytes == 0) return;
-  const std::int64_t left = only_snapshots_ ? saved_bytes : 0;
   std::int64_t room = std::numeric_limits<std::int64_t>::max();  // striped: each gets as much
-  for (const std::string& path : directories_) room = std::min(room, offload::free_bytes(path));
-  room *= static_cast<std::int64_t>(directories_.size());
-  if ((bytes + left) * ranks > room)
-    throw HostError(
-        "out of disk space: " + std::to_string(ranks) + " rank(s) need " + std::to_string(bytes) +
-        " bytes each on " + paths() +
-        (left > 0 ? ", beside " + std::to_string(left) + " for a checkpoint" : std::string()) +
-        ", and " + std::to_string(room) + " are free");
+  for (const std::string& path : options_.nvme_paths)
+    room = std::min(room, offload::free_bytes(path));
+  room *= static_cast<std::int64_t>(options_.nvme_paths.size());
+  if (bytes * ranks > room)
+    throw HostError("out of disk space: " + std::to_string(ranks) + " rank(s) need " +
+                    std::to_string(bytes) + " bytes each on --nvme-path, and " +
+                    std::to_string(room) + " are free");
 }
 
 void RunDisk::open(std::int64_t bytes) {
   if (!used_ || bytes == 0) return;
   offload::StoreRequest request;
-  request.directories = directories_;
+  request.directories = options_.nvme_paths;
   request.bytes = bytes;
   request.options.settings = settings_;
   request.options.checksums = options_.checksums;
@@ -125,15 +102,10 @@ std::int64_t RunDisk::reserved_bytes() const {
   return bytes;
 }
 
-std::string RunDisk::paths() const {
-  std::string text;
-  for (const std::string& path : directories_) text += (text.empty() ? "" : " + ") + path;
-  return text;
-}
-
 std::string RunDisk::description() const {
   if (!used_) return "";
-  const std::string text = paths();
+  std::string text;
+  for (const std::string& path : options_.nvme_paths) text += (text.empty() ? "" : " + ") + path;
   if (read_rate_ == 0) return text + ": too little free space to measure";
   char rates[128];
   std::snprintf(rates, sizeof rates, ": %s/s read, %s/s written, %lld MiB x %d at a time",

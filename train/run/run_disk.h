@@ -21,14 +21,8 @@ class RunDisk {
 
   /// Puts this rank's share of what was measured into the rates that schedules and bounds use.
   void add_to(runtime::MachineRates& rates) const;
-  /// Collective: where nothing lives on the disk, snapshots of state do from now on: on the paths
-  /// of the options, else in `folder`. Throws the same on all ranks when those cannot serve.
-  void serve_snapshots(const std::string& folder, comm::Communicator& ranks);
-  /// Takes that back.
-  void serve_no_snapshots();
   /// Throws HostError with the amounts when the paths have no room for `bytes` of each of `ranks`.
-  /// Where they only serve snapshots, `saved_bytes` of each must stay free for checkpoints.
-  void require_room(std::int64_t bytes, int ranks, std::int64_t saved_bytes) const;
+  void require_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);
   /// Memory that transfers will use; it stays until this object is gone or other memory is named.
@@ -37,8 +31,6 @@ class RunDisk {
   [[nodiscard]] runtime::Disk* disk() const { return store_.get(); }
   /// Size of the files, all of whose blocks are reserved.
   [[nodiscard]] std::int64_t reserved_bytes() const;
-  /// "a + b".
-  [[nodiscard]] std::string paths() const;
   /// One line: paths and rates; empty without a disk.
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<std::string> notes() const;
@@ -48,9 +40,7 @@ class RunDisk {
   void share(comm::Communicator& ranks);
 
   const OffloadOptions& options_;
-  std::vector<std::string> directories_;
   bool used_ = false;
-  bool only_snapshots_ = false;
   int sharing_ = 1;
   offload::TransferSettings settings_;
   double read_rate_ = 0, write_rate_ = 0;  ///< bytes per second, of all ranks; 0: not measured

@@ -126,6 +126,7 @@ class TrainingRun {
     EngineParts parts;
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
     rates_ = runtime::MachineRates::typical(capabilities);
+    disk_->add_to(rates_);
     parts.programs = build_programs_for_saving(capabilities);
     report_plan(parts.programs);
     require_memory(parts.programs);
@@ -166,15 +167,13 @@ class TrainingRun {
     const bool snapshots = saves && checkpoint.asynchronous && !options_.check_device &&
                            (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
     const auto build = [&](SaveMemory saving) {
-      disk_->add_to(rates_);
       return build_programs({request_.model, options_, corpus_.held_out != nullptr,
                              request_.context.local_world, saving, rates_},
                             device_->communicator(), capabilities);
     };
     if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
-    return plan_for_snapshots(
-        {*communicator_, *disk_, output_->path(), request_.context.local_world, build,
-         [this](const ProgramSet& programs) { require_memory(programs); }});
+    return plan_for_snapshots({*communicator_, *disk_, request_.context.local_world, build,
+                               [this](const ProgramSet& programs) { require_memory(programs); }});
   }
 
   /// Collective: ranks tell one another the nodes of their devices.
@@ -428,11 +427,11 @@ class TrainingRun {
     const OffloadOptions& offload = options_.offload;
     if (options_.metrics.empty() ||
         (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
-         offload.activations == OffloadTarget::none && disk_->disk() == nullptr))
+         offload.activations == OffloadTarget::none))
       return;
     MovedBytes moved;
     if (device_->device() == nullptr) moved.copied = tally_.copied_bytes();
-    const runtime::DiskCounters all = disk_counters();
+    const runtime::DiskCounters all = engine_->disk_counters();
     moved.disk = {all.read_bytes - beside_programs_.read_bytes,
                   all.written_bytes - beside_programs_.written_bytes};
     log.write_transfers(
@@ -455,16 +454,12 @@ class TrainingRun {
     return uses;
   }
 
-  [[nodiscard]] runtime::DiskCounters disk_counters() const {
-    return disk_->disk() != nullptr ? disk_->disk()->counters() : runtime::DiskCounters{};
-  }
-
   /// What `body` reads from the disk and writes there is of no Program.
   template <typename Body>
   void beside_programs(const Body& body) {
-    const runtime::DiskCounters before = disk_counters();
+    const runtime::DiskCounters before = engine_->disk_counters();
     body();
-    const runtime::DiskCounters after = disk_counters();
+    const runtime::DiskCounters after = engine_->disk_counters();
     beside_programs_.read_bytes += after.read_bytes - before.read_bytes;
     beside_programs_.written_bytes += after.written_bytes - before.written_bytes;
   }
