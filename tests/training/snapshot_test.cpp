@@ -2,16 +2,21 @@
 // while training stood still, and the same training.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 
+#include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/test_directory.h"
+#include "core/testing/failing_file_system.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_commit.h"
+#include "train/checkpoint/checkpoint_reader.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/save_checkpoint.h"
@@ -209,6 +214,95 @@ TEST(Snapshot, OfManyBlocks) {
     training.options.offload.optimizer = optimizer;
     expect_same_checkpoint(training, "optimizer " + std::to_string(static_cast<int>(optimizer)));
   }
+}
+
+std::string state_after(const TrainingCase& training, std::int64_t steps) {
+  std::string state;
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    train::initialize_weights(engine, 7);
+    for (std::int64_t s = 0; s < steps; ++s) engine.start_step(s, batches(communicator.rank()));
+    engine.drain();
+    const std::string mine = train::describe_state(engine);
+    if (communicator.rank() == 0) state = mine;
+    communicator.close();
+  });
+  return state;
+}
+
+/// Every operation of one rank fails once, in a save of its own: all ranks hear of it, nothing is
+/// left, training is as without saves, and the save behind them works.
+void expect_failures_change_nothing(train::SaveMemory saving, int bad_rank,
+                                    FileOperation operation) {
+  TrainingCase training = small_case(2, 3, DType::bf16);
+  training.saving = saving;
+  training.model.vocabulary = 20000;  // blocks for both ranks
+  const TestDirectory directory;
+  PosixFileSystem files;
+  train::prepare_output_folder(files, directory.path());
+  std::int64_t steps = 0;
+  int failures = 0;
+  std::string state;
+  on_rank_threads(2, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    train::initialize_weights(engine, 7);
+    const bool bad = communicator.rank() == bad_rank, first = communicator.rank() == 0;
+    engine.start_step(0, batches(communicator.rank()));
+    std::int64_t done = 1;
+    for (int nth = 1;; ++nth) {
+      FailingFileSystem failing(files, {operation, nth, ENOSPC, false});
+      engine.settle();
+      std::string message;
+      try {
+        train::CheckpointSave save(engine, bad ? static_cast<FileSystem&>(failing) : files,
+                                   {.output = directory.path(),
+                                    .step = done,
+                                    .attempt = {.run_id = "test", .attempt = nth}});
+        engine.start_step(done++, batches(communicator.rank()), train::Snapshot::take);
+        engine.settle();
+        save.write_snapshot();
+        while (!save.advance()) continue;
+      } catch (const PeerError&) {
+        throw;
+      } catch (const Error& error) {
+        message = error.what();
+      }
+      const std::vector<std::string> all = comm::gather_texts(communicator, message);
+      EXPECT_TRUE(std::ranges::all_of(all, [&](const auto& m) { return m == message; })) << message;
+      const bool fired = comm::gather_numbers(
+                             communicator, failing.fired())[static_cast<std::size_t>(bad_rank)] > 0;
+      EXPECT_EQ(fired, message.find("No space left on device") != std::string::npos) << message;
+      if (!fired) break;
+      if (first) {
+        ++failures;
+        EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+      }
+      engine.barrier();
+    }
+    engine.drain();
+    const std::string mine = train::describe_state(engine);
+    if (first) {
+      state = mine;
+      steps = done;
+      train::CheckpointReader(files, directory / train::checkpoint_name(done - 1)).verify();
+    }
+    communicator.close();
+  });
+  EXPECT_GT(failures, 0) << "no fault fired";
+  EXPECT_EQ(state, state_after(training, steps)) << "training is another one";
+}
+
+TEST(Snapshot, ThatCannotBeWrittenChangesNothing) {
+  for (const auto saving : {train::SaveMemory::snapshot, train::SaveMemory::windows})
+    for (const int rank : {0, 1})
+      for (const auto operation : {FileOperation::write, FileOperation::sync}) {
+        SCOPED_TRACE("saving " + std::to_string(static_cast<int>(saving)) + ", rank " +
+                     std::to_string(rank) + ", operation " +
+                     std::to_string(static_cast<int>(operation)));
+        expect_failures_change_nothing(saving, rank, operation);
+      }
 }
 
 /// Those lie behind everything else on the disk, and behind what stands there for windows.
