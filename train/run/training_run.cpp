@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -18,9 +17,7 @@
 #include "core/file.h"
 #include "kernels/learning_rate.h"
 #include "runtime/trace.h"
-#include "train/accounting/model_flops.h"
 #include "train/data/token_digest.h"
-#include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/status_observer.h"
 #include "train/engine/step_scalars.h"
@@ -37,13 +34,15 @@
 #include "train/run/numa.h"
 #include "train/run/output_folder.h"
 #include "train/run/plan_for_saving.h"
+#include "train/run/plan_report.h"
 #include "train/run/progress.h"
 #include "train/run/resume_source.h"
 #include "train/run/resume_terms.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
+#include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
-#include "train/run/transfer_report.h"
+#include "train/run/transfer_ledger.h"
 #include "train/run/writable.h"
 
 namespace strata::train {
@@ -101,13 +100,11 @@ class TrainingRun {
     device_ = std::make_unique<RunDevice>(
         options_.check_device ? DeviceChoice::cuda : options_.device, options_.reduction,
         request_.context.local_rank, *communicator_);
-    if (const kernels::Device* device = device_->device())
-      device_peak_ = find_device_peak(device->name());
     disk_ =
         std::make_unique<RunDisk>(options_.offload, *communicator_, request_.context.local_world);
     build_engine();
     status_.set_phase(Phase::loading);
-    beside_programs([&] { load(); });
+    transfers_.beside_programs(*engine_, [&] { load(); });
     train();
     finish();
     return stopped_early() ? ExitCode::try_again : ExitCode::done;
@@ -125,9 +122,9 @@ class TrainingRun {
     const NearMemory near(place);
     EngineParts parts;
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
-    rates_ = runtime::MachineRates::typical(capabilities);
-    disk_->add_to(rates_);
-    parts.programs = build_programs_for_saving(capabilities);
+    runtime::MachineRates rates = runtime::MachineRates::typical(capabilities);
+    disk_->add_to(rates);
+    parts.programs = build_programs_for_saving(capabilities, rates);
     report_plan(parts.programs);
     require_memory(parts.programs);
     device_->choose(parts.programs, options_);
@@ -138,8 +135,8 @@ class TrainingRun {
     parts.recordings = options_.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
     if (options_.check_device) parts.lockstep = &lockstep_;
     parts.observers.push_back(&observer_);
-    parts.observers.push_back(&usage_);
-    parts.observers.push_back(&tally_);
+    parts.observers.push_back(&meter_.observer());
+    parts.observers.push_back(&transfers_.observer());
     if (!options_.trace.empty()) {
       trace_.emplace(
           request_.context.rank,
@@ -152,23 +149,21 @@ class TrainingRun {
     parts.initial_loss_scale = initial_loss_scale(options_);
     engine_ = std::make_unique<Engine>(std::move(parts));
     register_windows();
-    token_flops_ = flops_per_token(request_.model, options_.sequence_length);
-    for (const auto& [position, program] : engine_->programs().train)
-      for (const runtime::Instruction& in : program.instructions)
-        step_flops_ +=
-            in.cost.flops * zero::runs_per_step(engine_->programs().settings.plan, position);
+    const kernels::Device* device = device_->device();
+    meter_.begin(*engine_, request_.model, options_,
+                 device != nullptr ? find_device_peak(device->name()) : std::nullopt, rates);
   }
 
   /// With room for snapshots where saves want them and the machine has it.
   [[nodiscard]] ProgramSet build_programs_for_saving(
-      const kernels::DeviceCapabilities& capabilities) {
+      const kernels::DeviceCapabilities& capabilities, const runtime::MachineRates& rates) {
     const CheckpointOptions& checkpoint = options_.checkpoint;
     const bool saves = saver_->saves();
     const bool snapshots = saves && checkpoint.asynchronous && !options_.check_device &&
                            (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
     const auto build = [&](SaveMemory saving) {
       return build_programs({request_.model, options_, corpus_.held_out != nullptr,
-                             request_.context.local_world, saving, rates_},
+                             request_.context.local_world, saving, rates},
                             device_->communicator(), capabilities);
     };
     if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
@@ -218,32 +213,9 @@ class TrainingRun {
     if (options_.print_program)
       for (const auto& [position, program] : programs.train)
         std::fputs(program.to_string().c_str(), stdout);
-    const std::int64_t parameters =
-        std::accumulate(programs.units.begin(), programs.units.end(), std::int64_t{0},
-                        [](std::int64_t sum, const runtime::ParameterUnit& unit) {
-                          for (const auto& segment : unit.segments) sum += segment.elements;
-                          return sum;
-                        });
-    const std::string virtual_ranks =
-        options_.virtual_ranks > 0 ? std::to_string(options_.virtual_ranks) + " virtual ranks on "
-                                   : "";
-    std::printf(
-        "%s: %.1f M parameters, %s, ZeRO-%lld over %s%d rank%s (%s), %lld x %lld tokens per "
-        "micro-step, accumulation %lld, gradient clipping %g\n",
-        options_.model.c_str(), static_cast<double>(parameters) / 1e6,
-        std::string(name_of(options_.dtype)).c_str(), static_cast<long long>(options_.zero.stage),
-        virtual_ranks.c_str(), communicator_->size(), communicator_->size() == 1 ? "" : "s",
-        std::string(communicator_->backend()).c_str(), static_cast<long long>(options_.micro_batch),
-        static_cast<long long>(options_.sequence_length),
-        static_cast<long long>(options_.accumulation), options_.gradient_clipping);
-    std::printf("weight decay %g on matrices, %g on norms and biases\n",
-                options_.optimizer.weight_decay,
-                options_.no_decay == NoDecay::none ? options_.optimizer.weight_decay : 0.0);
-    std::printf("device: %s\n", device_->description().c_str());
-    if (!place_.empty()) std::printf("memory near rank 0: %s\n", place_.c_str());
-    if (const std::string disk = disk_->description(); !disk.empty())
-      std::printf("disk: %s\n", disk.c_str());
-    std::printf("memory planned for rank 0:\n%s", format_memory(count_memory(programs)).c_str());
+    const RunFacts facts{communicator_->size(), std::string(communicator_->backend()),
+                         device_->description(), place_, disk_->description()};
+    std::fputs(describe_plan(options_, programs, facts).c_str(), stdout);
     std::fflush(stdout);
   }
 
@@ -370,7 +342,8 @@ class TrainingRun {
     // Metrics arrive one step late, so that a step is enqueued while the one before still runs.
     const auto take = [&](const std::optional<kernels::StepMetrics>& metrics) {
       if (!metrics) return;
-      const StepReport report = complete(*metrics, clock.lap());
+      StepReport report = meter_.complete(*metrics, clock.lap());
+      if (saver_->saves()) report.checkpoint_age_seconds = saver_->age_seconds();
       log.write(report);
       progress.show(report);
       if (report.metrics.at_floor != 0) {
@@ -405,17 +378,14 @@ class TrainingRun {
       if (evaluation_due) evaluate(log, progress);
       if (stands && !stopped_) save(&log, false);
       clock.restart();
-      (void)usage_.take(steps_done_ - 1);  // of no step
+      meter_.forget(steps_done_ - 1);
     }
     take(engine_->drain());
-    report_saved(&log, saver_->complete());
+    transfers_.beside_programs(*engine_, [&] { report_saved(&log, saver_->complete()); });
     progress.finish();
     print_notes();
-    if (first_ && usage_steps_ > 0) {
-      const StepBound bound =
-          find_bound(usage_sum_, usage_steps_, usage_seconds_ / usage_steps_, rates_);
-      if (bound.moves()) std::printf("%s\n", describe(bound).c_str());
-    }
+    if (const auto bound = meter_.mean_bound(); first_ && bound && bound->moves())
+      std::printf("%s\n", describe(*bound).c_str());
     if (const std::string use = device_->describe_use(engine_->arena().bytes());
         first_ && !use.empty())
       std::printf("%s\n", use.c_str());
@@ -429,68 +399,13 @@ class TrainingRun {
         (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
          offload.activations == OffloadTarget::none))
       return;
-    MovedBytes moved;
-    if (device_->device() == nullptr) moved.copied = tally_.copied_bytes();
-    const runtime::DiskCounters all = engine_->disk_counters();
-    moved.disk = {all.read_bytes - beside_programs_.read_bytes,
-                  all.written_bytes - beside_programs_.written_bytes};
-    log.write_transfers(
-        steps_done_, comm::gather_texts(*communicator_, describe_transfers(tally_.programs(), moved,
-                                                                           uses_of_tiers())));
-  }
-
-  [[nodiscard]] std::vector<TierUse> uses_of_tiers() const {
-    std::vector<TierUse> uses;
-    for (int t = 0; t < runtime::kTiers; ++t) {
-      const auto tier = static_cast<runtime::Tier>(t);
-      const std::int64_t planned = tier == runtime::Tier::disk
-                                       ? engine_->programs().disk_bytes()
-                                       : engine_->programs().arena_bytes(tier);
-      if (planned == 0) continue;
-      uses.push_back({tier, planned,
-                      tier == runtime::Tier::disk ? disk_->reserved_bytes()
-                                                  : resident_bytes(engine_->arena(tier))});
-    }
-    return uses;
-  }
-
-  /// What `body` reads from the disk and writes there is of no Program.
-  template <typename Body>
-  void beside_programs(const Body& body) {
-    const runtime::DiskCounters before = engine_->disk_counters();
-    body();
-    const runtime::DiskCounters after = engine_->disk_counters();
-    beside_programs_.read_bytes += after.read_bytes - before.read_bytes;
-    beside_programs_.written_bytes += after.written_bytes - before.written_bytes;
+    log.write_transfers(steps_done_,
+                        comm::gather_texts(*communicator_, transfers_.describe(*engine_, *disk_)));
   }
 
   [[nodiscard]] bool stopped_early() const { return stopped_ && steps_done_ < options_.steps; }
 
   [[nodiscard]] bool due(std::int64_t every) const { return every > 0 && steps_done_ % every == 0; }
-
-  [[nodiscard]] StepReport complete(const kernels::StepMetrics& metrics, double seconds) {
-    StepReport report;
-    report.metrics = metrics;
-    report.step = metrics.step + 1;
-    report.seconds = seconds;
-    const auto tokens = static_cast<double>(options_.global_batch * options_.sequence_length);
-    report.tokens_per_second = tokens / report.seconds;
-    report.flops_per_second = step_flops_ / report.seconds;
-    report.mfu = model_flops_utilization(token_flops_, options_.dtype, device_peak_,
-                                         report.tokens_per_second / communicator_->size());
-    const runtime::Usage usage = usage_.take(metrics.step);
-    if (const StepBound bound = find_bound(usage, 1, seconds, rates_); bound.moves())
-      report.bound = bound;
-    if (report.step > 1) {  // the first one also touches all memory for the first time
-      ++usage_steps_;
-      usage_seconds_ += seconds;
-      runtime::add(usage_sum_, usage);
-    }
-    report.arena_bytes = engine_->arena().bytes();
-    report.peak_rss_bytes = peak_resident_bytes();
-    if (saver_->saves()) report.checkpoint_age_seconds = saver_->age_seconds();
-    return report;
-  }
 
   [[noreturn]] static void refuse_floor(const StepReport& report) {
     throw DataError("step " + std::to_string(report.step) +
@@ -545,7 +460,8 @@ class TrainingRun {
   void save(MetricsLog* log, bool must) {
     if (!saver_->saves()) return;
     status_.set_phase(Phase::saving);
-    beside_programs([&] { report_saved(log, saver_->save(*engine_, save_contents(), must)); });
+    transfers_.beside_programs(
+        *engine_, [&] { report_saved(log, saver_->save(*engine_, save_contents(), must)); });
   }
 
   void report_saved(MetricsLog* log, const std::optional<SavedCheckpoint>& saved) const {
@@ -601,12 +517,8 @@ class TrainingRun {
   bool first_;
   StatusObserver observer_;
   std::optional<runtime::TraceRecorder> trace_;
-  runtime::UsageRecorder usage_;
-  runtime::TransferTally tally_;
-  runtime::DiskCounters beside_programs_;
-  runtime::Usage usage_sum_{};
-  double usage_steps_ = 0, usage_seconds_ = 0;
-  runtime::MachineRates rates_;
+  StepMeter meter_;
+  TransferLedger transfers_;
   runtime::LockstepReport lockstep_;
   StatusPage& status_;
   Corpus corpus_;
@@ -624,10 +536,6 @@ class TrainingRun {
   std::optional<ResumePoint> resume_point_;
   std::int64_t first_step_ = 0;        ///< of this process
   std::int64_t consumed_samples_ = 0;  ///< before that step
-  double step_flops_ = 0;
-  TokenFlops token_flops_;
-  /// Of the device that this rank computes on; nobody publishes one for CPUs.
-  std::optional<DevicePeak> device_peak_;
   std::size_t notes_printed_ = 0;
   std::optional<StopRequest> stop_;  // last: its thread looks at the others
 };

@@ -1,0 +1,50 @@
+// What a step reached: from its metrics and what the queues did, the numbers that people and tools
+// are shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/machine_rates.h"
+#include "runtime/usage_recorder.h"
+#include "train/accounting/device_peak.h"
+#include "train/accounting/model_flops.h"
+#include "train/config/options.h"
+#include "train/engine/engine.h"
+#include "train/run/metrics_log.h"
+#include "train/run/step_bound.h"
+
+namespace strata::train {
+
+class StepMeter {
+ public:
+  /// For ExecutorParts::observers; lives as long as the engine.
+  [[nodiscard]] runtime::Observer& observer() { return usage_; }
+
+  /// Once, before the first step. `peak`: of the device that this rank computes on, where one is
+  /// published.
+  void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
+             const std::optional<DevicePeak>& peak, const runtime::MachineRates& rates);
+  /// In the order of the steps. `seconds`: since the metrics of the one before.
+  StepReport complete(const kernels::StepMetrics& metrics, double seconds);
+  /// What was done up to `step` for which there are no metrics (evaluation) is of no step.
+  void forget(std::int64_t step) { (void)usage_.take(step); }
+  /// Over all steps but the first, which also touches all memory for the first time; none: there
+  /// was no other.
+  [[nodiscard]] std::optional<StepBound> mean_bound() const;
+
+ private:
+  runtime::UsageRecorder usage_;
+  runtime::MachineRates rates_;
+  TokenFlops token_flops_;
+  std::optional<DevicePeak> peak_;
+  DType dtype_ = DType::f32;
+  double step_flops_ = 0;   ///< of this rank
+  double step_tokens_ = 0;  ///< of all ranks
+  int world_ = 1;
+  std::int64_t arena_bytes_ = 0;
+  runtime::Usage sum_{};
+  double steps_ = 0, seconds_ = 0;
+};
+
+}  // namespace strata::train
