@@ -28,7 +28,7 @@ class Learning(ProgramTest):
         self.assertIn("wrote out/step-00000040", done.stdout)
         self.assertTrue((self.home / "out/step-00000020/model.safetensors").is_file())
         self.assertEqual((self.home / "out/latest").readlink().name, "step-00000040")
-        last = self.metrics("metrics")[-1]["loss"]
+        last = self.step_metrics("metrics")[-1]["loss"]
         for model in ["out", "out/latest", "out/step-00000040"]:
             sample = self.run_program([str(BIN / "generate"), "--model", model, "--prompt", "The g",
                                        "--tokens", "8", "--temperature", "0"]).stdout
@@ -37,7 +37,7 @@ class Learning(ProgramTest):
         # Another world and stage go on from there.
         self.run_program(train(*job, "--zero", "0", "--steps", "5", "--model", "out",
                                "--output", "more"))
-        self.assertLess(self.metrics("metrics")[0]["loss"], last + 0.5)
+        self.assertLess(self.step_metrics("metrics")[0]["loss"], last + 0.5)
         self.assertEqual(self.read("out/latest/config.json"), self.read("more/latest/config.json"))
 
 
