@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "kernels/cuda/host/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_commit.h"
@@ -325,6 +326,19 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
       }
   });
   expect_same_checkpoint(training, "");
+}
+
+/// Copies leave it on a stream of their own, beside recorded stretches.
+TEST(Snapshot, OnADevice) {
+  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
+    TrainingCase training = small_case(2, 2, DType::bf16);
+    training.model.layers = 1;
+    training.options.offload.optimizer = optimizer;
+    training.make_device = [] {
+      return std::make_unique<cuda::SimulatedDevice>(cuda::ThreadOrder::forward);
+    };
+    expect_same_checkpoint(training, "optimizer " + std::to_string(static_cast<int>(optimizer)));
+  }
 }
 
 TEST(Snapshot, OfShardsThatDoNotDivide) {
