@@ -27,87 +27,31 @@ namespace {
 
 constexpr std::int64_t kExchangeWords = 1 << 13;
 
-runtime::ArenaKind arena_kind(const comm::Communicator& communicator) {
-  return communicator.backend() == "shm" ? runtime::ArenaKind::shared_memory
-                                         : runtime::ArenaKind::private_memory;
-}
-
-/// One arena per tier that is used. Collectives work on the device's.
-std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& programs,
-                                                        const comm::Communicator& communicator,
-                                                        kernels::Device* device) {
-  std::array<runtime::Arena, runtime::kTiers> arenas;
-  for (int t = 0; t < runtime::kTiers; ++t) {
-    const auto tier = static_cast<runtime::Tier>(t);
-    const std::int64_t bytes = programs.arena_bytes(tier);
-    if (bytes == 0 || tier == runtime::Tier::disk) continue;
-    if (device != nullptr && tier == runtime::Tier::device) {
-      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::device, bytes);
-    } else if (device != nullptr && tier == runtime::Tier::pinned) {
-      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::pinned, bytes);
-    } else {
-      const auto kind = tier == runtime::Tier::device ? arena_kind(communicator)
-                                                      : runtime::ArenaKind::private_memory;
-      arenas[t] = runtime::Arena(std::string(name_of(tier)), bytes, kind);
-    }
-  }
-  return arenas;
-}
-
-/// Null where snapshots hold nothing on the disk.
-std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
-                                                    runtime::Disk* disk) {
-  if (programs.snapshot_records.empty()) return nullptr;
-  const runtime::OutletDisk::Outlet outlet = programs.outlet();
-  std::vector<runtime::SnapshotDisk::Record> records;
-  for (const std::string& name : programs.snapshot_records) {
-    const runtime::PersistentValue& value = programs.persistent.find(name);
-    records.push_back({outlet.behind(value.offset_bytes),
-                       runtime::room_of(value.type.span_bytes(), runtime::Tier::disk)});
-  }
-  std::ranges::sort(records, {}, &runtime::SnapshotDisk::Record::offset);
-  return std::make_unique<runtime::SnapshotDisk>(
-      *disk, records, programs.disk_bytes() - programs.second_places_bytes());
-}
-
-/// Null where snapshots have no windows.
-std::unique_ptr<runtime::OutletDisk> make_outlet(const ProgramSet& programs, runtime::Disk* disk) {
-  const runtime::OutletDisk::Outlet outlet = programs.outlet();
-  if (outlet.bytes() == 0) return nullptr;
-  return std::make_unique<runtime::OutletDisk>(disk, outlet);
-}
-
 }  // namespace
 
 Engine::Engine(EngineParts parts)
     : programs_(std::move(parts.programs)),
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
       communicator_(parts.communicator),
-      records_(make_records(programs_, parts.disk)),
-      outlet_(make_outlet(programs_, records_ ? records_.get() : parts.disk)),
-      disk_(outlet_    ? outlet_.get()
-            : records_ ? records_.get()
-                       : parts.disk),
       device_(parts.device),
       host_(parts.threads),
       communication_device_(1),
       compute_stream_(host_),
       communication_stream_(communication_device_),
-      arenas_(make_arenas(programs_, *communicator_, device_)),
-      exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind(*communicator_)),
+      memory_(programs_, *communicator_, device_, parts.disk),
+      exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind_for(*communicator_)),
       seed_(parts.seed) {
   comm::Communicator& of_programs =
       device_ == nullptr ? *communicator_ : *parts.device_communicator;
   of_programs.register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator_->register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   runtime::ExecutorParts executor_parts;
-  for (int t = 0; t < runtime::kTiers; ++t)
-    if (arenas_[t].bytes() > 0) executor_parts.arenas[t] = &arenas_[t];
-  executor_parts.disk = disk_;
+  for (const runtime::Tier tier : runtime::kAllTiers)
+    if (arena(tier).bytes() > 0)
+      executor_parts.arenas[static_cast<std::size_t>(tier)] = &memory_.arena(tier);
+  executor_parts.disk = memory_.disk();
   executor_parts.host_stream = &compute_stream_;
   executor_parts.host_kernels = &kernels::cpu_kernels();
-  STRATA_CHECK(programs_.arena_bytes(runtime::Tier::disk) <= (disk_ ? disk_->bytes() : 0),
-               "Programs use the disk tier, which the engine was not given");
   executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
   executor_parts.observers = std::move(parts.observers);
   if (device_ == nullptr)
@@ -142,120 +86,10 @@ Engine::Engine(EngineParts parts)
   kernels::StepState state;
   state.loss_scale = parts.initial_loss_scale;
   state.hysteresis = kernels::StepRules::from(programs_.settings.control).hysteresis;
-  write(place(runtime::kStepState), std::as_bytes(std::span(&state, 1)));
+  memory_.write(runtime::kStepState, std::as_bytes(std::span(&state, 1)));
 }
 
 Engine::~Engine() = default;
-
-Engine::Place Engine::place(const std::string& name) const {
-  const runtime::PersistentValue& value = programs_.persistent.find(name);
-  return {&value, value.offset_bytes, value.type.span_bytes()};
-}
-
-Engine::Place Engine::place(const zero::StateEntry& entry, std::int64_t first,
-                            std::int64_t count) const {
-  STRATA_CHECK(first >= 0 && count >= 0 && first + count <= entry.elements, entry.name, first,
-               count, entry.elements);
-  const Place whole = place(entry.storage);
-  const std::int64_t size = size_of(entry.dtype);
-  return {whole.value, whole.offset_bytes + (entry.storage_element + first) * size, count * size};
-}
-
-bool Engine::on_host(const Place& place) const {
-  return !place.on_disk() && arena(place.value->tier).on_host();
-}
-
-std::byte* Engine::address(const Place& place) const {
-  return arena(place.value->tier).base() + place.offset_bytes;
-}
-
-std::span<const std::byte> Engine::read(const Place& place, std::vector<std::byte>& buffer) const {
-  const auto bytes = static_cast<std::size_t>(place.bytes);
-  if (on_host(place)) return {address(place), bytes};
-  buffer.resize(bytes);
-  if (place.on_disk())
-    disk_->read_bytes(place.offset_bytes, buffer, place.value->name);
-  else
-    device_->copy_now(buffer.data(), address(place), place.bytes);
-  return buffer;
-}
-
-void Engine::write(const Place& place, std::span<const std::byte> bytes) const {
-  STRATA_CHECK(static_cast<std::int64_t>(bytes.size()) == place.bytes, bytes.size(), place.bytes);
-  if (on_host(place))
-    std::memcpy(address(place), bytes.data(), bytes.size());
-  else if (place.on_disk())
-    disk_->write_bytes(place.offset_bytes, bytes, place.value->name);
-  else
-    device_->copy_now(address(place), bytes.data(), place.bytes);
-}
-
-std::span<std::byte> Engine::storage(const std::string& name) const {
-  const Place at = place(name);
-  STRATA_CHECK(on_host(at), "the host cannot touch", name);
-  return {address(at), static_cast<std::size_t>(at.bytes)};
-}
-
-std::span<std::byte> Engine::storage(const zero::StateEntry& entry) const {
-  const Place at = place(entry, 0, entry.elements);
-  STRATA_CHECK(on_host(at), "the host cannot touch", entry.name);
-  return {address(at), static_cast<std::size_t>(at.bytes)};
-}
-
-std::span<const std::byte> Engine::read(const zero::StateEntry& entry, std::int64_t first,
-                                        std::int64_t count, std::vector<std::byte>& buffer) const {
-  return read(place(entry, first, count), buffer);
-}
-
-std::span<const std::byte> Engine::read_snapshot(const zero::StateEntry& entry, std::int64_t first,
-                                                 std::int64_t count,
-                                                 std::vector<std::byte>& buffer) const {
-  const std::int64_t size = size_of(entry.dtype);
-  const std::int64_t begin = (entry.storage_element + first) * size;
-  if (entry.tier == runtime::Tier::disk) {
-    const Place at = place(entry, first, count);
-    buffer.resize(static_cast<std::size_t>(at.bytes));
-    records_->read_held(at.offset_bytes, buffer, entry.name);
-    return buffer;
-  }
-  const auto& pieces = programs_.snapshot_pieces;
-  const auto behind = std::ranges::upper_bound(
-      pieces, std::pair(std::string_view(entry.storage), begin), {},
-      [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
-  STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
-  const zero::SnapshotPiece& piece = *std::prev(behind);
-  STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end &&
-                   piece.tier != runtime::Tier::disk,
-               entry.name, "is in no snapshot");
-  Place at = place(piece.copy);
-  at.offset_bytes += begin - piece.begin;
-  at.bytes = count * size;
-  return read(at, buffer);
-}
-
-void Engine::give_snapshot_to(SnapshotTaker taker) {
-  if (!outlet_) return;
-  if (!taker) return outlet_->give_to(nullptr);
-  std::map<std::int64_t, const zero::SnapshotPiece*> pieces;  // by place in the outlet
-  for (const zero::SnapshotPiece& piece : programs_.snapshot_pieces)
-    pieces[programs_.persistent.find(piece.copy).offset_bytes - programs_.outlet().begin] = &piece;
-  outlet_->give_to([pieces = std::move(pieces), taker = std::move(taker)](
-                       std::int64_t offset, std::span<const std::byte> window) {
-    const zero::SnapshotPiece& piece = *pieces.at(offset);
-    taker(piece.storage, piece.begin,
-          window.first(static_cast<std::size_t>(piece.end - piece.begin)));
-  });
-}
-
-std::span<const std::byte> Engine::read(const std::string& name,
-                                        std::vector<std::byte>& buffer) const {
-  return read(place(name), buffer);
-}
-
-void Engine::write(const zero::StateEntry& entry, std::int64_t first,
-                   std::span<const std::byte> bytes) const {
-  write(place(entry, first, static_cast<std::int64_t>(bytes.size()) / size_of(entry.dtype)), bytes);
-}
 
 template <typename T>
 std::span<T> Engine::typed(const std::string& name) const {
@@ -339,13 +173,12 @@ void Engine::settle() {
 void Engine::complete_snapshot() {
   if (!std::exchange(hold_is_due_, false)) return;
   settle();
-  if (records_) records_->hold();
+  memory_.hold_snapshot();
 }
 
 void Engine::release_snapshot() {
   hold_is_due_ = false;
-  if (outlet_) outlet_->give_to(nullptr);
-  if (records_) records_->release();
+  memory_.release_snapshot();
 }
 
 std::optional<kernels::StepMetrics> Engine::drain() {

@@ -6,13 +6,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
 #include "runtime/lockstep.h"
-#include "runtime/outlet_disk.h"
-#include "runtime/snapshot_disk.h"
+#include "train/engine/engine_memory.h"
 #include "train/engine/program_set.h"
 #include "zero/state_table.h"
 
@@ -103,23 +103,25 @@ class Engine {
   /// The host's threads, whatever runs the Programs.
   [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier = runtime::Tier::device) const {
-    return arenas_[static_cast<int>(tier)];
+    return memory_.arena(tier);
   }
   /// Bytes of persistent storage in memory that the host may touch, valid between steps.
-  [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
-  [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const;
+  [[nodiscard]] std::span<std::byte> storage(const std::string& name) const {
+    return memory_.storage(name);
+  }
+  [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const {
+    return memory_.storage(entry);
+  }
   /// Elements [first, first + count) of an entry, wherever it lies, between steps: the storage
   /// itself where the host may touch it, else a copy in `buffer`.
   [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
-                                                std::vector<std::byte>& buffer) const;
-  /// Who is given what of a snapshot goes through windows (SaveMemory::windows): bytes of a storage
-  /// from `begin` on, piece by piece in no order, on a thread of the executor while the step runs
-  /// that takes it. Throws nothing.
-  using SnapshotTaker = std::function<void(const std::string& storage, std::int64_t begin,
-                                           std::span<const std::byte> bytes)>;
-  /// Settled; until release_snapshot().
-  void give_snapshot_to(SnapshotTaker taker);
+                                                std::vector<std::byte>& buffer) const {
+    return memory_.read(entry, first, count, buffer);
+  }
+  /// Who is given the windows of the next snapshot, while the step runs that takes it. Settled;
+  /// until release_snapshot().
+  void give_snapshot_to(SnapshotTaker taker) { memory_.give_snapshot_to(std::move(taker)); }
   /// Behind the step that took the snapshot, before it is read; any number of times.
   void complete_snapshot();
   /// Nobody reads or takes the last snapshot any more. Any time.
@@ -127,19 +129,25 @@ class Engine {
   /// As read(), of the last snapshot, of what has no windows. Any thread.
   [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
-                                                         std::vector<std::byte>& buffer) const;
+                                                         std::vector<std::byte>& buffer) const {
+    return memory_.read_snapshot(entry, first, count, buffer);
+  }
   /// All bytes of storage by name, as above.
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
-                                                std::vector<std::byte>& buffer) const;
+                                                std::vector<std::byte>& buffer) const {
+    return memory_.read(name, buffer);
+  }
   /// What Programs have moved to and from the disk tier, and what reading state there has.
   [[nodiscard]] runtime::DiskCounters disk_counters() const {
-    return disk_ != nullptr ? disk_->counters() : runtime::DiskCounters{};
+    return memory_.disk() != nullptr ? memory_.disk()->counters() : runtime::DiskCounters{};
   }
   /// Where the Programs run; null: on the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.
   void write(const zero::StateEntry& entry, std::int64_t first,
-             std::span<const std::byte> bytes) const;
+             std::span<const std::byte> bytes) const {
+    memory_.write(entry, first, bytes);
+  }
   /// Every rank arrives before any leaves. Settled.
   void barrier();
   /// values[i] becomes the sum over ranks (wrapping). Settled.
@@ -165,34 +173,15 @@ class Engine {
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 
-  /// A place in an arena or on the disk.
-  struct Place {
-    const runtime::PersistentValue* value;
-    std::int64_t offset_bytes;  ///< in the tier
-    std::int64_t bytes;
-    [[nodiscard]] bool on_disk() const { return value->tier == runtime::Tier::disk; }
-  };
-  [[nodiscard]] std::byte* address(const Place& place) const;
-  [[nodiscard]] bool on_host(const Place& place) const;
-  [[nodiscard]] Place place(const std::string& name) const;
-  [[nodiscard]] Place place(const zero::StateEntry& entry, std::int64_t first,
-                            std::int64_t count) const;
-  [[nodiscard]] std::span<const std::byte> read(const Place& place,
-                                                std::vector<std::byte>& buffer) const;
-  void write(const Place& place, std::span<const std::byte> bytes) const;
-
   ProgramSet programs_;
   std::vector<zero::MicroStep> micro_steps_;
   comm::Communicator* communicator_;
-  std::unique_ptr<runtime::SnapshotDisk> records_;  ///< of snapshots, in front of the disk
-  std::unique_ptr<runtime::OutletDisk> outlet_;     ///< of snapshots, in front of both
-  runtime::Disk* disk_;                             ///< what Programs use
-  kernels::Device* device_;                         ///< null: the Programs run on host_
+  kernels::Device* device_;  ///< null: the Programs run on host_
   kernels::CpuDevice host_;
   kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
   kernels::CpuStream compute_stream_;
   kernels::CpuStream communication_stream_;
-  std::array<runtime::Arena, runtime::kTiers> arenas_;
+  EngineMemory memory_;
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
   std::map<zero::Position, int> train_handles_;

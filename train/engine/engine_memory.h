@@ -1,0 +1,94 @@
+// Where an engine's state lies: an arena for each tier of memory, the disk, and in front of that
+// what snapshots hold still and what they give away.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "kernels/device.h"
+#include "runtime/arena.h"
+#include "runtime/outlet_disk.h"
+#include "runtime/snapshot_disk.h"
+#include "train/engine/program_set.h"
+#include "zero/state_table.h"
+
+namespace strata::train {
+
+/// Of memory that the communicator's collectives work on.
+runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator);
+
+/// Is given what of a snapshot goes through windows (SaveMemory::windows): bytes of a storage from
+/// `begin` on, piece by piece in no order, on a thread of the executor. Throws nothing.
+using SnapshotTaker = std::function<void(const std::string& storage, std::int64_t begin,
+                                         std::span<const std::byte> bytes)>;
+
+/// Borrows all that it is made of.
+class EngineMemory {
+ public:
+  /// `device`: where Programs run; null: on the CPU. `disk`: of ProgramSet::disk_bytes; null where
+  /// they need none.
+  EngineMemory(const ProgramSet& programs, const comm::Communicator& communicator,
+               kernels::Device* device, runtime::Disk* disk);
+
+  [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier) const {
+    return arenas_[static_cast<std::size_t>(tier)];
+  }
+  [[nodiscard]] runtime::Arena& arena(runtime::Tier tier) {
+    return arenas_[static_cast<std::size_t>(tier)];
+  }
+  /// What Programs use; null: none.
+  [[nodiscard]] runtime::Disk* disk() const { return disk_; }
+
+  /// As Engine's functions of the same names.
+  [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
+  [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const;
+  [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
+                                                std::int64_t count,
+                                                std::vector<std::byte>& buffer) const;
+  [[nodiscard]] std::span<const std::byte> read(const std::string& name,
+                                                std::vector<std::byte>& buffer) const;
+  [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
+                                                         std::int64_t first, std::int64_t count,
+                                                         std::vector<std::byte>& buffer) const;
+  void write(const zero::StateEntry& entry, std::int64_t first,
+             std::span<const std::byte> bytes) const;
+  void write(const std::string& name, std::span<const std::byte> bytes) const;
+
+  void give_snapshot_to(SnapshotTaker taker);
+  /// Records on the disk are what they are now for read_snapshot. Nothing runs.
+  void hold_snapshot();
+  /// Of what was held and of the taker.
+  void release_snapshot();
+
+ private:
+  /// A place in an arena or on the disk.
+  struct Place {
+    const runtime::PersistentValue* value;
+    std::int64_t offset_bytes;  ///< in the tier
+    std::int64_t bytes;
+    [[nodiscard]] bool on_disk() const { return value->tier == runtime::Tier::disk; }
+  };
+  [[nodiscard]] std::byte* address(const Place& place) const;
+  [[nodiscard]] bool on_host(const Place& place) const;
+  [[nodiscard]] Place place(const std::string& name) const;
+  [[nodiscard]] Place place(const zero::StateEntry& entry, std::int64_t first,
+                            std::int64_t count) const;
+  [[nodiscard]] std::span<const std::byte> read(const Place& place,
+                                                std::vector<std::byte>& buffer) const;
+  void write(const Place& place, std::span<const std::byte> bytes) const;
+
+  const ProgramSet& programs_;
+  kernels::Device* device_;
+  std::array<runtime::Arena, runtime::kTiers> arenas_;
+  std::unique_ptr<runtime::SnapshotDisk> records_;
+  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< in front of records_, or of the disk
+  runtime::Disk* disk_;
+};
+
+}  // namespace strata::train
