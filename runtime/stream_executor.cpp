@@ -1,9 +1,7 @@
 // The executor of devices that work beside the host.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "runtime/bound_instruction.h"
 #include "runtime/executor.h"
 #include "runtime/host_queues.h"
+#include "runtime/run_failure.h"
 
 namespace strata::runtime {
 namespace {
@@ -102,7 +101,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   /// for peers.
   ~StreamExecutor() override {
     try {
-      if (error_ || (has_peers_ && confirmed_ < started_))
+      if (failure_.is_poisoned() || (has_peers_ && confirmed_ < started_))
         parts_.communicators.abort("the executor went while a Program ran", ExitCode::internal);
     } catch (const std::exception&) {
       // Peers that cannot be told see that this rank leaves.
@@ -144,7 +143,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   }
 
   RunNumber start(int handle, std::int64_t step) override {
-    rethrow();
+    failure_.rethrow();
     if (started_ >= kInFlight) confirm(started_ - kInFlight);
     Loaded& loaded = *loaded_[static_cast<std::size_t>(handle)];
     Slot& slot = slot_of(started_);
@@ -169,7 +168,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
 
   void wait_inputs_read(RunNumber number) override {
     STRATA_CHECK(number < started_, number, started_);
-    rethrow();
+    failure_.rethrow();
     if (number < confirmed_) return;
     Slot& slot = slot_of(number);
     guard_run(slot, [&] {
@@ -179,12 +178,12 @@ class StreamExecutor final : public Executor, private DeviceSide {
 
   void wait(RunNumber number) override {
     STRATA_CHECK(number < started_, number, started_);
-    rethrow();
+    failure_.rethrow();
     confirm(number);
   }
 
   void wait_all() override {
-    rethrow();
+    failure_.rethrow();
     if (started_ > 0) confirm(started_ - 1);
   }
 
@@ -210,11 +209,6 @@ class StreamExecutor final : public Executor, private DeviceSide {
   }
 
   kernels::Stream& stream(Queue queue) { return *streams_[static_cast<int>(queue)]; }
-
-  void rethrow() const {
-    std::lock_guard lock(error_mutex_);
-    if (error_) std::rethrow_exception(error_);
-  }
 
   static constexpr bool is_link_queue(Queue queue) {
     return queue == Queue::upload || queue == Queue::download;
@@ -271,36 +265,15 @@ class StreamExecutor final : public Executor, private DeviceSide {
     slot.enqueued.wait_for(kFinished);
     if (!is_poisoned()) device_.wait_on_host(*slot.ended[static_cast<std::size_t>(queue)]);
   }
-  [[nodiscard]] bool is_poisoned() const override {
-    return poisoned_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool is_poisoned() const override { return failure_.is_poisoned(); }
   void poison(const Instruction& in, const std::exception& error) override {
-    tell("instruction '" + in.label + "'", error);
+    failure_.tell("instruction '" + in.label + "'", error);
   }
   void bind_thread() override { device_.bind_thread(); }
 
-  /// Keeps the first error, wakes host queues and peers.
-  void tell(const std::string& what, const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    const ExitCode code = known != nullptr ? known->exit_code() : ExitCode::internal;
-    const std::string message = what + " failed: " + error.what();
-    {
-      std::lock_guard lock(error_mutex_);
-      if (error_) return;
-      error_ = std::make_exception_ptr(Error(code, message));
-    }
-    poisoned_.store(true, std::memory_order_release);
-    const comm::Communicators& ranks = parts_.communicators;
-    const std::string who =
-        ranks.has(comm::MeshAxis::data)
-            ? "rank " + std::to_string(ranks.of(comm::MeshAxis::data).rank()) + ": "
-            : "";
-    ranks.abort(who + message, code);
-  }
-
   /// Whoever waits for what is never enqueued goes on, sees the poison and ends.
   void stop_host_queues() {
-    poisoned_.store(true, std::memory_order_release);
+    failure_.poison();
     for (Slot& slot : slots_) slot.enqueued.advance(kFinished);
     host_.stop();
   }
@@ -316,7 +289,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   void await_host(RunNumber run, Queue queue, std::int32_t instruction) {
     if (!has_peers_) {
       host_.wait(run, queue, instruction);
-      return rethrow();
+      return failure_.rethrow();
     }
     auto look = std::chrono::steady_clock::now() + kLookForPeers;
     while (!host_.has_reached(run, queue, instruction)) {
@@ -325,7 +298,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
       parts_.communicators.check();
       look = std::chrono::steady_clock::now() + kLookForPeers;
     }
-    rethrow();
+    failure_.rethrow();
   }
 
   /// Runs `body`; its error poisons the executor, wakes the peers and goes on.
@@ -334,10 +307,10 @@ class StreamExecutor final : public Executor, private DeviceSide {
     try {
       body();
     } catch (const std::exception& error) {
-      tell(what, error);  // unless an inner guard or a host queue has told everybody
+      failure_.tell(what, error);  // unless an inner guard or a host queue has told everybody
       // Host queues may wait for what will not be enqueued any more.
       for (Slot& slot : slots_) slot.enqueued.advance(kFinished);
-      rethrow();
+      failure_.rethrow();
     }
   }
 
@@ -537,9 +510,7 @@ class StreamExecutor final : public Executor, private DeviceSide {
   std::array<Slot, HostQueues::kSlots> slots_;  ///< one more than in flight: see HostQueues
   std::int64_t started_ = 0;
   std::int64_t confirmed_ = 0;  ///< runs known to have completed
-  mutable std::mutex error_mutex_;
-  std::exception_ptr error_;
-  std::atomic<bool> poisoned_{false};
+  RunFailure failure_{parts_.communicators};
   HostQueues host_;  ///< last: its threads use the rest
 };
 
