@@ -74,6 +74,8 @@ class CpuExecutor final : public Executor {
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
+  CpuExecutor(const CpuExecutor&) = delete;
+  CpuExecutor& operator=(const CpuExecutor&) = delete;
 
   int load(Program program) override {
     auto loaded = std::make_unique<Loaded>();

@@ -74,6 +74,8 @@ class StreamExecutor final : public Executor {
         // The device is of no more use; whoever waited for its work has been told.
       }
   }
+  StreamExecutor(const StreamExecutor&) = delete;
+  StreamExecutor& operator=(const StreamExecutor&) = delete;
 
   int load(Program program) override {
     loaded_.push_back(make_device_program(std::move(program), parts_, device_));
