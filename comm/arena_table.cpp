@@ -41,4 +41,14 @@ ArenaPlace ArenaTable::locate(const void* operand, std::int64_t bytes, std::stri
   return {};
 }
 
+OperandBytes ArenaTable::check_operands(const Collective& collective, int rank,
+                                        const std::byte* input, const std::byte* output) const {
+  const OperandBytes bytes = operand_bytes(collective, rank);
+  char text[kDescriptionBytes];
+  const std::string_view what = describe_into(collective, text);
+  static_cast<void>(locate(input, bytes.input, what, "input"));
+  static_cast<void>(locate(output, bytes.output, what, "output"));
+  return bytes;
+}
+
 }  // namespace strata::comm

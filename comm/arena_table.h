@@ -25,6 +25,9 @@ class ArenaTable {
   /// Ends the process, naming `collective` and `role`, when the operand lies in no arena.
   [[nodiscard]] ArenaPlace locate(const void* operand, std::int64_t bytes,
                                   std::string_view collective, const char* role) const;
+  /// Bytes of what `rank` reads and writes. Ends the process as locate does.
+  OperandBytes check_operands(const Collective& collective, int rank, const std::byte* input,
+                              const std::byte* output) const;
 
  private:
   std::vector<ArenaRegion> regions_;  ///< base nullptr: removed

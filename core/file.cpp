@@ -91,18 +91,6 @@ void File::write(std::int64_t offset_bytes, std::span<const std::byte> data,
   }
 }
 
-void File::allocate(std::int64_t size_bytes) {
-  if (::ftruncate(fd_.get(), size_bytes) != 0)
-    throw IoError(path_, static_cast<std::uint64_t>(size_bytes), "cannot set the size", errno);
-  if (size_bytes == 0) return;
-  int result = 0;
-  do {
-    result = ::fallocate(fd_.get(), 0, 0, size_bytes);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-    throw IoError(path_, static_cast<std::uint64_t>(size_bytes), "cannot reserve the space", errno);
-}
-
 void File::sync() {
   if (::fsync(fd_.get()) != 0) throw IoError(path_, 0, "fsync failed", errno);
 }

@@ -27,9 +27,6 @@ class File {
   void read(std::int64_t offset_bytes, std::span<std::byte> out, std::string_view what = {}) const;
   void write(std::int64_t offset_bytes, std::span<const std::byte> data,
              std::string_view what = {});
-  /// Sets the size and reserves the blocks where the file system can, so that a full disk shows
-  /// now.
-  void allocate(std::int64_t size_bytes);
   /// Data and metadata reach the disk.
   void sync();
   [[nodiscard]] std::int64_t size_bytes() const;

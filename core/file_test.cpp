@@ -26,16 +26,15 @@ std::string message_of(const std::function<void()>& action) {
 
 TEST_F(FileTest, WritesAndReadsAtOffsets) {
   File file = File::create(path("a"));
-  file.allocate(10);
-  EXPECT_EQ(file.size_bytes(), 10);
   const std::string text = "xyz";
   file.write(4, std::as_bytes(std::span(text)));
   file.sync();
-  EXPECT_EQ(read_whole_file(path("a"), 100), std::string("\0\0\0\0xyz\0\0\0", 10));
+  EXPECT_EQ(file.size_bytes(), 7);
+  EXPECT_EQ(read_whole_file(path("a"), 100), std::string("\0\0\0\0xyz", 7));
 }
 
 TEST_F(FileTest, AShortReadNamesFileOffsetAndSubject) {
-  File::create(path("a")).allocate(10);
+  write_file_atomically(path("a"), "0123456789");
   const File file = File::open_for_reading(path("a"));
   std::vector<std::byte> buffer(8);
   EXPECT_EQ(
@@ -60,7 +59,7 @@ TEST_F(FileTest, ErrorsOfTheSystemAreNamed) {
             std::string::npos);
 }
 
-TEST_F(FileTest, AFullDiskShowsWhenSpaceIsReserved) {
+TEST_F(FileTest, AFullDiskIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   File full = File::create("/dev/full");
   const std::string text = "x";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/adam_test_support.h"
 #include "kernels/dynamic_map.h"
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
@@ -91,16 +92,6 @@ Attributes settings(double weight_decay, bool decoupled = true) {
           {"eps", 1e-8},
           {"weight_decay", weight_decay},
           {"decoupled", decoupled ? 1.0 : 0.0}};
-}
-
-StepControl control_at(int t, float learning_rate) {
-  StepControl control;
-  control.apply = 1;
-  control.gradient_factor = 0.5F;
-  control.learning_rate = learning_rate;
-  control.bias_correction1 = static_cast<float>(1 - std::pow(0.9, t));
-  control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - std::pow(0.999, t)));
-  return control;
 }
 
 struct State {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/adam_test_support.h"
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
 #include "kernels/philox.h"
@@ -33,16 +34,6 @@ Attributes settings(std::int64_t first = 0, bool decoupled = true, std::int64_t 
           {"decoupled", decoupled ? 1.0 : 0.0},
           {"key", static_cast<double>(key)},
           {"first", static_cast<double>(first)}};
-}
-
-StepControl control_at(int t, float learning_rate) {
-  StepControl control;
-  control.apply = 1;
-  control.gradient_factor = 0.5F;
-  control.learning_rate = learning_rate;
-  control.bias_correction1 = static_cast<float>(1 - std::pow(0.9, t));
-  control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - std::pow(0.999, t)));
-  return control;
 }
 
 struct State {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/adam_test_support.h"
 #include "kernels/adamw.h"
 #include "kernels/float16.h"
 #include "kernels/kernel_test_support.h"
@@ -35,17 +36,8 @@ Attributes with_parameter(Attributes attributes) {
   return attributes;
 }
 
-StepControl control_at(int t) {
-  StepControl control;
-  control.apply = 1;
-  control.gradient_factor = 0.5F;
-  control.learning_rate = 1e-3F;
-  control.bias_correction1 = static_cast<float>(1 - std::pow(0.9, t));
-  control.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - std::pow(0.999, t)));
-  return control;
-}
-
 constexpr std::int64_t kSeed = 17, kStep = 3;
+constexpr float kLearningRate = 1e-3F;
 
 /// Operands of adamw, or of adamw_packed, after `state` of them.
 std::vector<TestTensor> operands(std::vector<TestTensor> state, const TestTensor& gradient,
@@ -83,8 +75,8 @@ TEST(AdamwPacked, GivesTheBitsOfAnUnpackedMaster) {
           std::vector<TestTensor> fresh, none;
           plain.resize(3, plain[0]);
           packed.resize(4, packed[0]);
-          plain = operands(plain, gradient, control_at(t), stochastic);
-          packed = operands(packed, gradient, control_at(t), stochastic);
+          plain = operands(plain, gradient, control_at(t, kLearningRate), stochastic);
+          packed = operands(packed, gradient, control_at(t, kLearningRate), stochastic);
           run_kernel(runner.run, adamw_operation(), plain, with_parameter(settings(44)), fresh);
           run_kernel(runner.run, adamw_packed_operation(), packed, settings(44), none);
           ASSERT_TRUE(none.empty()) << "all of the state is updated in place";
@@ -113,14 +105,15 @@ TEST(AdamwWithBf16Moments, GivesTheBitsOfTheWrittenSequenceHoweverItRuns) {
     std::vector<std::uint16_t> m16, v16;
     const RandomSource source(kSeed, kStep, kStochasticSample, 5);
     for (std::size_t i = 0; i < p.size(); ++i) {
-      adamw_reference(p[i], m[i], v[i], gradient[i], control_at(2), settings());
+      adamw_reference(p[i], m[i], v[i], gradient[i], control_at(2, kLearningRate), settings());
       const std::uint32_t word = source.word(static_cast<std::uint64_t>(first) + i);
       m16.push_back(f32_to_bf16_stochastic(m[i], word & 0xFFFF));
       v16.push_back(f32_to_bf16_stochastic(v[i], (word * 0x9E3779B1u) >> 16));
     }
     for (const NamedRunner& runner : all_runners()) {
       std::vector<TestTensor> fresh,
-          inputs = operands(state, TestTensor(DType::f32, {count}, gradient), control_at(2), true);
+          inputs = operands(state, TestTensor(DType::f32, {count}, gradient),
+                            control_at(2, kLearningRate), true);
       run_kernel(runner.run, adamw_operation(), inputs, settings(first), fresh);
       ASSERT_EQ(inputs[0].values<float>(), p) << runner.name << " from " << first;
       ASSERT_EQ(inputs[1].values<std::uint16_t>(), m16) << runner.name << " from " << first;
@@ -142,7 +135,8 @@ TEST(AdamwWithBf16Moments, DependsOnAnElementsPlaceAndNotOnItsOwner) {
     std::vector<TestTensor> fresh,
         inputs = operands({TestTensor(DType::f32, shape, cut(p)), moment(DType::bf16, cut(m)),
                            moment(DType::bf16, cut(v))},
-                          TestTensor(DType::f32, shape, cut(gradient)), control_at(2), true);
+                          TestTensor(DType::f32, shape, cut(gradient)),
+                          control_at(2, kLearningRate), true);
     run_kernel(any_runner(), adamw_operation(), inputs, settings(100 + begin), fresh);
     return inputs[2].values<std::uint16_t>();
   };
@@ -165,9 +159,9 @@ TEST(Adamw, WritesTheSameParameterWhereverItLies) {
     attributes.set("parameter_dtype", static_cast<double>(dtype));
     for (const NamedRunner& runner : all_runners())
       for (const std::int64_t lead : {0, 1, 16}) {
-        std::vector<TestTensor> inputs =
-            operands({TestTensor(DType::f32, {count}, start), zero, zero},
-                     TestTensor(DType::f32, {count}, gradient), control_at(1), false);
+        std::vector<TestTensor> inputs = operands(
+            {TestTensor(DType::f32, {count}, start), zero, zero},
+            TestTensor(DType::f32, {count}, gradient), control_at(1, kLearningRate), false);
         std::vector<Tensor> in, out;
         for (TestTensor& input : inputs) in.push_back(input.view());
         out.assign(in.begin(), in.begin() + 3);

@@ -1,14 +1,15 @@
+// The executor whose queues are threads of the CPU that plays the device.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
-#include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -17,6 +18,7 @@
 #include "runtime/executor.h"
 #include "runtime/program_transfers.h"
 #include "runtime/queue_progress.h"
+#include "runtime/run_failure.h"
 
 namespace strata::runtime {
 namespace {
@@ -66,12 +68,14 @@ class CpuExecutor final : public Executor {
       running = finished() < started_;
     }
     if (running) {
-      poisoned_.store(true, std::memory_order_release);
+      failure_.poison();
       parts_.communicators.abort("the executor went while a Program ran", ExitCode::internal);
     }
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
+  CpuExecutor(const CpuExecutor&) = delete;
+  CpuExecutor& operator=(const CpuExecutor&) = delete;
 
   int load(Program program) override {
     auto loaded = std::make_unique<Loaded>();
@@ -96,7 +100,7 @@ class CpuExecutor final : public Executor {
   RunNumber start(int handle, std::int64_t step) override {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return started_ - finished() < kInFlight; });
-    rethrow();
+    failure_.rethrow();
     Run& run = runs_[started_ % kRuns];
     run.loaded = loaded_[static_cast<std::size_t>(handle)].get();
     run.step = step;
@@ -118,20 +122,20 @@ class CpuExecutor final : public Executor {
       for (int q = 0; q < kQueues; ++q) run.progress[q].wait_for(run.loaded->inputs_read[q]);
       lock.lock();
     }
-    rethrow();
+    failure_.rethrow();
   }
 
   void wait(RunNumber number) override {
     std::unique_lock lock(mutex_);
     STRATA_CHECK(number < started_, number, started_);
     done_.wait(lock, [&] { return finished() > number; });
-    rethrow();
+    failure_.rethrow();
   }
 
   void wait_all() override {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return finished() == started_; });
-    rethrow();
+    failure_.rethrow();
   }
 
  private:
@@ -142,10 +146,6 @@ class CpuExecutor final : public Executor {
     std::int64_t least = queue_runs_[0];
     for (std::int64_t runs : queue_runs_) least = std::min(least, runs);
     return least;
-  }
-
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
   }
 
   /// Body of one queue's thread: runs in the order in which they were started.
@@ -185,7 +185,7 @@ class CpuExecutor final : public Executor {
         wait_observed(run, index);
       else
         wait_until_met(run, in);
-      if (poisoned_.load(std::memory_order_acquire)) return;
+      if (failure_.is_poisoned()) return;
       try {
         run_instruction(loaded, index, streams_[queue]);
       } catch (const std::exception& error) {
@@ -264,7 +264,7 @@ class CpuExecutor final : public Executor {
     void wait_until_met(std::int32_t i) override {
       CpuExecutor::wait_until_met(run_, instruction(i));
     }
-    [[nodiscard]] bool is_stopped() const override { return executor_.is_poisoned(); }
+    [[nodiscard]] bool is_stopped() const override { return executor_.failure_.is_poisoned(); }
     void started(std::int32_t i) override {
       run_.loaded->dead->begin(i);
       ProgramTransfers::started(i);
@@ -281,8 +281,6 @@ class CpuExecutor final : public Executor {
     CpuExecutor& executor_;
     Run& run_;
   };
-
-  [[nodiscard]] bool is_poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
   void run_instruction(const Loaded& loaded, std::int32_t index, kernels::Stream* stream) {
     const Instruction& in = loaded.program.instructions[index];
@@ -309,22 +307,9 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->copied(loaded.program, index);
   }
 
-  /// Keeps the first error, wakes the peers. The other queues see the flag when they wake.
+  /// The other queues see it when they wake.
   void poison(const Instruction& in, const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    const ExitCode code = known != nullptr ? known->exit_code() : ExitCode::internal;
-    const std::string message = "instruction '" + in.label + "' failed: " + error.what();
-    {
-      std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::make_exception_ptr(Error(code, message));
-    }
-    poisoned_.store(true, std::memory_order_release);
-    const comm::Communicators& ranks = parts_.communicators;
-    const std::string who =
-        ranks.has(comm::MeshAxis::data)
-            ? "rank " + std::to_string(ranks.of(comm::MeshAxis::data).rank()) + ": "
-            : "";
-    ranks.abort(who + message, code);
+    failure_.tell("instruction '" + in.label + "'", error);
   }
 
   ExecutorParts parts_;
@@ -336,8 +321,7 @@ class CpuExecutor final : public Executor {
   std::array<std::int64_t, kQueues> queue_runs_{};  // runs ended per queue, under mutex_
   std::int64_t started_ = 0;
   bool stopping_ = false;
-  std::exception_ptr error_;
-  std::atomic<bool> poisoned_{false};
+  RunFailure failure_{parts_.communicators};
   std::mutex mutex_;
   std::condition_variable wake_;  // a run was started, or stop
   std::condition_variable done_;  // a queue ended a run

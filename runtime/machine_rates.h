@@ -23,8 +23,9 @@ struct MachineRates {
   /// own.
   int shared_cores = 0;
 
-  /// What is typical where nothing was measured.
-  static MachineRates typical(const kernels::DeviceCapabilities& device);
+  /// What is typical where nothing was measured. `vector_bits`, of a CPU's widest instructions
+  /// (kernels/cpu/cpu_features.h): the same on all ranks.
+  static MachineRates typical(const kernels::DeviceCapabilities& device, int vector_bits = 512);
 };
 
 /// How long a node takes alone on the machine, ns, from its cost and the bytes of its operands.

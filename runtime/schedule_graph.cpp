@@ -1,62 +1,36 @@
 #include "runtime/schedule_graph.h"
 
 #include <algorithm>
-#include <string>
-#include <tuple>
+#include <utility>
 
-#include "core/check.h"
-#include "runtime/conflicts.h"
 #include "runtime/layout.h"
 #include "runtime/program.h"
-#include "runtime/schedule.h"
 
 namespace strata::runtime {
 namespace {
-
-/// Two limits that are not memory: elements gathered or uploaded before their use, and in all.
-enum SoftTier : int { kAhead = kTiers, kLive };
 
 /// A region within this factor of the largest live set is good enough.
 constexpr double kTight = 1.02;
 /// Trying orders takes time that grows with the square of the number of buffers.
 constexpr std::size_t kMostToLayOutAgain = 4000;
 
-enum Resource : int { kCores, kDisk, kResources };
-
-bool is_gather(const Graph& graph, const Node& node) {
-  return node.collective && node.moves == Moves::in &&
-         graph.values[static_cast<std::size_t>(graph.root_of(node.outputs[0]))].storage ==
-             Storage::transient;
-}
-
-class GraphScheduler {
+/// The answer to a Graph's problem, brought back to the Graph.
+class Application {
  public:
-  GraphScheduler(Graph& graph, std::vector<ValueId>& workspaces, const Scheduling& scheduling,
-                 const TierBytes& persistent_bytes, bool host_is_device)
-      : graph_(graph),
-        workspaces_(workspaces),
-        scheduling_(scheduling),
-        persistent_bytes_(persistent_bytes),
-        host_is_device_(host_is_device) {}
+  Application(Graph& graph, std::vector<ValueId>& workspaces, const GraphProblem& problem,
+              const Schedule& schedule)
+      : graph_(graph), workspaces_(workspaces), problem_(problem), schedule_(schedule) {}
 
   ScheduledGraph run() {
-    problem_.queues = kQueues;
-    problem_.resources = kResources;
-    add_tiers();
-    add_tasks();
-    add_buffers();
-    add_gaps();
-    add_limits();
-    const Schedule schedule = make_schedule(problem_);
     ScheduledGraph result;
-    for (const auto& [root, buffer] : buffer_of_)
-      result.offset_bytes[root] = schedule.offset_bytes[static_cast<std::size_t>(buffer)];
+    for (const auto& [root, buffer] : problem_.buffer_of)
+      result.offset_bytes[root] = schedule_.offset_bytes[static_cast<std::size_t>(buffer)];
     for (int t = 0; t < kTiers; ++t)
       result.region_bytes[static_cast<std::size_t>(t)] =
-          schedule.arena_bytes[static_cast<std::size_t>(t)];
-    lay_out_again(schedule, result);
-    keep_survivors(schedule);
-    reorder(schedule);
+          schedule_.arena_bytes[static_cast<std::size_t>(t)];
+    lay_out_again(result);
+    keep_survivors();
+    reorder();
     return result;
   }
 
@@ -65,248 +39,41 @@ class GraphScheduler {
     return graph_.values[static_cast<std::size_t>(id)];
   }
 
-  void add_tiers() {
-    for (const Tier tier : kAllTiers) {
-      const auto t = static_cast<std::size_t>(tier);
-      const std::int64_t whole = scheduling_.budget_bytes[t];
-      ScheduleTier place;
-      place.name = name_of(tier);
-      place.budget_bytes = whole == kUnlimited ? kUnlimited : whole - persistent_bytes_[t];
-      place.alignment = alignment_of(tier);
-      place.ladder = tier == Tier::device;
-      problem_.tiers.push_back(std::move(place));
-    }
-    const auto soft = [&](const char* name, std::int64_t elements) {
-      ScheduleTier limit;
-      limit.name = name;
-      limit.budget_bytes = elements;
-      limit.alignment = 1;
-      limit.soft = true;
-      problem_.tiers.push_back(std::move(limit));
-    };
-    soft("elements brought ahead", scheduling_.limits.prefetch_elements);
-    soft("elements brought", scheduling_.limits.max_live_elements);
-  }
-
-  /// On a CPU that plays the device, computation takes all cores, every transfer a part of one.
-  [[nodiscard]] std::vector<ResourceShare> shares(const Node& node) const {
-    const int cores = scheduling_.rates.shared_cores;
-    const bool disk = node.queue == Queue::disk_read || node.queue == Queue::disk_write;
-    std::vector<ResourceShare> shares;
-    if (disk) shares.push_back({kDisk, 1});
-    if (cores > 0) {
-      const bool computes = node.queue == Queue::compute || node.queue == Queue::host;
-      shares.push_back({kCores, computes ? 1 : (disk ? 0.2 : 1) / cores});
-    }
-    return shares;
-  }
-
-  void add_tasks() {
-    std::vector<std::vector<int>> after = find_conflicts(graph_);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      ScheduleTask task;
-      task.kind = node.moves == Moves::in    ? TaskKind::in
-                  : node.moves == Moves::out ? TaskKind::out
-                                             : TaskKind::work;
-      task.queue = static_cast<int>(queue_of(node, host_is_device_));
-      task.cost_ns = cost_ns(scheduling_.rates, graph_, node);
-      task.shares = shares(node);
-      task.after = std::move(after[i]);
-      task.ordered = node.collective.has_value();
-      problem_.tasks.push_back(std::move(task));
-    }
-    keep_common_order();
-  }
-
-  /// What all ranks compute alike keeps the order of the list: a rank that put a gradient off, for
-  /// good reasons of its own, would let its peers wait for the reduction. Updates differ between
-  /// ranks, and what reads reduced gradients would hold the rest up.
-  void keep_common_order() {
-    const auto is_collective = [](const Node& node) { return node.collective.has_value(); };
-    if (std::ranges::none_of(graph_.nodes, is_collective)) return;
-    int before = -1;
-    for (int i = 0; i < static_cast<int>(problem_.tasks.size()); ++i) {
-      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
-      std::vector<int>& after = problem_.tasks[static_cast<std::size_t>(i)].after;
-      const bool reads_reduced = std::ranges::any_of(after, [&](int other) {
-        const Node& earlier = graph_.nodes[static_cast<std::size_t>(other)];
-        return earlier.collective && earlier.moves == Moves::out && earlier.pass == Pass::backward;
-      });
-      if (node.queue != Queue::compute || node.pass == Pass::update || reads_reduced) continue;
-      if (before >= 0) after.push_back(before);
-      before = i;
-    }
-  }
-
-  template <typename Visit>
-  void for_each_transient(std::size_t i, const Visit& visit) const {
-    const Node& node = graph_.nodes[i];
-    const auto use = [&](ValueId id) {
-      const ValueId root = graph_.root_of(id);
-      if (value(root).storage == Storage::transient) visit(root);
-    };
-    for (ValueId in : node.inputs) use(in);
-    for (ValueId out : node.outputs) use(out);
-    if (node.predicate != kNoValue) use(node.predicate);
-    if (workspaces_[i] != kNoValue) use(workspaces_[i]);
-  }
-
-  void add_buffers() {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      for_each_transient(i, [&](ValueId root) {
-        const auto [at, fresh] =
-            buffer_of_.try_emplace(root, static_cast<int>(problem_.buffers.size()));
-        if (fresh) {
-          const Value& v = value(root);
-          problem_.buffers.push_back({static_cast<int>(v.tier), v.type.span_bytes(), {}});
-        }
-        use(at->second, i);
-      });
-    add_windows();
-  }
-
-  void use(int buffer, std::size_t node) {
-    std::vector<int>& users = problem_.buffers[static_cast<std::size_t>(buffer)].users;
-    if (users.empty() || users.back() != static_cast<int>(node))
-      users.push_back(static_cast<int>(node));
-  }
-
-  /// What is handed on lives twice: from the start to the last use of what the Program before left
-  /// there, and from the read for the next one to the end.
-  void add_windows() {
-    std::map<ValueId, int> window_of;  // of a root: the one in use
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      const auto visit = [&](ValueId id, bool fills) {
-        const ValueId root = graph_.root_of(id);
-        const Value& whole = value(root);
-        if (whole.storage != Storage::handed_on) return;
-        if (fills || !window_of.contains(root)) {
-          window_of[root] = static_cast<int>(problem_.buffers.size());
-          problem_.buffers.push_back({.tier = static_cast<int>(whole.tier),
-                                      .bytes = whole.type.span_bytes(),
-                                      .users = {},
-                                      .filled_before = !fills,
-                                      .kept = fills,
-                                      .place_bytes = whole.place_bytes});
-          windows_.push_back(window_of[root]);
-        }
-        use(window_of[root], i);
-      };
-      for (ValueId in : node.inputs) visit(in, false);
-      for (ValueId out : node.outputs) visit(out, node.queue == Queue::disk_read);
-    }
-  }
-
-  /// Copies of one version of the same bytes that are only read: the earlier may stay.
-  void add_gaps() {
-    std::map<ValueId, std::vector<int>> writers;  // of a root
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
-      for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
-        writers[graph_.root_of(out)].push_back(i);
-    using Original = std::tuple<ValueId, std::int32_t, std::int64_t, std::int64_t>;
-    std::map<Original, Copy> latest;
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
-      if (node.queue != Queue::upload || node.moves != Moves::in) continue;
-      const ValueId copy = graph_.root_of(node.outputs[0]);
-      const ByteRange filled = range_of(graph_, node.outputs[0]);
-      if (writers[copy].size() != 1 || filled.begin != 0 || filled.end != graph_.bytes(copy))
-        continue;
-      // Back over the hops to where the bytes were before they left or where they live.
-      std::vector<int> ins{i};
-      ValueId from = node.inputs[0];
-      while (value(graph_.root_of(from)).storage == Storage::transient) {
-        const std::vector<int>& fills = writers[graph_.root_of(from)];
-        if (fills.size() != 1) break;
-        const Node& hop = graph_.nodes[static_cast<std::size_t>(fills[0])];
-        if (hop.moves == Moves::nothing || hop.collective) break;
-        if (hop.moves == Moves::in) ins.insert(ins.begin(), fills[0]);
-        from = hop.inputs[0];
-      }
-      const ByteRange range = range_of(graph_, from);
-      const Original original{graph_.root_of(from), value(from).version, range.begin, range.end};
-      const bool left_the_device = value(from).tier == Tier::device &&
-                                   buffer_of_.contains(graph_.root_of(from)) &&
-                                   range.end - range.begin == graph_.bytes(copy);
-      const std::int32_t version = value(node.outputs[0]).version;
-      if (left_the_device)
-        latest.try_emplace(original, Copy{graph_.root_of(from), value(from).version});
-      if (const auto before = latest.find(original); before != latest.end()) {
-        problem_.gaps.push_back({buffer_of_.at(before->second.root), buffer_of_.at(copy), ins});
-        gap_copies_.emplace_back(before->second, copy);
-      }
-      latest[original] = {copy, version};
-    }
-  }
-
-  /// What is gathered or uploaded for a layer counts while it waits for its first reader, and for
-  /// as long as it stays.
-  void add_limits() {
-    std::map<ValueId, int> first_reader;  // behind the transfers that fill it
-    std::map<ValueId, std::vector<int>> fills;
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
-      const bool uploads = node.queue == Queue::upload && node.moves == Moves::in &&
-                           value(node.outputs[0]).role == Role::parameter;
-      if (is_gather(graph_, node) || uploads)
-        fills[graph_.root_of(node.outputs[0])].push_back(i);
-      else
-        for (ValueId in : node.inputs)
-          if (fills.contains(graph_.root_of(in))) first_reader.try_emplace(graph_.root_of(in), i);
-    }
-    for (const auto& [root, transfers] : fills) {
-      const std::int64_t elements = value(root).type.shape.elements();
-      ScheduleBuffer live = problem_.buffers[static_cast<std::size_t>(buffer_of_.at(root))];
-      live.tier = kLive;
-      live.bytes = elements;
-      problem_.buffers.push_back(live);
-      const auto reader = first_reader.find(root);
-      if (reader == first_reader.end()) continue;
-      for (int transfer : transfers) {
-        const Node& node = graph_.nodes[static_cast<std::size_t>(transfer)];
-        problem_.buffers.push_back(
-            {kAhead, graph_.type(node.outputs[0]).shape.elements(), {transfer, reader->second}});
-      }
-    }
-  }
-
   /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
   /// instruction that starts when its last user has ended: most of each tier in use at a time, and
   /// places that are tighter than the schedule's where it left gaps and nothing is handed on.
-  void lay_out_again(const Schedule& schedule, ScheduledGraph& result) const {
-    const auto count = static_cast<int>(schedule.order.size());
-    std::vector<int> place(problem_.tasks.size(), -1);
+  void lay_out_again(ScheduledGraph& result) const {
+    const auto count = static_cast<int>(schedule_.order.size());
+    std::vector<int> place(problem_.problem.tasks.size(), -1);
     for (int i = 0; i < count; ++i)
-      place[static_cast<std::size_t>(schedule.order[static_cast<std::size_t>(i)])] = i;
+      place[static_cast<std::size_t>(schedule_.order[static_cast<std::size_t>(i)])] = i;
     const auto first_after = [&](std::int64_t end) {
       const auto at = std::partition_point(
-          schedule.order.begin(), schedule.order.end(),
-          [&](int task) { return schedule.start_ns[static_cast<std::size_t>(task)] < end; });
-      return static_cast<int>(at - schedule.order.begin());
+          schedule_.order.begin(), schedule_.order.end(),
+          [&](int task) { return schedule_.start_ns[static_cast<std::size_t>(task)] < end; });
+      return static_cast<int>(at - schedule_.order.begin());
     };
-    const bool merged = std::ranges::find(schedule.survives, true) != schedule.survives.end();
+    const bool merged = std::ranges::find(schedule_.survives, true) != schedule_.survives.end();
     for (const Tier tier : kAllTiers) {
       const auto t = static_cast<std::size_t>(tier);
       std::vector<Interval> intervals;
       std::vector<ValueId> roots;
-      for (const auto& [root, buffer] : buffer_of_) {
-        const ScheduleBuffer& b = problem_.buffers[static_cast<std::size_t>(buffer)];
+      for (const auto& [root, buffer] : problem_.buffer_of) {
+        const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
         if (b.tier != static_cast<int>(tier)) continue;
         int first = count, last = -1;
         for (int user : b.users) {
           const auto u = static_cast<std::size_t>(user);
           if (place[u] < 0) continue;
           first = std::min(first, place[u]);
-          last = std::max({last, place[u], first_after(schedule.end_ns[u]) - 1});
+          last = std::max({last, place[u], first_after(schedule_.end_ns[u]) - 1});
         }
         if (last < 0) continue;
         intervals.push_back({b.bytes, first, last, 0, alignment_of(tier)});
         roots.push_back(root);
       }
-      for (int window : windows_) {
-        const ScheduleBuffer& b = problem_.buffers[static_cast<std::size_t>(window)];
+      for (int window : problem_.windows) {
+        const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(window)];
         if (b.tier != static_cast<int>(tier)) continue;
         const auto user = static_cast<std::size_t>(b.kept ? b.users.front() : b.users.back());
         intervals.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count - 1 : place[user], 0,
@@ -328,11 +95,11 @@ class GraphScheduler {
   }
 
   /// Readers of a later copy read the earlier one that stayed.
-  void keep_survivors(const Schedule& schedule) {
-    std::map<ValueId, Copy> instead;
-    for (std::size_t g = 0; g < gap_copies_.size(); ++g) {
-      if (!schedule.survives[g]) continue;
-      const auto [before, after] = gap_copies_[g];
+  void keep_survivors() {
+    std::map<ValueId, GraphProblem::Copy> instead;
+    for (std::size_t g = 0; g < problem_.gap_copies.size(); ++g) {
+      if (!schedule_.survives[g]) continue;
+      const auto [before, after] = problem_.gap_copies[g];
       const auto earlier = instead.find(before.root);
       instead[after] = earlier == instead.end() ? before : earlier->second;
     }
@@ -341,21 +108,21 @@ class GraphScheduler {
       const auto at = instead.find(graph_.root_of(id));
       if (at == instead.end()) return id;
       const Value view = value(id);
-      const Copy& copy = at->second;
+      const GraphProblem::Copy& copy = at->second;
       const ValueId now = graph_.add_view(copy.root, view.offset_bytes, view.type, view.name);
       graph_.values[static_cast<std::size_t>(now)].version = copy.version;
       return now;
     };
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (schedule.start_ns[i] < 0) continue;
+      if (schedule_.start_ns[i] < 0) continue;
       for (ValueId& in : graph_.nodes[i].inputs) in = redirect(in);
     }
   }
 
-  void reorder(const Schedule& schedule) {
+  void reorder() {
     std::vector<Node> nodes;
     std::vector<ValueId> workspaces;
-    for (int i : schedule.order) {
+    for (int i : schedule_.order) {
       nodes.push_back(std::move(graph_.nodes[static_cast<std::size_t>(i)]));
       workspaces.push_back(workspaces_[static_cast<std::size_t>(i)]);
     }
@@ -363,28 +130,13 @@ class GraphScheduler {
     workspaces_ = std::move(workspaces);
   }
 
-  /// Bytes that are as the original, and how their root numbers that version.
-  struct Copy {
-    ValueId root;
-    std::int32_t version;
-  };
-
   Graph& graph_;
   std::vector<ValueId>& workspaces_;
-  const Scheduling& scheduling_;
-  const TierBytes& persistent_bytes_;
-  bool host_is_device_;
-  ScheduleProblem problem_;
-  std::map<ValueId, int> buffer_of_;                  // of a transient root
-  std::vector<int> windows_;                          // buffers of what is handed on
-  std::vector<std::pair<Copy, ValueId>> gap_copies_;  // the earlier, root of the later
+  const GraphProblem& problem_;
+  const Schedule& schedule_;
 };
 
 }  // namespace
-
-Queue queue_of(const Node& node, bool host_is_device) {
-  return node.queue == Queue::host && host_is_device ? Queue::compute : node.queue;
-}
 
 bool has_transfers(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) {
@@ -396,7 +148,10 @@ bool has_transfers(const Graph& graph) {
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
                               const Scheduling& scheduling, const TierBytes& persistent_bytes,
                               bool host_is_device) {
-  return GraphScheduler(graph, workspaces, scheduling, persistent_bytes, host_is_device).run();
+  const GraphProblem problem =
+      pose_problem(graph, workspaces, scheduling, persistent_bytes, host_is_device);
+  const Schedule schedule = make_schedule(problem.problem);
+  return Application(graph, workspaces, problem, schedule).run();
 }
 
 }  // namespace strata::runtime

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/schedule.h"
+#include "runtime/testing/random_problem.h"
 #include "runtime/testing/schedule_checks.h"
 #include "runtime/testing/schedule_search.h"
 

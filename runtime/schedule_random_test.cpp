@@ -6,7 +6,9 @@
 
 #include "core/error.h"
 #include "runtime/schedule.h"
+#include "runtime/testing/random_problem.h"
 #include "runtime/testing/schedule_checks.h"
+#include "runtime/testing/schedule_replay.h"
 
 namespace strata::runtime {
 namespace {

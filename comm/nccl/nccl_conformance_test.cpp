@@ -13,6 +13,7 @@
 #include "comm/testing/fake_nccl.h"
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
+#include "core/test_directory.h"
 #include "kernels/cuda/host/simulated_stream.h"
 
 namespace strata::comm {
@@ -90,16 +91,6 @@ std::vector<TestedBackend> backends() {
 INSTANTIATE_TEST_SUITE_P(Nccl, CommConformance, testing::ValuesIn(backends()), backend_name);
 // Collectives only enqueue: what goes wrong shows in check.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommFailure);
-
-template <typename ErrorType, typename Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const ErrorType& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {
   constexpr int kWorld = 3;

@@ -26,11 +26,7 @@ void LoneDeviceCommunicator::run(kernels::Stream& stream, const Collective& coll
                                  const std::byte* input, std::byte* output,
                                  std::span<std::byte> workspace) {
   validate(collective, 0, 1);
-  const OperandBytes bytes = operand_bytes(collective, 0);
-  char text[kDescriptionBytes];
-  const std::string_view what = describe_into(collective, text);
-  static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
-  static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
+  const OperandBytes bytes = arenas_.check_operands(collective, 0, input, output);
   if (bytes.output == 0) return;
   if (collective.kind != CollectiveKind::reduce_scatter || collective.input_type == DType::f32) {
     if (!rounds(collective)) {

@@ -36,11 +36,7 @@ void StagedCommunicator::run(kernels::Stream& stream, const Collective& collecti
                              const std::byte* input, std::byte* output,
                              std::span<std::byte> /*workspace*/) {
   validate(collective, rank(), size());
-  const OperandBytes bytes = operand_bytes(collective, rank());
-  char text[kDescriptionBytes];
-  const std::string_view what = describe_into(collective, text);
-  static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
-  static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));
+  const OperandBytes bytes = arenas_.check_operands(collective, rank(), input, output);
   make_room(collective);
   // One operand that is both stays one.
   const bool in_place =

@@ -36,6 +36,15 @@ TEST(CpuFeatures, SaysWhatItFound) {
   EXPECT_EQ(features.to_string(), "avx2 avx512 (amx announced but traps)");
 }
 
+TEST(CpuFeatures, KnowsHowWideItsVectorsAre) {
+  CpuFeatures features;
+  EXPECT_EQ(features.vector_bits(), 128);
+  features.avx2 = true;
+  EXPECT_EQ(features.vector_bits(), 256);
+  features.avx512 = true;
+  EXPECT_EQ(features.vector_bits(), 512);
+}
+
 // In a process of its own: the limit of oneDNN cannot be lifted.
 TEST(CpuFeaturesDeathTest, LimitsTheLibraries) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -5,21 +5,13 @@
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/fragments.cuh"
 
 namespace strata::cuda {
 
 constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kFlashWarps = 4;
 constexpr int kFlashThreads = kFlashWarps * kWarp;
-
-STRATA_DEVICE void multiply_fragments(Bf16, float (&d)[4], const std::uint32_t (&a)[4],
-                                      const std::uint32_t (&b)[2]) {
-  mma_bf16(d, a, b);
-}
-STRATA_DEVICE void multiply_fragments(Half, float (&d)[4], const std::uint32_t (&a)[4],
-                                      const std::uint32_t (&b)[2]) {
-  mma_f16(d, a, b);
-}
 
 /// Sums of kM x kN products of 16 x 8: element e of fragment (m, n) belongs to row 16 m + lane / 4
 /// + 8 (e / 2) and column 8 n + 2 (lane % 4) + e % 2.

@@ -1,18 +1,10 @@
 // Matrix products of bf16 or fp16 by matrix instructions.
 #pragma once
 
+#include "kernels/cuda/fragments.cuh"
 #include "kernels/cuda/product.cuh"
 
 namespace strata::cuda {
-
-STRATA_DEVICE void multiply_fragments(Bf16, float (&d)[4], const std::uint32_t (&a)[4],
-                                      const std::uint32_t (&b)[2]) {
-  mma_bf16(d, a, b);
-}
-STRATA_DEVICE void multiply_fragments(Half, float (&d)[4], const std::uint32_t (&a)[4],
-                                      const std::uint32_t (&b)[2]) {
-  mma_f16(d, a, b);
-}
 
 /// One operand's part of a step in shared memory, as rows of M or N when it lies along k, else as
 /// rows of k. Rows are cut into chunks of eight elements, permuted so that the eight rows of one

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/testing/schedule_checks.h"
+#include "runtime/testing/root_lives.h"
 
 namespace strata::runtime {
 namespace {

@@ -197,6 +197,15 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
   return parts;
 }
 
+void on_engines(const TrainingCase& training, const std::function<void(train::Engine&)>& body) {
+  on_rank_threads(training.world, [&](comm::Communicator& communicator) {
+    RankDevice device;
+    train::Engine engine(engine_parts(training, communicator, device));
+    body(engine);
+    communicator.close();
+  });
+}
+
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
   return train::build_programs({training.model, training.options, true, 1, training.saving},
                                communicator, kernels::CpuDevice(training.threads).capabilities());

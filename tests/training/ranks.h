@@ -66,6 +66,9 @@ struct RankDevice {
 train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator& communicator,
                                 RankDevice& device);
 
+/// Runs `body` on every rank, a thread each, with an engine before its first step.
+void on_engines(const TrainingCase& training, const std::function<void(train::Engine&)>& body);
+
 /// Programs of one rank, built without communication partners.
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator);
 

@@ -153,16 +153,6 @@ TEST(ListedState, IsAllThatARunGoesOnFromAtAnotherStage) {
     }
 }
 
-/// On every rank, before the first step.
-void on_engines(const TrainingCase& training, const std::function<void(train::Engine&)>& body) {
-  on_rank_threads(kWorld, [&](comm::Communicator& communicator) {
-    RankDevice device;
-    train::Engine engine(engine_parts(training, communicator, device));
-    body(engine);
-    communicator.close();
-  });
-}
-
 /// Saves the first state of a run; the checkpoint's directory.
 std::string save_first_weights(const TrainingCase& training, const std::string& output) {
   PosixFileSystem files;

@@ -29,8 +29,7 @@ class CheckpointReaderTest : public testing::Test {
     return read_whole_file(path_ + "/" + name, 1 << 26);
   }
   void overwrite(const std::string& name, const std::string& text) const {
-    File::open_for_writing(path_ + "/" + name).allocate(static_cast<std::int64_t>(text.size()));
-    File::open_for_writing(path_ + "/" + name).write(0, std::as_bytes(std::span(text)));
+    write_file_atomically(path_ + "/" + name, text);
   }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;

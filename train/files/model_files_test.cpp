@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/test_directory.h"
-#include "train/files/model_files_writer.h"
+#include "train/files/convert.h"
+#include "train/files/safetensors_header.h"
 
 namespace strata::train {
 namespace {
@@ -99,6 +101,23 @@ TEST(ModelFiles, ATypeThatCannotBeReadIsRefusedByTheReadOnly) {
   std::vector<std::byte> out(16);
   EXPECT_CONTAINS(message_of<DataError>([&] { files.read("q", 0, 4, DType::f32, out); }),
                   "tensor 'q' has type F8_E4M3, which cannot be read as fp32");
+}
+
+TEST(ModelFiles, LargeTensorsPassThroughTheBuffer) {
+  const std::int64_t n = 700'001;  // more than one buffer
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 251);
+  std::string stored(static_cast<std::size_t>(n * size_of(DType::bf16)), '\0');
+  convert_elements(DType::f32, std::as_bytes(std::span(values)).data(), DType::bf16,
+                   std::as_writable_bytes(std::span(stored)).data(), n);
+  const TestDirectory directory;
+  directory.file(
+      "model.safetensors",
+      make_safetensors_header(std::vector<TensorSpec>{{"w", DType::bf16, {n}}}, {}) + stored);
+  std::vector<float> read(values.size() - 5);
+  ModelFiles(directory.path())
+      .read("w", 5, n - 5, DType::f32, std::as_writable_bytes(std::span(read)));
+  EXPECT_TRUE(std::equal(read.begin(), read.end(), values.begin() + 5));
 }
 
 TEST(ModelFiles, AFileThatShrinksAfterTheCheckIsAnErrorWithTensorAndOffset) {

@@ -1,5 +1,6 @@
 #include "train/run/run_device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "kernels/cpu/cpu_features.h"
 #include "kernels/cuda/open_device.h"
 #include "train/engine/device_choices.h"
 #include "train/engine/memory_report.h"
@@ -60,6 +62,11 @@ void RunDevice::make(DeviceChoice choice, comm::Reduction reduction, int local_r
 
 kernels::DeviceCapabilities RunDevice::capabilities(int threads) const {
   return device_ ? device_->capabilities() : kernels::CpuDevice(threads).capabilities();
+}
+
+int RunDevice::vector_bits() const {
+  const int mine = kernels::detect_cpu_features().vector_bits();
+  return static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
 }
 
 void RunDevice::give_to(EngineParts& parts) const {

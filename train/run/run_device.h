@@ -23,6 +23,9 @@ class RunDevice {
 
   /// For planning.
   [[nodiscard]] kernels::DeviceCapabilities capabilities(int threads) const;
+  /// Collective. CpuFeatures::vector_bits of the weakest rank, for which the others wait: all
+  /// schedule alike.
+  [[nodiscard]] int vector_bits() const;
   /// Of the Programs' collectives.
   [[nodiscard]] comm::Communicator& communicator() const {
     return communicator_ ? *communicator_ : host_;

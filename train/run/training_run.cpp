@@ -122,7 +122,8 @@ class TrainingRun {
     const NearMemory near(place);
     EngineParts parts;
     const kernels::DeviceCapabilities capabilities = device_->capabilities(threads);
-    runtime::MachineRates rates = runtime::MachineRates::typical(capabilities);
+    runtime::MachineRates rates =
+        runtime::MachineRates::typical(capabilities, device_->vector_bits());
     disk_->add_to(rates);
     parts.programs = build_programs_for_saving(capabilities, rates);
     report_plan(parts.programs);

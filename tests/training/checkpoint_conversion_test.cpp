@@ -1,0 +1,186 @@
+// Checkpoints under another recipe: what is converted, to the bit, and what is refused.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "core/test_directory.h"
+#include "kernels/float16.h"
+#include "tests/training/saved_runs.h"
+#include "train/checkpoint/checkpoint_directory.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/files/convert.h"
+
+namespace strata::tests {
+namespace {
+
+using train::CheckpointReader;
+using train::OffloadTarget;
+using Part = CheckpointReader::Part;
+
+/// Of one kind of all tensors, as they are stored.
+using Bytes = std::map<std::string, std::vector<std::byte>>;
+
+/// By kind, verified.
+std::map<std::string, Bytes> stored(const std::string& directory) {
+  PosixFileSystem files;
+  const CheckpointReader reader(files, directory);
+  std::map<std::string, Bytes> all;
+  for (const CheckpointReader::Tensor& tensor : reader.tensors()) {
+    std::string name = tensor.stored.name, kind = "parameter";
+    if (reader.find(Part::model, name) != &tensor) {
+      kind = name.substr(0, name.find('.'));
+      name = name.substr(kind.size() + 1);
+    }
+    std::vector<std::byte>& bytes = all[kind][name];
+    bytes.resize(static_cast<std::size_t>(tensor.stored.size_bytes));
+    const CheckpointReader::Range range{&tensor, 0, tensor.stored.elements(), bytes};
+    reader.read({&range, 1});
+  }
+  return all;
+}
+
+Bytes converted(const Bytes& from, DType source, DType target) {
+  Bytes all;
+  for (const auto& [name, bytes] : from) {
+    const std::int64_t count = static_cast<std::int64_t>(bytes.size()) / size_of(source);
+    all[name].resize(static_cast<std::size_t>(count * size_of(target)));
+    train::convert_elements(source, bytes.data(), target, all[name].data(), count);
+  }
+  return all;
+}
+
+/// As optimizers round masters.
+Bytes parameters_of(const Bytes& masters) {
+  Bytes all;
+  for (const auto& [name, bytes] : masters) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    for (const float value : values) {
+      const auto rounded = std::bit_cast<std::array<std::byte, 2>>(kernels::master_to_bf16(value));
+      all[name].insert(all[name].end(), rounded.begin(), rounded.end());
+    }
+  }
+  return all;
+}
+
+/// A run of `from`, loaded by one of `to`, which saves it again: what both checkpoints hold.
+struct Converted {
+  Converted(const Recipe& from, const Recipe& to)
+      : first(save_after_steps(case_of(3, 2, OffloadTarget::none, from), directory / "from")),
+        loaded(load(case_of(2, 3, OffloadTarget::cpu, to), first, directory / "to")),
+        before(stored(first.directory)),
+        after(stored(directory / "to/" + train::checkpoint_name(kSteps))) {}
+
+  TestDirectory directory;
+  Saved first;
+  Loaded loaded;
+  std::map<std::string, Bytes> before, after;  ///< by kind
+};
+
+TEST(ConvertedCheckpoint, MakesMastersFromParameters) {
+  const Converted c(recipe("fp32"), recipe("fp32-master"));
+  const Bytes weights = c.before.at("parameter");
+  EXPECT_TRUE(c.after.at("master") == weights);
+  EXPECT_TRUE(c.after.at("parameter") == parameters_of(weights));
+  EXPECT_TRUE(c.after.at("moment1") == c.before.at("moment1"));
+  EXPECT_EQ(c.loaded.notes,
+            (std::vector<std::string>{"masters (fp32) are made from stored parameters (F32)",
+                                      "parameters (bf16) are made from stored parameters (F32)"}));
+}
+
+TEST(ConvertedCheckpoint, MakesParametersFromMasters) {
+  const Converted c(recipe("fp32-master"), recipe("fp32"));
+  EXPECT_TRUE(c.after.at("parameter") == c.before.at("master"));
+  EXPECT_TRUE(c.after.at("moment2") == c.before.at("moment2"));
+  EXPECT_EQ(c.loaded.notes,
+            std::vector<std::string>{"parameters (fp32) are made from stored masters"});
+}
+
+TEST(ConvertedCheckpoint, MakesParametersFromMastersInTwoParts) {
+  const Bytes masters =
+      Converted(recipe("fp32-master"), recipe("packed-master")).before.at("master");
+  const Converted c(recipe("packed-master"), recipe("fp32"));
+  EXPECT_TRUE(c.after.at("parameter") == masters);
+}
+
+/// The same run with masters of one and of two parts has the same masters; so has what is loaded.
+TEST(ConvertedCheckpoint, TakesMastersApartAndPutsThemTogether) {
+  const auto run = [](const Recipe& from, const Recipe& to, const std::string& note) {
+    const Converted c(from, to);
+    EXPECT_EQ(c.loaded.notes, std::vector<std::string>{note});
+    return std::pair(c.first.state, c.loaded.state);
+  };
+  const auto [whole, apart] = run(recipe("fp32-master"), recipe("packed-master"),
+                                  "remainders (int16) are made from stored masters");
+  const auto [packed, together] =
+      run(recipe("packed-master"), recipe("fp32-master"),
+          "masters (fp32) are made from stored parameters and remainders");
+  EXPECT_EQ(together, whole);
+  EXPECT_EQ(apart, packed);
+}
+
+TEST(ConvertedCheckpoint, RoundsMomentsToNearestEven) {
+  const Converted c(recipe("fp32-master"), recipe("bf16-moments"));
+  for (const std::string kind : {"moment1", "moment2"})
+    EXPECT_TRUE(c.after.at(kind) == converted(c.before.at(kind), DType::f32, DType::bf16));
+  EXPECT_TRUE(c.after.at("master") == c.before.at("master"));
+  EXPECT_EQ(c.loaded.notes,
+            (std::vector<std::string>{"moment1 was stored as fp32, is kept as bf16",
+                                      "moment2 was stored as fp32, is kept as bf16"}));
+}
+
+TEST(ConvertedCheckpoint, WidensMoments) {
+  const Converted c(recipe("bf16-moments"), recipe("fp32-master"));
+  EXPECT_TRUE(c.after.at("moment1") == converted(c.before.at("moment1"), DType::bf16, DType::f32));
+}
+
+/// `words` are in the message.
+void expect_refused(const TrainingCase& from, const TrainingCase& to,
+                    const std::vector<std::string>& words) {
+  const TestDirectory directory;
+  const Saved saved = save_after_steps(from, directory.path());
+  try {
+    load(to, saved);
+    ADD_FAILURE() << "loaded";
+  } catch (const DataError& error) {
+    for (const std::string& word : words)
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos)
+          << word << " in " << error.what();
+    EXPECT_NE(std::string(error.what()).find(saved.directory), std::string::npos) << error.what();
+  }
+}
+
+TEST(RefusedCheckpoint, LacksAMoment) {
+  TrainingCase lion = case_of(2, 1, OffloadTarget::none, recipe("fp32"));
+  const TrainingCase adamw = lion;
+  lion.options.optimizer.type = train::OptimizerType::lion;
+  expect_refused(lion, adamw,
+                 {"cannot resume moment2 of '", "has no tensor 'moment2.",
+                  "go on with the optimizer and --state-recipe that saved it",
+                  "start from its weights (--model "});
+}
+
+TEST(RefusedCheckpoint, KeepsMomentsThatDoNotConvert) {
+  expect_refused(case_of(2, 1, OffloadTarget::none, recipe("8bit")),
+                 case_of(2, 1, OffloadTarget::none, recipe("fp32-master")),
+                 {"cannot resume moment1 of '", "keeps 'moment1.", "which cannot become fp32",
+                  "go on with the --state-recipe that saved it"});
+}
+
+TEST(RefusedCheckpoint, IsOfAnotherModel) {
+  const TrainingCase from = case_of(2, 3, OffloadTarget::none, recipe("fp32"));
+  TrainingCase to = from;
+  to.model.intermediate = 7999;
+  expect_refused(from, to,
+                 {"of shape [", ", this run needs [", "use the config.json of this checkpoint"});
+  to = from;
+  to.model.layers = 2;
+  expect_refused(from, to, {"has no weights '", "use the config.json of this checkpoint"});
+}
+
+}  // namespace
+}  // namespace strata::tests
