@@ -90,7 +90,7 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
 }
 
 NvmeStore::~NvmeStore() {
-  for (const auto& lane : lanes_) lane->stop();
+  for (auto& lane : lanes_) Lane::stop_or_abandon(std::move(lane), options_.stuck_after);
   workers_.finish();
 }
 
