@@ -72,6 +72,7 @@ class GraphScheduler {
       ScheduleTier place;
       place.name = name_of(tier);
       place.budget_bytes = whole == kUnlimited ? kUnlimited : whole - persistent_bytes_[t];
+      place.kept_bytes = persistent_bytes_[t];
       place.alignment = alignment_of(tier);
       place.ladder = tier == Tier::device;
       problem_.tiers.push_back(std::move(place));
