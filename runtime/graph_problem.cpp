@@ -55,6 +55,7 @@ class ProblemBuilder {
       ScheduleTier place;
       place.name = name_of(tier);
       place.budget_bytes = whole == kUnlimited ? kUnlimited : whole - persistent_bytes_[t];
+      place.kept_bytes = persistent_bytes_[t];
       place.alignment = alignment_of(tier);
       place.ladder = tier == Tier::device;
       problem_.tiers.push_back(std::move(place));

@@ -129,7 +129,7 @@ class Lowering {
           kept += (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " +
                   std::string(name_of(tier));
       throw OutOfMemory("Program '" + options_.name + "': " + error.what() +
-                        " (besides what is kept between steps, in bytes: " + kept + ")");
+                        " (what is kept between steps is, in bytes: " + kept + ")");
     }
   }
 

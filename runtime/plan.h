@@ -33,8 +33,8 @@ struct UnitPlan {
   Tier gradient_tier = Tier::device;
   Tier parameter_tier = Tier::device;
   /// Of optimizer state whose tier is not the device: how many elements of each rank's part,
-  /// rounded up to tiles, live on the device all the same: its first ones; and how many of those
-  /// behind them live in host memory where the tier is the disk.
+  /// rounded up to cells, live on the device all the same: its first ones; and how many of those
+  /// behind them, rounded up to tiles, live in host memory where the tier is the disk.
   std::int64_t optimizer_device_elements = 0;
   std::int64_t optimizer_host_elements = 0;
   bool operator==(const UnitPlan&) const = default;

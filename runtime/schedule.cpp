@@ -45,10 +45,12 @@ void refuse_below_floor(const ScheduleIndex& index, const std::vector<SerialRun>
     if (fits(index, run.schedule, budget)) return;
   const std::vector<std::int64_t>& floor = runs.back().schedule.arena_bytes;
   for (std::size_t t = 0; t < floor.size(); ++t) {
-    if (problem.tiers[t].soft || floor[t] <= budget[t]) continue;
-    throw OutOfMemory("out of memory in tier " + problem.tiers[t].name + ": its budget is " +
-                      std::to_string(budget[t]) + " bytes, and this Plan needs at least " +
-                      std::to_string(floor[t]) +
+    const ScheduleTier& tier = problem.tiers[t];
+    if (tier.soft || floor[t] <= budget[t]) continue;
+    throw OutOfMemory("out of memory in tier " + tier.name + ": its budget is " +
+                      std::to_string(budget[t] + tier.kept_bytes) +
+                      " bytes, and this Plan needs at least " +
+                      std::to_string(floor[t] + tier.kept_bytes) +
                       ", even with one instruction after another: raise the budget, or lower the "
                       "batch, offload more or recompute more");
   }

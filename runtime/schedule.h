@@ -72,6 +72,7 @@ struct ScheduleTier {
   /// Less than the whole budget is tried too, in steps from the floor, and the fastest schedule
   /// kept: more memory in this tier alone never makes it slower. For the device.
   bool ladder = false;
+  std::int64_t kept_bytes = 0;  ///< of the tier beside the budget: what refusals count with it
 };
 
 struct ScheduleProblem {

@@ -1,5 +1,7 @@
 #include "zero/optimizer_storage.h"
 
+#include <algorithm>
+
 #include "runtime/state_names.h"
 
 namespace strata::zero {
@@ -9,18 +11,20 @@ using runtime::Tier;
 std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
                                            const runtime::UnitPlan& plan, const OwnedUnit& owned,
                                            const StepSettings& settings) {
+  const std::int64_t stays = plan.optimizer_device_elements + runtime::kCellElements - 1;
+  const std::int64_t border =
+      std::min(owned.optimizer_begin + stays / runtime::kCellElements * runtime::kCellElements,
+               owned.optimizer_end);
   std::vector<OptimizerTile> tiles;
+  const auto add = [&](const Extent& part, Tier tier) {
+    if (part.elements() > 0) tiles.push_back({part, tier});
+  };
   for (const Extent& tile : cut(unit.elements, settings.plan.limits.tile_elements)) {
-    const Extent part = intersect(tile, {owned.optimizer_begin, owned.optimizer_end});
-    if (part.elements() == 0) continue;
-    const std::int64_t before = part.begin - owned.optimizer_begin;
-    const std::int64_t behind_device = before - plan.optimizer_device_elements;
-    Tier tier = plan.optimizer_tier;
-    if (behind_device < 0)
-      tier = Tier::device;
-    else if (tier == Tier::disk && behind_device < plan.optimizer_host_elements)
-      tier = Tier::pageable;
-    tiles.push_back({part, tier});
+    add(intersect(tile, {owned.optimizer_begin, border}), Tier::device);
+    const Extent leaves = intersect(tile, {border, owned.optimizer_end});
+    const bool in_memory =
+        plan.optimizer_tier == Tier::disk && leaves.begin - border < plan.optimizer_host_elements;
+    add(leaves, in_memory ? Tier::pageable : plan.optimizer_tier);
   }
   return tiles;
 }

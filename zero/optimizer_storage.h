@@ -17,7 +17,8 @@ struct OptimizerTile {
 };
 
 /// This rank's tiles of one trainable unit, ascending. Borders are multiples of
-/// `TransferLimits::tile_elements` in flat space, and the ends of the rank's part.
+/// `TransferLimits::tile_elements` in flat space, the ends of the rank's part, and the end of what
+/// the Plan leaves on the device.
 std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
                                            const runtime::UnitPlan& plan, const OwnedUnit& owned,
                                            const StepSettings& settings);

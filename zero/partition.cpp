@@ -16,6 +16,10 @@ comm::Partition partition_unit(std::int64_t elements, int world) {
   return partition;
 }
 
+std::int64_t largest_shard(std::int64_t elements, int world) {
+  return (elements / runtime::kCellElements + world - 1) / world * runtime::kCellElements;
+}
+
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end) {
   comm::Partition piece;
   for (std::int64_t bound : partition.bounds)

@@ -12,6 +12,9 @@ namespace strata::zero {
 /// at most one cell and may be empty.
 comm::Partition partition_unit(std::int64_t elements, int world);
 
+/// Elements of the largest of these shards.
+std::int64_t largest_shard(std::int64_t elements, int world);
+
 /// The part of `partition` inside [begin, end), relative to begin.
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
 

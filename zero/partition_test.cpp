@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/parameter_unit.h"
 
 namespace strata::zero {
@@ -23,6 +25,16 @@ TEST(Partition, CoversEveryElementOnceAtCellBorders) {
         EXPECT_GE(p.count(r), 0) << cells << " cells, rank " << r << " of " << world;
         EXPECT_EQ(p.begin(r) % kCellElements, 0);
       }
+    }
+}
+
+TEST(Partition, KnowsItsLargestShard) {
+  for (int cells = 0; cells <= kMostCells; ++cells)
+    for (int world = 1; world <= kMostRanks; ++world) {
+      const comm::Partition p = partition_unit(cells * kCellElements, world);
+      std::int64_t largest = 0;
+      for (int r = 0; r < world; ++r) largest = std::max(largest, p.count(r));
+      EXPECT_EQ(largest_shard(cells * kCellElements, world), largest);
     }
 }
 

@@ -23,7 +23,9 @@ Lane::Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished)
       slots_(static_cast<std::size_t>(io_->capacity())),
       thread_([this] { run(); }) {}
 
-Lane::~Lane() { stop(); }
+Lane::~Lane() {
+  if (thread_.joinable()) stop();
+}
 
 void Lane::push(Piece& piece) {
   {
@@ -60,7 +62,7 @@ std::optional<Underway> Lane::oldest(const Transfer* transfer) const {
                   piece.device_offset, piece.bytes,     found->since};
 }
 
-void Lane::stop() noexcept {
+void Lane::begin_to_stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -68,18 +70,45 @@ void Lane::stop() noexcept {
     writes_.clear();
   }
   io_->wake();
-  if (thread_.joinable()) thread_.join();
+}
+
+void Lane::stop() noexcept {
+  begin_to_stop();
+  thread_.join();
+}
+
+void Lane::stop_or_abandon(std::unique_ptr<Lane> lane, std::chrono::milliseconds longest) noexcept {
+  lane->begin_to_stop();
+  Lane& stopped = *lane;
+  std::unique_lock lock(stopped.mutex_);
+  const auto is_stuck = [&] {
+    const auto limit = std::chrono::steady_clock::now() - longest;
+    return std::ranges::any_of(stopped.slots_, [&](const Slot& slot) {
+      return slot.piece != nullptr && slot.since <= limit;
+    });
+  };
+  while (!stopped.over_ && !(stopped.reaping_ && is_stuck()))
+    stopped.changed_.wait_for(lock, longest / 4);
+  if (stopped.over_) {
+    lock.unlock();
+    return stopped.stop();
+  }
+  stopped.thread_.detach();
+  stopped.self_ = std::move(lane);
 }
 
 void Lane::run() noexcept {
   std::vector<std::size_t> begun;
-  std::array<BlockCompletion, 64> completions;
   for (;;) {
     begun.clear();
     {
       const std::lock_guard lock(mutex_);
       take_pieces(begun);
-      if (stopping_ && under_way_ == 0 && ended_.empty()) return;
+      if (stopping_ && under_way_ == 0 && ended_.empty()) {
+        over_ = true;
+        changed_.notify_one();
+        return;
+      }
     }
     for (const std::size_t slot : begun) submit(slot);
     if (!ended_.empty()) {
@@ -89,10 +118,35 @@ void Lane::run() noexcept {
       ended_.clear();
       continue;
     }
-    const std::size_t count = io_->reap(completions);
-    for (std::size_t i = 0; i < count; ++i)
-      complete(static_cast<std::size_t>(completions[i].id), completions[i].result);
+    if (!reap_and_complete()) return;
   }
+}
+
+bool Lane::reap_and_complete() {
+  std::array<BlockCompletion, 64> completions;
+  {
+    const std::lock_guard lock(mutex_);
+    reaping_ = true;
+    if (stopping_) changed_.notify_one();
+  }
+  std::size_t count = io_->reap(completions);
+  std::unique_ptr<Lane> self;  // goes last
+  {
+    const std::lock_guard lock(mutex_);
+    reaping_ = false;
+    self = std::move(self_);
+  }
+  if (self != nullptr) {
+    // As long as a request is under way its device stays.
+    for (int left = under_way_;;) {
+      left -= static_cast<int>(count);
+      if (left <= 0) return false;
+      count = io_->reap(completions);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    complete(static_cast<std::size_t>(completions[i].id), completions[i].result);
+  return true;
 }
 
 void Lane::take_pieces(std::vector<std::size_t>& begun) {

@@ -39,7 +39,7 @@ class Lane {
   static constexpr int kShort = -1;
 
   Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
-  /// As stop.
+  /// As stop, but for a lane that was abandoned.
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -54,6 +54,10 @@ class Lane {
   [[nodiscard]] std::optional<Underway> oldest(const Transfer* transfer) const;
   /// Drops what waits and returns when nothing is under way any more.
   void stop() noexcept;
+  /// As stop, but a request that has been under way for `longest` is not waited for: then the lane
+  /// keeps itself until its requests have ended, and touches neither pieces nor `finished` again.
+  static void stop_or_abandon(std::unique_ptr<Lane> lane,
+                              std::chrono::milliseconds longest) noexcept;
 
   [[nodiscard]] int file() const { return io_->file(); }
 
@@ -72,6 +76,10 @@ class Lane {
   using Queue = RingQueue<Piece*>;
 
   void run() noexcept;
+  /// Drops what waits; the thread ends when nothing is under way.
+  void begin_to_stop() noexcept;
+  /// Waits for the device. False: the lane was abandoned meanwhile, and what was under way is over.
+  bool reap_and_complete();
   /// Moves what may begin into slots and says which.
   void take_pieces(std::vector<std::size_t>& begun);
   Piece* next_piece();
@@ -88,8 +96,12 @@ class Lane {
   int depth_;
   int under_way_ = 0;
   bool stopping_ = false;
-  std::vector<Ended> ended_;  // of the lane's thread: finished_ is still to be called
-  std::vector<Slot> slots_;   // only the lane's thread changes a slot's progress
+  bool reaping_ = false;             // the lane's thread waits for the device and touches no piece
+  bool over_ = false;                // the lane's thread
+  std::condition_variable changed_;  // of these two
+  std::unique_ptr<Lane> self_;       // of an abandoned lane
+  std::vector<Ended> ended_;         // of the lane's thread: finished_ is still to be called
+  std::vector<Slot> slots_;          // only the lane's thread changes a slot's progress
   std::thread thread_;
 };
 

@@ -13,8 +13,9 @@
 namespace strata::offload {
 namespace {
 
-/// Transfers not waited for at a time, at most.
-constexpr runtime::Disk::Ticket kTickets = runtime::Disk::Ticket{1} << 32;
+/// Transfers not waited for at a time, at most: so few that the uses of one, which the other 43
+/// bits of a ticket count, last for as long as any run.
+constexpr runtime::Disk::Ticket kTickets = runtime::Disk::Ticket{1} << 20;
 
 /// More than one only takes turns with the rest of a small machine.
 int hash_threads(const StoreOptions& options) {
@@ -89,7 +90,7 @@ NvmeStore::NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes,
 }
 
 NvmeStore::~NvmeStore() {
-  for (const auto& lane : lanes_) lane->stop();
+  for (auto& lane : lanes_) Lane::stop_or_abandon(std::move(lane), options_.stuck_after);
   workers_.finish();
 }
 
@@ -198,6 +199,7 @@ Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
   room_.wait(lock, [this] { return unfinished_ < options_.most_transfers; });
   ++unfinished_;
   Transfer& transfer = transfers_.take();
+  STRATA_CHECK(static_cast<Ticket>(transfers_.size()) <= kTickets, "transfers are not waited for");
   // A ticket tells the transfer, below kTickets, and how often that was in use.
   transfer.ticket =
       transfer.ticket < 0 ? static_cast<Ticket>(transfers_.size()) - 1 : transfer.ticket + kTickets;

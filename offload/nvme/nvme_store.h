@@ -40,7 +40,8 @@ class NvmeStore final : public runtime::Disk {
  public:
   /// `devices` hold their share of `bytes` (Stripes::device_bytes).
   NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes, const StoreOptions& options);
-  /// Requests under way are waited for, those that had not begun are dropped.
+  /// Requests under way are waited for, unless they are stuck; those that had not begun are
+  /// dropped.
   ~NvmeStore() override;
   NvmeStore(const NvmeStore&) = delete;
   NvmeStore& operator=(const NvmeStore&) = delete;

@@ -27,6 +27,10 @@ std::unique_ptr<NvmeStore> open_store(const StoreRequest& request) {
   std::vector<StoreDevice> devices;
   for (const std::string& directory : request.directories) {
     UniqueFd file = open_space_file(directory, notes);
+    if (lies_in_memory(file.get()))
+      notes.push_back(directory +
+                      ": this file system keeps its files in memory: what is offloaded there takes "
+                      "host memory, beside what --host-memory limits");
     const auto share = stripes.device_bytes(static_cast<int>(devices.size()), bytes);
     reserve_space(file.get(), directory, share);
     std::unique_ptr<BlockIo> io;

@@ -1,7 +1,9 @@
 #include "offload/nvme/space_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/random.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -96,6 +98,12 @@ UniqueFd open_space_file(const std::string& directory, std::vector<std::string>&
   if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
     return open_and_unlink(directory, notes);
   throw_cannot_open(directory);
+}
+
+bool lies_in_memory(int file) {
+  struct statfs found {};
+  return ::fstatfs(file, &found) == 0 &&
+         (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
 std::int64_t free_bytes(const std::string& directory) {

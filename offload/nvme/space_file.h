@@ -17,6 +17,9 @@ UniqueFd open_space_file(const std::string& directory, std::vector<std::string>&
 /// The same by a unique name that is taken away at once: for file systems without O_TMPFILE.
 UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>& notes);
 
+/// Whether the file takes memory, not space on a drive: that of tmpfs and ramfs does.
+bool lies_in_memory(int file);
+
 /// Bytes that this user may still take in `directory`; 0 where it is missing.
 std::int64_t free_bytes(const std::string& directory);
 

@@ -236,5 +236,19 @@ TEST_P(StoreFaultsOn, IsNotDestroyedBeforeWhatIsUnderWay) {
   gone.get();
 }
 
+/// The error of who waited could not be told otherwise: the store goes before it is.
+TEST_P(StoreFaultsOn, IsDestroyedBeforeARequestThatIsStuck) {
+  open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2},
+       {.stuck_after = std::chrono::milliseconds(200)});
+  const auto stuck = store_->start_write(0, out_.bytes(), "the slow tensor");
+  EXPECT_THROW(store_->wait(stuck), IoError);
+  auto gone = std::async(std::launch::async, [this] { store_.reset(); });
+  EXPECT_EQ(gone.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  // When the request ends after all, its device goes; nobody asks for what the store held.
+  faulty_->release();
+  gone.get();
+  while (faulty_.use_count() > 1) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace strata::offload

@@ -133,6 +133,8 @@ std::string reason_of(int number) {
       return "io_uring is forbidden here, by kernel.io_uring_disabled or by a container's policy "
              "(" +
              why + ")";
+    case ENOMEM:
+      return "the limit on locked memory leaves io_uring too little (" + why + "; ulimit -l)";
     default:
       return "io_uring cannot be set up (" + why + ")";
   }

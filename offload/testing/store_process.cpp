@@ -36,10 +36,10 @@ void allowed(int result, const char* what) {
   std::exit(kNotAllowed);
 }
 
-void become_nobody() {
+void become_nobody(rlim_t locked_bytes) {
   constexpr id_t kNobody = 65534;
-  constexpr rlimit kUsual{8 * kMiB, 8 * kMiB};
-  allowed(::setrlimit(RLIMIT_MEMLOCK, &kUsual), "setrlimit");
+  const rlimit limit{locked_bytes, locked_bytes};
+  allowed(::setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
   allowed(::setgroups(0, nullptr), "setgroups");
   allowed(::setresgid(kNobody, kNobody, kNobody), "setresgid");
   allowed(::setresuid(kNobody, kNobody, kNobody), "setresuid");
@@ -102,7 +102,10 @@ void write_forever(const std::string& directory) {
 
 int run(const std::string& scenario, const std::string& directory) {
   if (scenario == "unprivileged") {
-    become_nobody();
+    become_nobody(8 * kMiB);  // the usual limit
+    use_store(directory);
+  } else if (scenario == "no_locked_memory") {
+    become_nobody(0);
     use_store(directory);
   } else if (scenario == "forbidden") {
     forbid_io_uring();

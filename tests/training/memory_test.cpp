@@ -99,6 +99,20 @@ TEST_P(Gpt2Memory, PersistentBytesPerRankAreWhatTheStageLeaves) {
   EXPECT_NEAR(parameters, 124.4e6, 0.1e6);
 }
 
+TEST_P(Gpt2Memory, TheRatioIsTheShareOfTheOptimizerThatLeavesTheDevice) {
+  TrainingCase training = gpt2_124m_case(2, GetParam());
+  for (const train::OffloadTarget target : {train::OffloadTarget::cpu, train::OffloadTarget::nvme})
+    for (const double ratio : {0.0, 0.05, 0.5, 0.95, 1.0}) {
+      training.options.offload.optimizer = target;
+      training.options.offload.optimizer_ratio = ratio;
+      const train::MemoryBytes memory = train::count_memory(build(training, 1));
+      const std::int64_t left = memory.pageable.optimizer + memory.disk.optimizer;
+      // A unit's share is in whole cells.
+      EXPECT_NEAR(static_cast<double>(left) / static_cast<double>(left + memory.optimizer), ratio,
+                  0.001);
+    }
+}
+
 TEST_P(Gpt2Memory, RecomputeLowersTheArenaByWhatLayersKept) {
   TrainingCase training = gpt2_124m_case(2, GetParam());
   // Gathers that wait to be used again would hide what activations do.

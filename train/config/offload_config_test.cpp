@@ -349,6 +349,19 @@ TEST(OffloadConfig, RatioNeedsOffload) {
       0.5);
 }
 
+TEST(OffloadConfig, SaysWhatTheRatioDoesNotRule) {
+  const std::vector<std::string> flags{"--offload-ratio", "0.5", "--offload-optimizer", "nvme",
+                                       "--nvme-path",     "/a",  "--offload-param"};
+  const auto said_with = [&](const char* parameters) {
+    std::vector<std::string> all = flags;
+    all.emplace_back(parameters);
+    return lines(resolve_text(with_batch(""), all).notes);
+  };
+  EXPECT_THAT(said_with("nvme"), HasSubstr("--offload-ratio: of parameters that live on nvme all "
+                                           "optimizer state leaves the device"));
+  EXPECT_THAT(said_with("cpu"), Not(HasSubstr("--offload-ratio")));
+}
+
 TEST(OffloadConfig, UnknownKeysOfItsSectionsAreHinted) {
   const ResolvedConfig resolved =
       resolve_text(offload("offload_optimizer", R"("device": "cpu", "bufer_count": 4)"));

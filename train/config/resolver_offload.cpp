@@ -134,6 +134,11 @@ void Resolver::check_unused_offload() {
     if (o.updates != UpdateTime::gradient)
       unused(given("offload.updates"), "no optimizer state leaves the device");
   }
+  if (o.optimizer != OffloadTarget::none && o.optimizer_ratio < 1 &&
+      o.parameters == OffloadTarget::nvme)
+    findings_.notes.push_back(given("offload.optimizer_ratio")->where +
+                              ": of parameters that live on nvme all optimizer state leaves the "
+                              "device, too, whatever the ratio");
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
   // Files often name a folder for the day that they need it.

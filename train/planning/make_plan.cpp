@@ -5,6 +5,7 @@
 
 #include "kernels/adamw_8bit.h"
 #include "kernels/step_control.h"
+#include "zero/partition.h"
 #include "zero/policy.h"
 
 namespace strata::train {
@@ -90,12 +91,15 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     }
     if (!units[u].trainable || offload.optimizer == OffloadTarget::none) continue;
     unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
-    const std::int64_t part =
-        unit.shard_optimizer ? units[u].elements / plan.world : units[u].elements;
+    // Of the largest part of any rank, so that all ranks plan alike.
+    const std::int64_t cells =
+        zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.world : 1) /
+        runtime::kCellElements;
     // Parameters on the disk move as a whole, so the whole unit is updated on one side.
     if (unit.parameter_tier != Tier::disk)
       unit.optimizer_device_elements =
-          std::llround((1 - offload.optimizer_ratio) * static_cast<double>(part));
+          std::llround((1 - offload.optimizer_ratio) * static_cast<double>(cells)) *
+          runtime::kCellElements;
     // With several micro-steps the sum would cross the link in each of them.
     if (options.accumulation == 1 || offload.layer_major) unit.gradient_tier = Tier::pinned;
   }

@@ -32,14 +32,14 @@ void keep_records_in_host_memory(zero::StepSettings& settings,
     // The largest part of any rank, so that all ranks plan alike.
     const std::int64_t whole = units[u].elements;
     const int owners = plan.shard_optimizer ? settings.plan.world : 1;
-    const std::int64_t largest =
-        (whole / runtime::kCellElements + owners - 1) / owners * runtime::kCellElements;
-    const std::int64_t part = largest - plan.optimizer_device_elements;
+    const std::int64_t part = zero::largest_shard(whole, owners) - plan.optimizer_device_elements;
     const std::int64_t tile =
         zero::cut(whole, settings.plan.limits.tile_elements).front().elements();
     const std::int64_t fits = std::max<std::int64_t>(0, free_bytes - taken) / each;
-    // A tile that begins inside stays whole; where a part begins inside a tile it ends later.
-    const std::int64_t stays = fits >= part ? part : fits / tile * tile - (owners > 1 ? tile : 0);
+    // A tile that begins inside stays whole; where the first begins inside a tile it ends later.
+    const bool begins_inside = owners > 1 || plan.optimizer_device_elements % tile != 0;
+    const std::int64_t stays =
+        fits >= part ? part : fits / tile * tile - (begins_inside ? tile : 0);
     if (stays <= 0) continue;
     plan.optimizer_host_elements = stays;
     taken += stays * each;
