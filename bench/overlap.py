@@ -9,14 +9,15 @@ and sleeping is not. Both are read at the same moments, when a step's line of me
 seconds - core-seconds / cores, of which each run gives the median over its steps, the first and the last one left out (the last one drains).
 `transfers alone`: bytes that a step moves, at the better rate of two that swap_bench measures in the same repetition: fio reading and writing at once,
 and the swapped optimizer step alone. Every second repetition has the runs in the other order.
-`others`: core-seconds per step that the machine spent on anything else (the kernel's own work for the drive too). More than 0.15 in a run
-without offload, or 0.15 more than that in the run with it: something disturbed the measurement, and the repetition says so.
+`others`: core-seconds per step that the machine spent on anything else, the kernel's own work for the drive included, and `others_bytes`: what passed to
+and from the drive's file system besides. More than 0.15 core-seconds in a run without offload, 0.15 more than that in the run with it, or a twentieth
+of the bytes of a step: something else disturbed the measurement, and the repetition says so.
 """
 import argparse, json, os, re, statistics, subprocess, tempfile, time
 
 STEPS = 12
 CORES = os.cpu_count()
-DISTURBED = 0.15
+DISTURBED_SECONDS, DISTURBED_BYTES = 0.15, 0.05
 
 
 def ranks_of(launcher):
@@ -32,15 +33,26 @@ def ranks_of(launcher):
     return children
 
 
-def sample(ranks):
-    """Now, core-seconds of the ranks, core-seconds of the machine."""
+def passed_bytes(directory):
+    """Read and written so far on the block device below it; 0 where there is none."""
+    device = os.stat(directory).st_dev
+    try:
+        fields = open(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read().split()
+    except OSError:
+        return 0
+    return 512 * (int(fields[2]) + int(fields[6]))
+
+
+def sample(ranks, directory):
+    """Now, core-seconds of the ranks, core-seconds of the machine, bytes of the drive."""
     of_ranks = sum(int(open(f"/proc/{pid}/task/{thread}/schedstat").read().split()[0])
                    for pid in ranks for thread in os.listdir(f"/proc/{pid}/task")) / 1e9
     user, nice, system, _, _, irq, softirq, steal = map(int, open("/proc/stat").readline().split()[1:9])
-    return time.monotonic(), of_ranks, (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    of_machine = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic(), of_ranks, of_machine, passed_bytes(directory)
 
 
-def train(command, metrics):
+def train(command, metrics, directory):
     """Medians over steps 2 to STEPS - 1."""
     if os.path.exists(metrics):
         os.remove(metrics)
@@ -53,20 +65,20 @@ def train(command, metrics):
             if lines != len(samples) + 1:
                 raise SystemExit("two steps ended between two looks at the metrics: the model is too small for this measurement")
             ranks = ranks or ranks_of(launched.pid)
-            samples.append(sample(ranks))
+            samples.append(sample(ranks, directory))
     if launched.returncode != 0:
         raise SystemExit(f"train ended with {launched.returncode}")
     steps = [line for line in map(json.loads, open(metrics)) if "loss" in line][1:-1]
-    seconds, used, machine = zip(*([b - a for a, b in zip(*pair)] for pair in zip(samples, samples[1:])))
+    seconds, used, machine, passed = zip(*([b - a for a, b in zip(*pair)] for pair in zip(samples, samples[1:])))
     result = {"seconds": statistics.median(seconds), "core_seconds": statistics.median(used),
               "idle": statistics.median(s - u / CORES for s, u in zip(seconds, used)),
               "others": statistics.mean(m - u for m, u in zip(machine, used))}
-    result = {key: round(value, 4) for key, value in result.items()}
-    if "moved_bytes" in steps[-1]:
-        result |= {"bytes": 2 * sum(steps[-1]["moved_bytes"][k] for k in ("disk_read", "disk_write")),
-                   "bound_reached": statistics.median(step["bound_reached"] for step in steps),
+    moved = 2 * sum(steps[-1].get("moved_bytes", {}).get(key, 0) for key in ("disk_read", "disk_write"))
+    result |= {"bytes": moved, "others_bytes": round(statistics.mean(passed)) - moved}
+    if moved:
+        result |= {"bound_reached": statistics.median(step["bound_reached"] for step in steps),
                    "waited_for_disk": statistics.median(step["waited_seconds"]["disk_read"] for step in steps)}
-    return result
+    return {key: round(value, 4) for key, value in result.items()}
 
 
 def main():
@@ -89,11 +101,12 @@ def main():
         moved = 2e9 * float(re.search(r"([0-9.]+) GB read", swap).group(1))
         alone = [float(s) for s in re.search(r"median: step ([0-9.]+) s, fio ([0-9.]+) s", swap).groups()]
         order = list(ways) if repetition % 2 == 0 else list(reversed(ways))
-        runs = {way: train(common + ways[way], metrics) for way in order}
-        transfers = min(alone) * runs["with"]["bytes"] / moved
-        exposed = runs["with"]["idle"] - runs["without"]["idle"]
-        others = [runs[way]["others"] for way in ways]
-        disturbed = others[0] > DISTURBED or others[1] - others[0] > DISTURBED
+        runs = {way: train(common + ways[way], metrics, args.nvme_path) for way in order}
+        without, swapped = runs["without"], runs["with"]
+        disturbed = (without["others"] > DISTURBED_SECONDS or swapped["others"] - without["others"] > DISTURBED_SECONDS
+                     or max(run["others_bytes"] for run in runs.values()) > DISTURBED_BYTES * swapped["bytes"])
+        transfers = min(alone) * swapped["bytes"] / moved
+        exposed = swapped["idle"] - without["idle"]
         overlaps.append(1 - exposed / transfers)
         quiet += [] if disturbed else [overlaps[-1]]
         print(json.dumps({"repetition": repetition, "overlap": round(overlaps[-1], 3), "exposed": round(exposed, 4), "transfers_alone": round(transfers, 3),
