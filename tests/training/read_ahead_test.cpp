@@ -27,6 +27,7 @@ train::ProgramRequest request_of(double disk_read_bytes, double disk_write_bytes
   request.options.zero.stage = 3;
   request.options.offload.optimizer = train::OffloadTarget::nvme;
   request.rates = runtime::MachineRates::typical(kernels::CpuDevice(1).capabilities());
+  request.rates->flops = 2e11;  // whatever this machine computes
   request.rates->disk_read_bytes = disk_read_bytes;
   request.rates->disk_write_bytes = disk_write_bytes;
   return request;
