@@ -4,28 +4,81 @@
     bench/overlap.py --model FOLDER --data TEXT --nvme-path DIR [--build build] [--repeat 3]
 
 overlap = 1 - (with - without - added core-seconds / cores) / transfers alone
-`with`, `without`: seconds per step, and core-seconds per step as the kernel counts them for both ranks: medians of the timed steps, the first
-and the last one left out (the last one drains). `transfers alone`: bytes that a step moves, at the rate of
-fio reading and writing at once (swap_bench measures it in the same run, and the step of the optimizer alone beside it).
+`with`, `without`: seconds per step. Core-seconds: of all threads of both ranks, as the scheduler counts them, so hashing, copies and updates are in
+and sleeping is not. Both are read at the same moments, when a step's line of metrics comes; hence what is exposed is the difference of `idle` =
+seconds - core-seconds / cores, of which each run gives the median over its steps, the first and the last one left out (the last one drains).
+`transfers alone`: bytes that a step moves, at the better rate of two that swap_bench measures in the same repetition: fio reading and writing at once,
+and the swapped optimizer step alone. Every second repetition has the runs in the other order.
+`others`: core-seconds per step that the machine spent on anything else, the kernel's own work for the drive included, and `others_bytes`: what passed to
+and from the drive's file system besides. More than 0.15 core-seconds in a run without offload, 0.15 more than that in the run with it, or a twentieth
+of the bytes of a step: something else disturbed the measurement, and the repetition says so.
 """
 import argparse, json, os, re, statistics, subprocess, tempfile, time
 
 STEPS = 12
+CORES = os.cpu_count()
+DISTURBED_SECONDS, DISTURBED_BYTES = 0.15, 0.05
 
 
-def core_seconds(pid):
-    """Of the processes that `pid` has started, by now."""
-    def fields(of):
-        return open(f"/proc/{of}/stat").read().rsplit(")", 1)[1].split()
-    seconds = 0
-    for entry in filter(str.isdigit, os.listdir("/proc")):
+def ranks_of(launcher):
+    def parent(pid):
+        return int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+    children = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            stat = fields(entry)
+            if parent(pid) == launcher:
+                children.append(pid)
         except OSError:
             continue  # it has gone meanwhile
-        if int(stat[1]) == pid:
-            seconds += (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
-    return seconds
+    return children
+
+
+def passed_bytes(directory):
+    """Read and written so far on the block device below it; 0 where there is none."""
+    device = os.stat(directory).st_dev
+    try:
+        fields = open(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read().split()
+    except OSError:
+        return 0
+    return 512 * (int(fields[2]) + int(fields[6]))
+
+
+def sample(ranks, directory):
+    """Now, core-seconds of the ranks, core-seconds of the machine, bytes of the drive."""
+    of_ranks = sum(int(open(f"/proc/{pid}/task/{thread}/schedstat").read().split()[0])
+                   for pid in ranks for thread in os.listdir(f"/proc/{pid}/task")) / 1e9
+    user, nice, system, _, _, irq, softirq, steal = map(int, open("/proc/stat").readline().split()[1:9])
+    of_machine = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic(), of_ranks, of_machine, passed_bytes(directory)
+
+
+def train(command, metrics, directory):
+    """Medians over steps 2 to STEPS - 1."""
+    if os.path.exists(metrics):
+        os.remove(metrics)
+    launched = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    samples, ranks = [], []  # one sample when each line of the metrics came
+    while launched.poll() is None:
+        time.sleep(0.01)
+        lines = open(metrics).read().count("\n") if os.path.exists(metrics) else 0
+        if len(samples) < lines < STEPS:
+            if lines != len(samples) + 1:
+                raise SystemExit("two steps ended between two looks at the metrics: the model is too small for this measurement")
+            ranks = ranks or ranks_of(launched.pid)
+            samples.append(sample(ranks, directory))
+    if launched.returncode != 0:
+        raise SystemExit(f"train ended with {launched.returncode}")
+    steps = [line for line in map(json.loads, open(metrics)) if "loss" in line][1:-1]
+    seconds, used, machine, passed = zip(*([b - a for a, b in zip(*pair)] for pair in zip(samples, samples[1:])))
+    result = {"seconds": statistics.median(seconds), "core_seconds": statistics.median(used),
+              "idle": statistics.median(s - u / CORES for s, u in zip(seconds, used)),
+              "others": statistics.mean(m - u for m, u in zip(machine, used))}
+    moved = 2 * sum(steps[-1].get("moved_bytes", {}).get(key, 0) for key in ("disk_read", "disk_write"))
+    result |= {"bytes": moved, "others_bytes": round(statistics.mean(passed)) - moved}
+    if moved:
+        result |= {"bound_reached": statistics.median(step["bound_reached"] for step in steps),
+                   "waited_for_disk": statistics.median(step["waited_seconds"]["disk_read"] for step in steps)}
+    return {key: round(value, 4) for key, value in result.items()}
 
 
 def main():
@@ -38,41 +91,29 @@ def main():
     args = p.parse_args()
     program = lambda name: os.path.join(args.build, "bin", name)
     metrics = os.path.join(tempfile.mkdtemp(prefix="strata-overlap-"), "metrics.jsonl")
+    common = [program("mlaunch"), "-np", "2", program("train"), "--model", args.model, "--data", args.data, "--sequence-length", "256",
+              "--micro-batch", "2", "--steps", str(STEPS), "--zero", "3", "--gradient-clipping", "0", "--metrics", metrics]
+    ways = {"without": [], "with": ["--offload-optimizer", "nvme", "--nvme-path", args.nvme_path]}
 
-    def run(offload):
-        if os.path.exists(metrics):
-            os.remove(metrics)
-        launched = subprocess.Popen([program("mlaunch"), "-np", "2", program("train"), "--model", args.model, "--data", args.data,
-                                     "--sequence-length", "256", "--micro-batch", "2", "--steps", str(STEPS), "--zero", "3",
-                                     "--gradient-clipping", "0", "--metrics", metrics, *offload],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        used = []  # core-seconds when each line of the metrics came
-        while launched.poll() is None:
-            time.sleep(0.02)
-            lines = open(metrics).read().count("\n") if os.path.exists(metrics) else 0
-            if lines > len(used) and lines < STEPS:
-                used += [core_seconds(launched.pid)] * (lines - len(used))
-        if launched.returncode != 0:
-            raise SystemExit(f"train ended with {launched.returncode}")
-        steps = [line for line in map(json.loads, open(metrics)) if "loss" in line][1:-1]
-        return {"core_seconds": statistics.median(b - a for a, b in zip(used, used[1:])),
-                "seconds": statistics.median(step["seconds"] for step in steps),
-                "bytes": 2 * sum(steps[-1].get("moved_bytes", {}).get(k, 0) for k in ("disk_read", "disk_write")),
-                "bound_reached": statistics.median(step.get("bound_reached", 0) for step in steps)}
-
-    overlaps, cores = [], os.cpu_count()
+    overlaps, quiet = [], []
     for repetition in range(args.repeat):
         swap = subprocess.run([program("swap_bench"), args.nvme_path, args.model, "5"], check=True, stdout=subprocess.PIPE, text=True).stdout
         moved = 2e9 * float(re.search(r"([0-9.]+) GB read", swap).group(1))
-        fio = float(re.search(r"median: .* fio ([0-9.]+) s", swap).group(1))
-        drive = ["--offload-optimizer", "nvme", "--nvme-path", args.nvme_path]
-        ways = {name: run(offload) for name, offload in (("without", []), ("with", drive))}
-        alone = fio * ways["with"]["bytes"] / moved
-        added = (ways["with"]["core_seconds"] - ways["without"]["core_seconds"]) / cores
-        overlaps.append(1 - (ways["with"]["seconds"] - ways["without"]["seconds"] - added) / alone)
-        print(json.dumps({"repetition": repetition, "overlap": round(overlaps[-1], 3), "transfers_alone": round(alone, 3),
-                          "added_core_seconds_per_core": round(added, 3), **ways}), flush=True)
-    print(f"overlap, median of {args.repeat}: {statistics.median(overlaps):.3f}")
+        alone = [float(s) for s in re.search(r"median: step ([0-9.]+) s, fio ([0-9.]+) s", swap).groups()]
+        order = list(ways) if repetition % 2 == 0 else list(reversed(ways))
+        runs = {way: train(common + ways[way], metrics, args.nvme_path) for way in order}
+        without, swapped = runs["without"], runs["with"]
+        disturbed = (without["others"] > DISTURBED_SECONDS or swapped["others"] - without["others"] > DISTURBED_SECONDS
+                     or max(run["others_bytes"] for run in runs.values()) > DISTURBED_BYTES * swapped["bytes"])
+        transfers = min(alone) * swapped["bytes"] / moved
+        exposed = swapped["idle"] - without["idle"]
+        overlaps.append(1 - exposed / transfers)
+        quiet += [] if disturbed else [overlaps[-1]]
+        print(json.dumps({"repetition": repetition, "overlap": round(overlaps[-1], 3), "exposed": round(exposed, 4), "transfers_alone": round(transfers, 3),
+                          "alone": {"step": alone[0], "fio": alone[1]}, "disturbed": disturbed, **runs}), flush=True)
+    for name, values in (("all", overlaps), ("undisturbed", quiet)):
+        if values:
+            print(f"overlap, {name} {len(values)}: median {statistics.median(values):.3f}, {min(values):.3f} to {max(values):.3f}")
 
 
 if __name__ == "__main__":

@@ -105,20 +105,29 @@ class ProblemBuilder {
 
   /// What all ranks compute alike keeps the order of the list: a rank that put a gradient off, for
   /// good reasons of its own, would let its peers wait for the reduction. Updates differ between
-  /// ranks, and what reads reduced gradients would hold the rest up.
+  /// ranks, and what reads reduced gradients would hold the rest up. But an update that stands
+  /// before forward work on its queue is not put behind it: its peers wait for its result.
   void keep_common_order() {
     const auto is_collective = [](const Node& node) { return node.collective.has_value(); };
     if (std::ranges::none_of(graph_.nodes, is_collective)) return;
     int before = -1;
+    std::vector<int> updates;  // since then
     for (int i = 0; i < static_cast<int>(problem_.tasks.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      if (queue_of(node, host_is_device_) != Queue::compute) continue;
+      if (node.pass == Pass::update) {
+        updates.push_back(i);
+        continue;
+      }
       std::vector<int>& after = problem_.tasks[static_cast<std::size_t>(i)].after;
       const bool reads_reduced = std::ranges::any_of(after, [&](int other) {
         const Node& earlier = graph_.nodes[static_cast<std::size_t>(other)];
         return earlier.collective && earlier.moves == Moves::out && earlier.pass == Pass::backward;
       });
-      if (node.queue != Queue::compute || node.pass == Pass::update || reads_reduced) continue;
+      if (reads_reduced) continue;
       if (before >= 0) after.push_back(before);
+      if (node.pass == Pass::forward) after.insert(after.end(), updates.begin(), updates.end());
+      updates.clear();
       before = i;
     }
   }

@@ -109,6 +109,7 @@ class Lowering {
     const ScheduledGraph scheduled = schedule(persistent);
     program_.persistent_bytes = persistent;
     program_.live_bytes = scheduled.live_bytes;
+    program_.foreseen_ns = scheduled.makespan_ns;
     for (std::size_t t = 0; t < persistent.size(); ++t)
       program_.arena_bytes[t] = persistent[t] + scheduled.region_bytes[t];
     for (const auto& [root, offset_bytes] : scheduled.offset_bytes) {

@@ -79,6 +79,7 @@ struct Program {
   std::array<std::int64_t, kTiers> arena_bytes{};  ///< persistent + transient
   /// Largest sum of live transient bytes at any instruction: the bound of the layout.
   std::array<std::int64_t, kTiers> live_bytes{};
+  std::int64_t foreseen_ns = 0;  ///< how long it takes as simulated; 0: it was not
 
   /// One line per collective, the same on every rank; compared at start (design 2.9).
   [[nodiscard]] std::vector<std::string> collective_sequence() const;

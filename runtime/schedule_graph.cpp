@@ -23,6 +23,7 @@ class Application {
 
   ScheduledGraph run() {
     ScheduledGraph result;
+    result.makespan_ns = schedule_.makespan_ns;
     for (const auto& [root, buffer] : problem_.buffer_of)
       result.offset_bytes[root] = schedule_.offset_bytes[static_cast<std::size_t>(buffer)];
     for (int t = 0; t < kTiers; ++t)

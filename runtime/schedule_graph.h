@@ -13,6 +13,7 @@ struct ScheduledGraph {
   std::map<ValueId, std::int64_t> offset_bytes;  ///< of transient roots, in their tier's region
   TierBytes region_bytes{};
   TierBytes live_bytes{};  ///< most of it in use at one time, as simulated
+  std::int64_t makespan_ns = 0;
 };
 
 /// Whether there is anything to place: gathers, copies, disk transfers.

@@ -27,8 +27,8 @@ void control_pass(runtime::Graph& graph, const StepSettings& settings, runtime::
 /// control_pass).
 void update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// The same for the step before, each before the first use of its parameters. Does
-/// nothing to the state when that step was skipped, drained, or never was.
+/// The same for the step before, each a block before the first use of its parameters. Does nothing
+/// to the state when that step was skipped, drained, or never was.
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
 /// The same behind each unit's own gradient, inside the backward pass (Updates::gradient): behind

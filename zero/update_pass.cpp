@@ -220,6 +220,7 @@ class UpdatePass {
 };
 
 constexpr int kNoUnit = -1;
+constexpr int kNoPlace = -1;
 
 /// By root: the trainable unit whose parameters it keeps for the step, or kNoUnit.
 std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings) {
@@ -252,14 +253,31 @@ void read_updated_parameters(Graph& graph, const StepSettings& settings,
   }
 }
 
-/// Per unit the first node that reads its parameters; the front where none does.
-std::vector<int> first_readers(const Graph& graph, const std::vector<int>& unit_of) {
-  std::vector<int> first(graph.units.size(), 0);
-  for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i)
-    for (ValueId in : graph.nodes[static_cast<std::size_t>(i)].inputs)
-      if (const int unit = unit_of[static_cast<std::size_t>(graph.root_of(in))]; unit != kNoUnit)
-        first[static_cast<std::size_t>(unit)] = i;
-  return first;
+/// Per unit a place in the block before the one that first reads its parameters: behind what that
+/// block gathers, so that what ranks send one another behind the update passes while it computes.
+/// The front where there is none.
+std::vector<int> places_ahead(const Graph& graph, const std::vector<int>& unit_of) {
+  std::vector<int> places(graph.units.size(), kNoPlace);
+  int before = 0, here = 0;  // in the block before, and in this one
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const runtime::Node& node = graph.nodes[static_cast<std::size_t>(i)];
+    if (i > 0) {
+      const runtime::Node& last = graph.nodes[static_cast<std::size_t>(i) - 1];
+      if (node.block != last.block || node.pass != last.pass) {
+        before = here;
+        here = i;
+      }
+    }
+    if (node.collective) here = i + 1;
+    for (ValueId in : node.inputs) {
+      const int unit = unit_of[static_cast<std::size_t>(graph.root_of(in))];
+      if (unit == kNoUnit) continue;
+      int& place = places[static_cast<std::size_t>(unit)];
+      if (place == kNoPlace) place = before;
+    }
+  }
+  std::ranges::replace(places, kNoPlace, 0);
+  return places;
 }
 
 /// One unit and the node behind which its update may stand.
@@ -298,9 +316,8 @@ void update_pass(runtime::Graph& graph, const StepSettings& settings) {
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   const std::vector<int> unit_of = units_of_roots(graph, settings);
   read_updated_parameters(graph, settings, unit_of);
-  // Each right before the forward pass needs it. The places are the same on all ranks, so the
-  // collectives among these nodes keep one order.
-  const std::vector<int> places = first_readers(graph, unit_of);
+  // The places are the same on all ranks, so the collectives among these nodes keep one order.
+  const std::vector<int> places = places_ahead(graph, unit_of);
   const std::size_t others = graph.nodes.size();
   UpdatePass pass(graph, settings, UpdatePass::Of::step_before);
   runtime::NodeInserter inserter;

@@ -217,25 +217,43 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   return set;
 }
 
-/// With as many records read ahead as the windows of transfers, which stand idle during the
-/// backward pass, hold anyway: the arena does not grow.
+/// Of one micro-step of each kind, as simulated.
+std::int64_t foreseen_ns(const ProgramSet& set) {
+  std::int64_t ns = 0;
+  for (const auto& [position, program] : set.train) ns += program.foreseen_ns;
+  return ns;
+}
+
+/// Steps that are foreseen within this factor of one another are equally fast: rates are not known
+/// any better.
+constexpr double kAsFast = 1.01;
+
+/// With records read ahead into windows of transfers, which stand idle during the backward pass:
+/// the arena does not grow. With as many as they hold, unless the step is faster with less: these
+/// leave windows to the rest, which otherwise reads, updates and writes one after another.
 ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& communicator,
                        const kernels::DeviceCapabilities& device, double resident_share,
                        std::int64_t pinned_bytes) {
   ProgramSet plain = build_with(request, communicator, device, {resident_share, 0, pinned_bytes});
-  const runtime::Plan& plan = plain.settings.plan;
   if (request.options.offload.optimizer != OffloadTarget::nvme ||
-      plan.updates != runtime::Updates::next_step)
+      plain.settings.plan.updates != runtime::Updates::next_step)
     return plain;
   const std::int64_t arena = plain.arena_bytes(runtime::Tier::pinned);
   const std::int64_t windows = arena - plain.persistent.bytes(runtime::Tier::pinned);
+  std::optional<ProgramSet> best;
+  const auto consider = [&](ProgramSet set) {
+    if (!best ||
+        static_cast<double>(foreseen_ns(set)) * kAsFast < static_cast<double>(foreseen_ns(*best)))
+      best = std::move(set);
+  };
   for (const std::int64_t quarters : {4, 3, 2, 1}) try {
-      return build_with(request, communicator, device,
-                        {resident_share, windows / 4 * quarters, arena});
+      consider(build_with(request, communicator, device,
+                          {resident_share, windows / 4 * quarters, arena}));
     } catch (const OutOfMemory&) {
       // Beside the windows there is too little for the rest, even one after another.
     }
-  return plain;
+  consider(std::move(plain));
+  return std::move(*best);
 }
 
 ProgramSet build_within(const ProgramRequest& request, const comm::Communicator& communicator,

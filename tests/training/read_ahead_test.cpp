@@ -1,0 +1,53 @@
+// How many records are read ahead is chosen by what the step then takes.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "comm/factory.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+/// GPT-2 124M, 2 x 256 tokens per rank, optimizer on the disk.
+train::ProgramRequest request_of(double disk_read_bytes, double disk_write_bytes) {
+  train::ProgramRequest request;
+  request.model = tiny_gpt2();
+  request.model.vocabulary = 50257;
+  request.model.layers = 12;
+  request.model.hidden = 768;
+  request.model.heads = request.model.kv_heads = 12;
+  request.model.head_size = 64;
+  request.model.intermediate = 3072;
+  request.model.context = 1024;
+  request.options = tiny_options(2, 4, 1);
+  request.options.sequence_length = 256;
+  request.options.zero.param_persistence_threshold_elements = 100'000;
+  request.options.zero.stage = 3;
+  request.options.offload.optimizer = train::OffloadTarget::nvme;
+  request.rates = runtime::MachineRates::typical(kernels::CpuDevice(1).capabilities());
+  request.rates->flops = 2e11;  // whatever this machine computes
+  request.rates->disk_read_bytes = disk_read_bytes;
+  request.rates->disk_write_bytes = disk_write_bytes;
+  return request;
+}
+
+/// A probe of the same disk gives other rates each time. Steps must not become slow by chance
+/// because as many records as fit leave the rest too few windows.
+TEST(ReadAhead, MakesNoStepSlowerWhenTheDiskIsFaster) {
+  const auto communicators = comm::make_thread_communicators(2);
+  std::int64_t before_ns = 0;
+  for (const double rate : {1.1e9, 1.2e9, 1.3e9, 1.4e9, 1.5e9, 1.6e9, 1.7e9}) {
+    const train::ProgramSet set = train::build_programs(
+        request_of(rate, 1.5 * rate), *communicators[1], kernels::CpuDevice(1).capabilities());
+    ASSERT_TRUE(set.read_ahead);
+    const std::int64_t ns = set.train.begin()->second.foreseen_ns;
+    EXPECT_GT(ns, 0);
+    EXPECT_TRUE(before_ns == 0 || ns <= before_ns + before_ns / 100) << rate << ": " << ns;
+    before_ns = ns;
+  }
+}
+
+}  // namespace
+}  // namespace strata::tests
