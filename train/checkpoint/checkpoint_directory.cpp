@@ -9,6 +9,8 @@
 namespace strata::train {
 namespace {
 
+constexpr const char* kNewLatestName = "latest.tmp";
+
 std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& output) {
   if (!std::filesystem::exists(output)) return {};
   std::vector<DirectoryEntry> entries = files.list(output);
@@ -16,6 +18,15 @@ std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& out
     return entry.kind != DirectoryEntry::Kind::directory;
   });
   return entries;
+}
+
+/// Not a directory.
+bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return false;
+  files.remove_file(path);
+  return true;
 }
 
 }  // namespace
@@ -57,8 +68,18 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
   return newest;
 }
 
+void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {
+  const std::string fresh = output + "/" + kNewLatestName;
+  remove_if_there(files, output, kNewLatestName);  // of a failure before
+  files.make_link(checkpoint_name(step), fresh);
+  files.sync_directory(output);  // what it says must not come after its last name
+  files.rename(fresh, output + "/" + kLatestName);
+  files.sync_directory(output);  // what it said before may go next
+}
+
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output) {
   std::vector<std::string> names;
+  if (remove_if_there(files, output, kNewLatestName)) names.emplace_back(kNewLatestName);
   const auto folders = folders_in(files, output);
   for (const DirectoryEntry& entry : folders) {
     const auto leftover = parse_folder_name(entry.name);

@@ -48,6 +48,14 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
                                    std::int64_t before = std::numeric_limits<std::int64_t>::max());
 
+/// The link in the output folder that says which checkpoint was committed last: for people and for
+/// programs that want weights. Resuming looks at the checkpoints themselves.
+inline constexpr const char* kLatestName = "latest";
+
+/// After a commit: `latest` says this step. On an error, or after a crash, it says this one or what
+/// it said before. Throws IoError.
+void point_latest(FileSystem& files, const std::string& output, std::int64_t step);
+
 /// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
 /// lock held, before anything else. Names of what was removed or put back.
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);

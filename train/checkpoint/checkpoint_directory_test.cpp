@@ -213,6 +213,39 @@ TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
   ::close(ready[1]);
 }
 
+// Each operation of pointing fails in turn: `latest` says a checkpoint all the same, and the next
+// attempt, of this run or of one that begins, succeeds.
+TEST_F(CheckpointDirectoryTest, LatestSaysTheOldOrTheNewCheckpointWhenPointingFails) {
+  const fs::path latest = output() + "/" + kLatestName;
+  save(1);
+  save(2);
+  for (const FileOperation operation :
+       {FileOperation::make_link, FileOperation::sync_directory, FileOperation::rename})
+    for (const bool restarted : {false, true})
+      for (int nth = 1;; ++nth) {
+        ASSERT_LT(nth, 10);
+        point_latest(files_, output(), 1);
+        FailingFileSystem failing(files_,
+                                  {.operation = operation, .nth = nth, .error_number = EIO});
+        const std::string message =
+            message_of<IoError>([&] { point_latest(failing, output(), 2); });
+        if (failing.fired() == 0) {
+          EXPECT_EQ(message, "no error");
+          EXPECT_GT(nth, 1);
+          break;
+        }
+        EXPECT_NE(message.find(output()), std::string::npos) << message;
+        const std::string said = fs::read_symlink(latest);
+        EXPECT_TRUE(said == "step-00000001" || said == "step-00000002") << message;
+        if (restarted) {
+          remove_leftovers(files_, output());
+          EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-00000001", "step-00000002"}));
+        }
+        point_latest(files_, output(), 2);
+        EXPECT_EQ(fs::read_symlink(latest), "step-00000002");
+      }
+}
+
 struct FaultCase {
   const char* name;
   FileOperation operation;
