@@ -3,11 +3,13 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/integer.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/settings.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/step_scalars.h"
+#include "train/run/resume_terms.h"
 
 namespace strata::train {
 namespace {
@@ -44,6 +46,8 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   const CheckpointReader reader(folder_.files(), directory);
   const std::string file = directory + "/" + kTrainerStateName;
   ResumePoint point{directory, parse_trainer_state(reader.whole_file(kTrainerStateName), file)};
+  for (const auto& [fact, text] : reader.manifest().facts)
+    if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
                     ", the checkpoint of step " + std::to_string(reader.manifest().step));

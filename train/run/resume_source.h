@@ -20,6 +20,7 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
+  std::int64_t leaves = 0;  ///< of sums over ranks, as its facts say; 0: they do not
 };
 
 /// All calls are collective. Borrows the folder.

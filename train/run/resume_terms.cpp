@@ -1,5 +1,7 @@
 #include "train/run/resume_terms.h"
 
+#include <bit>
+
 #include "core/error.h"
 #include "train/config/option_fields.h"
 
@@ -63,6 +65,17 @@ std::string option_text(const TrainOptions& options, std::string_view name) {
   TrainOptions copy = options;
   const std::vector<OptionField> fields = option_fields(copy);
   return text_of(*find_field(fields, name));
+}
+
+std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options) {
+  const std::int64_t now = leaves(options, world);
+  if (saved <= 0 || saved == now) return "";
+  std::string note = "the checkpoint is of a run with the sums of " + std::to_string(saved) +
+                     " ranks, this one makes those of " + std::to_string(now) +
+                     ": the state is the same, losses of later steps agree closely, not to the bit";
+  if (std::has_single_bit(static_cast<std::uint64_t>(saved)) && saved % world == 0)
+    note += "; --virtual-ranks " + std::to_string(saved) + " keeps the bits";
+  return note;
 }
 
 std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,

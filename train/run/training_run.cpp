@@ -284,6 +284,9 @@ class TrainingRun {
     steps_done_ = first_step_ = point.state.step;
     consumed_samples_ = point.state.consumed_samples;
     if (!first_) return;
+    if (const std::string note = note_on_leaves(point.leaves, communicator_->size(), options_);
+        !note.empty())
+      notes.push_back(note);
     for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
     const double rate = kernels::learning_rate(kernels::schedule_from(control_attributes(options_)),
                                                step_state(*engine_).updates);
@@ -438,7 +441,7 @@ class TrainingRun {
   /// About the run, for people and tools: nothing that loading needs.
   [[nodiscard]] Facts facts() const {
     return {{"world", std::to_string(communicator_->size())},
-            {"virtual_ranks", std::to_string(leaves(options_, communicator_->size()))},
+            {kLeavesFact, std::to_string(leaves(options_, communicator_->size()))},
             {"zero_stage", std::to_string(options_.zero.stage)},
             {"dtype", std::string(name_of(options_.dtype))},
             {"state_recipe", option_text(options_, "state_recipe")},
