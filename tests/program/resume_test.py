@@ -459,6 +459,19 @@ class Choosing(ResumeTest):
         done = self.run_program([*job, *steps(3), "--resume-with-changed-data"])
         self.assertIn("resumed from out/step-00000001: step 1 of 3", done.stdout)
 
+    def test_what_was_passed_over_does_not_count_as_kept(self):
+        job = self.several_blocks()
+        self.run_program([*job, *steps(5)])
+        for step in (4, 5):
+            self.damage_unseen(step)
+        done = self.run_program([*job, *steps(6), "--keep", "1", "--resume", "auto"])
+        self.assertIn("resumed from out/step-00000003: step 3 of 6", done.stdout)
+        said = [line for line in done.stdout.splitlines() if "step-00000004" in line]
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("wrote out/step-00000004", said[0])
+        self.assertIn("removed out/step-00000004", said[1])  # once step 5 had been written
+        self.assertEqual(self.saved_steps(), [6])
+
     def test_what_loading_would_refuse_is_passed_over(self):
         """A state that is damaged or of another step, a folder of another name, a file that nobody can read."""
         self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))

@@ -109,23 +109,23 @@ std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
 }
 
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
-                                                const Retention& retention,
+                                                std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt) {
-  const auto all = list_checkpoints(files, output);
   std::vector<std::int64_t> steps;
-  for (const FoundCheckpoint& found : all) steps.push_back(found.step);
+  for (const FoundCheckpoint& found : list_checkpoints(files, output))
+    if (found.step <= step) steps.push_back(found.step);
   const auto old = steps_to_remove(steps, retention);
   if (old.empty()) return {};
-  { const CheckpointReader newest(files, all.back().path); }
+  { const CheckpointReader newest(files, output + "/" + checkpoint_name(step)); }
   std::vector<std::string> removed;
-  for (const std::int64_t step : old) {
-    removed.push_back(output + "/" + checkpoint_name(step));
-    files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
+  for (const std::int64_t one : old) {
+    removed.push_back(output + "/" + checkpoint_name(one));
+    files.rename(removed.back(), output + "/" + folder_name(one, FolderState::removed, attempt));
   }
   // Else a crash could bring a name back whose files are gone.
   files.sync_directory(output);
-  for (const std::int64_t step : old)
-    remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));
+  for (const std::int64_t one : old)
+    remove_tree(files, output + "/" + folder_name(one, FolderState::removed, attempt));
   return removed;
 }
 

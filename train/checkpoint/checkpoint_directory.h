@@ -69,10 +69,12 @@ struct Retention {
 std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
                                           const Retention& retention);
 
-/// After a commit: removes what `retention` gives up, once the newest has been found whole by its
-/// sizes. Each disappears at once, never in part. The paths. Throws DataError or IoError.
+/// After the commit of `step`: removes what `retention` gives up of it and those before, once it
+/// has been found whole by its sizes. Later ones are neither counted nor removed: the run has
+/// passed them over, or goes on from before them. Each disappears at once, never in part. The
+/// paths. Throws DataError or IoError.
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
-                                                const Retention& retention,
+                                                std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt);
 
 }  // namespace strata::train

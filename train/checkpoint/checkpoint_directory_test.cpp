@@ -130,7 +130,7 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
   EXPECT_EQ(steps_to_remove(Steps(), {.keep = 1}), Steps());
   for (const int step : {1, 2, 3, 4}) save(step);
   const auto removed =
-      remove_old_checkpoints(files_, output(), {.keep = 1, .keep_every = 2}, {"run", 0});
+      remove_old_checkpoints(files_, output(), 4, {.keep = 1, .keep_every = 2}, {"run", 0});
   EXPECT_EQ(removed,
             (std::vector<std::string>{output() + "/step-00000001", output() + "/step-00000003"}));
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004"}));
@@ -139,8 +139,16 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
 TEST_F(CheckpointDirectoryTest, NothingIsRemovedWhileTheNewestIsNotWhole) {
   for (const int step : {1, 2}) save(step);
   fs::resize_file(output() + "/step-00000002/model.safetensors", 5000);
-  EXPECT_THROW(remove_old_checkpoints(files_, output(), {.keep = 1}, {"run", 0}), DataError);
+  EXPECT_THROW(remove_old_checkpoints(files_, output(), 2, {.keep = 1}, {"run", 0}), DataError);
   EXPECT_EQ(newest(), 1);
+}
+
+// A run went on from step 2 since step 4 was damaged where its sizes do not show it.
+TEST_F(CheckpointDirectoryTest, LaterStepsAreNoReasonToRemoveAndAreNotRemoved) {
+  for (const int step : {1, 2, 3, 4}) save(step);
+  EXPECT_EQ(remove_old_checkpoints(files_, output(), 3, {.keep = 2}, {"run", 0}),
+            (std::vector<std::string>{output() + "/step-00000001"}));
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000003", "step-00000004"}));
 }
 
 TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {

@@ -31,7 +31,7 @@ class PowerLoss : public testing::Test {
     point(1);
     save(2);
     point(2);
-    remove_old_checkpoints(*record_, output(), {.keep = 1}, {"run", 9});
+    remove_old_checkpoints(*record_, output(), 2, {.keep = 1}, {"run", 9});
     save(2);  // again: it replaces the first
   }
 

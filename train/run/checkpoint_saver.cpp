@@ -82,7 +82,7 @@ void CheckpointSaver::tidy_up(std::int64_t step) {
     point_latest(folder_.files(), folder_.path(), step);  // before what it says may go
     if (options_.keep == 0) return;
     removed_ = remove_old_checkpoints(
-        folder_.files(), folder_.path(),
+        folder_.files(), folder_.path(), step,
         {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
         {folder_.run_tag(), attempts_});
   } catch (const Error& error) {
