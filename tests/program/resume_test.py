@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, ProgramTest, children, living, mlaunch, train
+from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch, mpirun, train
 
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
@@ -137,6 +137,23 @@ class SameResult(ResumeTest):
                    for model in ("out/latest", "out", "out/step-00000002")]
         self.assertRegex(samples[0], r"(?s)^The .{1,4}\n$")
         self.assertEqual(samples, [samples[0]] * 3)
+
+
+    @unittest.skipUnless(HAS_MPI, "no mpirun here")
+    def test_every_launcher_saves_alike(self):
+        job = [*JOB, "--zero", "3", "--save-every", 2]
+        self.run_program(mlaunch(2, *job, *STANDING, *steps(4)))
+        starts = [mpirun(2), mlaunch(2, options=["--launcher", "mpi"])]
+        for number, start in enumerate(starts):
+            for standing in (True, False):
+                folder = f"mpi{number}{standing}"
+                with self.subTest(start=start, standing=standing):
+                    mine = [*start, *map(str, job), "--output", folder, *(STANDING if standing else [])]
+                    self.run_program([*mine, *steps(2)])
+                    done = self.run_program([*mine, *steps(4), "--resume", "required"])
+                    self.assertIn(f"resumed from {folder}/step-00000002", done.stdout)
+                    for step in (2, 4):
+                        self.assert_same(content(self.checkpoint(step, folder)), content(self.checkpoint(step)))
 
 
 class BesideTraining(ResumeTest):
@@ -501,6 +518,23 @@ class Choosing(ResumeTest):
         for path in self.out.glob("step-*"):
             flip(path / "model.safetensors", (path / "model.safetensors").stat().st_size - 1)
         self.refuse(DATA, ["no checkpoint of out can be loaded"], [*job, *steps(9), "--resume", "auto"])
+
+
+class NotShared(ResumeTest):
+    def test_a_folder_that_a_rank_does_not_share_is_refused(self):
+        """Rank 1 sees an empty file system where rank 0 sees the output folder."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("cannot leave the mount namespace")
+        self.out.mkdir()
+        self.write("apart", """#!/bin/sh
+if [ "$STRATA_RANK" = 1 ]; then
+  exec unshare --mount sh -c 'mount -t tmpfs tmpfs out && exec "$@"' sh "$@"
+fi
+exec "$@"
+""")
+        command = [str(BIN / "mlaunch"), "-np", "2", "sh", "apart", *train(*JOB, *steps(2))]
+        self.refuse(HOST, ["does not see what rank 0 wrote to out; --output must be a folder that all hosts share"], command)
+        self.assertEqual(os.listdir(self.out), [".strata-lock"])
 
 
 class SmallDisk(ResumeTest):
