@@ -89,13 +89,16 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
   std::string note;
   if (saved.global_batch != options.global_batch) {
     const std::int64_t ranks = leaves(options, run.world);
+    const std::string kind = options.virtual_ranks > 0 ? " virtual ranks" : " ranks";
     const std::int64_t per_micro_step = options.micro_batch * ranks;
-    comparison.require(saved.global_batch % per_micro_step == 0, "a global batch of",
-                       std::to_string(saved.global_batch), std::to_string(options.global_batch),
-                       std::to_string(ranks) +
-                           (options.virtual_ranks > 0 ? " virtual ranks" : " ranks") +
-                           " x micro-batch " + std::to_string(options.micro_batch) +
-                           " do not divide it: set --micro-batch to a divisor");
+    comparison.require(
+        saved.global_batch % per_micro_step == 0, "a global batch of",
+        std::to_string(saved.global_batch), std::to_string(options.global_batch),
+        std::to_string(ranks) + kind + " x micro-batch " + std::to_string(options.micro_batch) +
+            " do not divide it: " +
+            (saved.global_batch % ranks == 0
+                 ? "set --micro-batch to a divisor of " + std::to_string(saved.global_batch / ranks)
+                 : "go on with a number of" + kind + " that does"));
     options.accumulation = saved.global_batch / per_micro_step;
     options.global_batch = saved.global_batch;
     note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +

@@ -48,6 +48,21 @@ TEST(ResumeTerms, TheSavedGlobalBatchStays) {
   EXPECT_EQ(resuming.options.global_batch, 8);
 }
 
+TEST(ResumeTerms, ABatchThatCannotBeDividedSaysWhatCould) {
+  Resuming resuming;  // 8 samples
+  resuming.options.global_batch = 12;
+  resuming.run.world = 3;
+  EXPECT_NE(resuming.refusal().find("3 ranks x micro-batch 4 do not divide it: go on with a number "
+                                    "of ranks that does"),
+            std::string::npos)
+      << resuming.refusal();
+  resuming.run.world = 4;
+  EXPECT_NE(resuming.refusal().find("4 ranks x micro-batch 4 do not divide it: set --micro-batch "
+                                    "to a divisor of 2"),
+            std::string::npos)
+      << resuming.refusal();
+}
+
 TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
   TrainOptions options;
   EXPECT_EQ(note_on_leaves(0, 2, options), "");  // imported
