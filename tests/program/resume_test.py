@@ -511,6 +511,9 @@ class Choosing(ResumeTest):
         (self.checkpoint(2) / "manifest.json").unlink()
         self.refuse(DATA, ["out/step-00000003/optimizer.safetensors"], [*job, "--resume", "out/step-00000003"])
         self.refuse(DATA, ["out/step-00000002: has no manifest.json"], [*job, "--resume", "out/step-00000002"])
+        for step in (2, 3):
+            self.refuse(DATA, ["; the newest older checkpoint that verifies is ", "/out/step-00000001\n"],
+                        [*job, "--resume", f"out/step-{step:08d}"])
         done = self.run_program([*job, "--resume", "auto"])
         self.assertIn("resumed from out/step-00000001: step 1 of 4", done.stdout)
         for step in (2, 3):

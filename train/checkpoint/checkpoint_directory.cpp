@@ -68,6 +68,20 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
   return newest;
 }
 
+std::string advice_on_damage(FileSystem& files, const std::string& directory) {
+  // A name such as "." says nothing about the folder's place.
+  const std::string path = std::filesystem::weakly_canonical(directory).string();
+  const auto step = step_of_checkpoint(std::filesystem::path(path).filename().string());
+  if (!step) return "";
+  const std::string output = parent_directory(path);
+  const NewestCheckpoint older = newest_checkpoint(files, output, Verification::full, *step);
+  if (older.found) return "; the newest older checkpoint that verifies is " + older.found->path;
+  const std::size_t refused = older.refused.size();
+  if (refused == 0) return "; there is no older checkpoint in " + output;
+  return "; none of the " + std::to_string(refused) + " older checkpoint" +
+         (refused == 1 ? "" : "s") + " in " + output + " verifies, either";
+}
+
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {
   const std::string fresh = output + "/" + kNewLatestName;
   remove_if_there(files, output, kNewLatestName);  // of a failure before

@@ -56,6 +56,11 @@ inline constexpr const char* kLatestName = "latest";
 /// it said before. Throws IoError.
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step);
 
+/// Where to go from a damaged checkpoint: "; the newest older checkpoint that verifies is ..." of
+/// the same output folder, which is read wholly to know that. "" when the name of `directory` does
+/// not say that it is a checkpoint.
+std::string advice_on_damage(FileSystem& files, const std::string& directory);
+
 /// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
 /// lock held, before anything else. Names of what was removed or put back.
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);

@@ -49,7 +49,7 @@ class ResumeSource {
  private:
   std::string choose();
   void pass_over(const PassedOver& passed);
-  void pass_over_or_rethrow(const std::string& directory, const Error& error);
+  void pass_over_or_throw(const std::string& directory, const Error& error);
   [[nodiscard]] ResumePoint open(const std::string& directory);
 
   CheckpointOptions options_;
