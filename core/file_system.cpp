@@ -163,6 +163,11 @@ void PosixFileSystem::make_directory(const std::string& path) {
     throw IoError(path, 0, "cannot create the directory", errno);
 }
 
+void PosixFileSystem::make_link(const std::string& target, const std::string& path) {
+  if (::symlink(target.c_str(), path.c_str()) != 0)
+    throw IoError(path, 0, "cannot create the link to " + target, errno);
+}
+
 void PosixFileSystem::sync_directory(const std::string& path) {
   const UniqueFd fd(open_uninterrupted(path, O_RDONLY | O_DIRECTORY));
   if (!fd.valid()) throw IoError(path, 0, "cannot open the directory", errno);

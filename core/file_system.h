@@ -62,6 +62,8 @@ class FileSystem {
                                                         Caching caching) = 0;
   /// A new directory, for its owner only (0700), in one that exists.
   virtual void make_directory(const std::string& path) = 0;
+  /// A new symbolic link that says `target`, as it is. Syncing its directory makes it last.
+  virtual void make_link(const std::string& target, const std::string& path) = 0;
   /// The names in the directory reach the disk: what was created, renamed and removed in it.
   virtual void sync_directory(const std::string& path) = 0;
   /// Within one file system. Replaces a file or an empty directory, nothing else.
@@ -83,6 +85,7 @@ class PosixFileSystem final : public FileSystem {
   std::unique_ptr<StorageFile> open_for_writing(const std::string& path, Caching caching) override;
   std::unique_ptr<StorageFile> open_for_reading(const std::string& path, Caching caching) override;
   void make_directory(const std::string& path) override;
+  void make_link(const std::string& target, const std::string& path) override;
   void sync_directory(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   void remove_file(const std::string& path) override;

@@ -169,7 +169,7 @@ std::set<std::string> contents(const RecordingFileSystem& record, const std::str
   std::set<std::string> found;
   record.crash_images(options, [&](const CrashImage& image) {
     const auto it = image.tree.find(name);
-    found.insert(it == image.tree.end() ? "-" : it->second.value_or("directory"));
+    found.insert(it == image.tree.end() ? "-" : it->second.text);
     return true;
   });
   return found;
@@ -196,11 +196,11 @@ TEST_F(FileSystemTest, AfterBothSyncsAllIsThere) {
   record.mark("done");
   int images = 0;
   record.crash_images({}, [&](const CrashImage& image) {
-    EXPECT_EQ(image.tree.at("old"), "1");
+    EXPECT_EQ(image.tree.at("old").text, "1");
     if (image.marks.empty()) return true;
     ++images;
     EXPECT_EQ(image.tree.size(), 2U);
-    EXPECT_EQ(image.tree.at("b"), "wxyz");
+    EXPECT_EQ(image.tree.at("b").text, "wxyz");
     return true;
   });
   EXPECT_EQ(images, 1);
@@ -211,7 +211,7 @@ TEST_F(FileSystemTest, AfterBothSyncsAllIsThere) {
     bool wrong = false;
     record.crash_images({.ignored_sync = ignored}, [&](const CrashImage& image) {
       const auto found = image.tree.find("b");
-      wrong = !image.marks.empty() && (found == image.tree.end() || found->second != "wxyz");
+      wrong = !image.marks.empty() && (found == image.tree.end() || found->second.text != "wxyz");
       return !wrong;
     });
     EXPECT_TRUE(wrong) << record.sync_name(ignored);
@@ -229,7 +229,7 @@ TEST_F(FileSystemTest, ASyncCoversItsOwnOpenFileOnly) {
   record.mark("done");
   std::set<std::string> found;
   record.crash_images({}, [&](const CrashImage& image) {
-    if (!image.marks.empty()) found.insert(*image.tree.at("a"));
+    if (!image.marks.empty()) found.insert(image.tree.at("a").text);
     return true;
   });
   EXPECT_EQ(found, (std::set<std::string>{std::string("\0002", 2), "12"}));
@@ -249,9 +249,37 @@ TEST_F(FileSystemTest, RemovalsMayComeBack) {
   });
 }
 
+// A link that replaces another one says what it should once it was synced before it got that name.
+TEST_F(FileSystemTest, LinksMayLoseWhatTheySay) {
+  for (const bool synced : {false, true}) {
+    const std::string name = synced ? "synced" : "not";
+    files_.make_directory(path(name));
+    RecordingFileSystem record(files_, path(name));
+    record.make_link("old", path(name + "/link"));
+    record.sync_directory(path(name));
+    record.mark("there");
+    record.make_link("new", path(name + "/fresh"));
+    if (synced) record.sync_directory(path(name));
+    record.rename(path(name + "/fresh"), path(name + "/link"));
+    std::set<std::pair<std::string, bool>> found;
+    record.crash_images({}, [&](const CrashImage& image) {
+      const TreeEntry link = image.marks.empty() ? TreeEntry{} : image.tree.at("link");
+      if (!image.marks.empty()) found.insert({link.text, link.kind == TreeEntry::Kind::link});
+      return true;
+    });
+    std::set<std::pair<std::string, bool>> expected{{"old", true}, {"new", true}};
+    if (!synced) expected.insert({"", false});
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_EQ(fs::read_symlink(path("synced/link")), "new");
+  EXPECT_NE(message([&] { files_.make_link("a", path("synced/link")); }).find("File exists"),
+            std::string::npos);
+}
+
 TEST_F(FileSystemTest, TreesAreWrittenOverOneAnother) {
-  const FileTree first{{"a", "1"}, {"d", std::nullopt}, {"d/x", "2"}, {"e", "3"}};
-  const FileTree second{{"a", std::nullopt}, {"d", std::nullopt}, {"d/y", "2"}, {"e", "4"}};
+  const TreeEntry directory{"", TreeEntry::Kind::directory};
+  const FileTree first{{"a", {"1"}}, {"d", directory}, {"d/x", {"2"}}, {"e", {"3"}}};
+  const FileTree second{{"a", directory}, {"d", directory}, {"d/y", {"2"}}, {"e", {"4"}}};
   write_tree(directory_.path(), first);
   write_tree(directory_.path(), second, first);
   const RecordingFileSystem record(files_, directory_.path());

@@ -78,6 +78,12 @@ void FailingFileSystem::make_directory(const std::string& path) {
   inner_.make_directory(path);
 }
 
+void FailingFileSystem::make_link(const std::string& target, const std::string& path) {
+  if (strikes(FileOperation::make_link))
+    throw IoError(path, 0, "cannot create the link to " + target, fault_.error_number);
+  inner_.make_link(target, path);
+}
+
 void FailingFileSystem::sync_directory(const std::string& path) {
   strike_or_pass(FileOperation::sync_directory, path, "fsync of the directory failed");
   inner_.sync_directory(path);

@@ -20,6 +20,7 @@ enum class FileOperation : std::uint8_t {
   read,
   sync,
   make_directory,
+  make_link,
   sync_directory,
   rename,
   remove,
@@ -51,6 +52,7 @@ class FailingFileSystem final : public FileSystem {
   std::unique_ptr<StorageFile> open_for_writing(const std::string& path, Caching caching) override;
   std::unique_ptr<StorageFile> open_for_reading(const std::string& path, Caching caching) override;
   void make_directory(const std::string& path) override;
+  void make_link(const std::string& target, const std::string& path) override;
   void sync_directory(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   void remove_file(const std::string& path) override;

@@ -86,13 +86,20 @@ struct CrashModel {
     if (nodes.size() < need) nodes.resize(need);
     Node& node = nodes[static_cast<std::size_t>(std::max(operation.node, 0))];
     switch (operation.kind) {
-      case Kind::name:
+      case Kind::name: {
+        node.names[operation.name] = operation.target;
+        TreeEntry& target = nodes[static_cast<std::size_t>(operation.target)].entry;
+        target.kind = operation.target_kind;
+        if (target.kind == TreeEntry::Kind::link) target.text = operation.data;
+        break;
+      }
       case Kind::rename:
-        // The directory's entry may be on the disk though the one that it replaces never was.
-        if (operation.kind == Kind::rename) node.names.erase(operation.name);
-        node.names[operation.kind == Kind::rename ? operation.new_name : operation.name] =
-            operation.target;
-        nodes[static_cast<std::size_t>(operation.target)].directory = operation.offset != 0;
+        // The directory's entry may be on the disk though the one that it replaces never was: what
+        // was to be a link is an empty file then.
+        node.names.erase(operation.name);
+        node.names[operation.new_name] = operation.target;
+        if (operation.target_kind == TreeEntry::Kind::directory)
+          nodes[static_cast<std::size_t>(operation.target)].entry.kind = operation.target_kind;
         break;
       case Kind::remove:
         node.names.erase(operation.name);
@@ -101,11 +108,11 @@ struct CrashModel {
         std::string_view data = operation.data;
         if (fate == Fate::torn) data = data.substr(0, data.size() / 2);
         const std::string zeros(fate == Fate::zeroed ? data.size() : 0, '\0');
-        put(node.content, operation.offset, fate == Fate::zeroed ? zeros : data);
+        put(node.entry.text, operation.offset, fate == Fate::zeroed ? zeros : data);
         break;
       }
       case Kind::reserve:
-        node.content.resize(static_cast<std::size_t>(operation.offset), '\0');
+        node.entry.text.resize(static_cast<std::size_t>(operation.offset), '\0');
         break;
       case Kind::sync:
       case Kind::mark:
@@ -117,9 +124,9 @@ struct CrashModel {
                       FileTree& tree) {
     for (const auto& [name, target] : nodes[static_cast<std::size_t>(at)].names) {
       const Node& node = nodes[static_cast<std::size_t>(target)];
-      tree[prefix + name] =
-          node.directory ? std::nullopt : std::optional<std::string>(node.content);
-      if (node.directory) collect(nodes, target, prefix + name + "/", tree);
+      tree[prefix + name] = node.entry;
+      if (node.entry.kind == TreeEntry::Kind::directory)
+        collect(nodes, target, prefix + name + "/", tree);
     }
   }
 
@@ -129,10 +136,9 @@ struct CrashModel {
     CrashImage image{image_of(point, pending, fates), point, marks,
                      "after " + std::to_string(point) + " operations, " + how};
     std::string key = std::to_string(marks.size());
-    for (const auto& [path, content] : image.tree) {
-      key += '\n' + path;
-      if (content) key += '=' + hash_128(std::as_bytes(std::span(*content))).hex();
-    }
+    for (const auto& [path, entry] : image.tree)
+      key += '\n' + path + "=/@"[static_cast<int>(entry.kind)] +
+             hash_128(std::as_bytes(std::span(entry.text))).hex();
     if (!seen.insert(std::move(key)).second) return;
     ++images;
     stopped = !visit(image);
@@ -250,14 +256,14 @@ RecordingFileSystem::~RecordingFileSystem() = default;
 
 int RecordingFileSystem::load(const std::string& path) {
   const auto index = static_cast<int>(base_.size());
-  base_.push_back({.directory = true});
+  base_.push_back({{.kind = TreeEntry::Kind::directory}, {}});
   for (const DirectoryEntry& entry : inner_.list(path)) {
     const std::string inside = path + "/" + entry.name;
     int child = static_cast<int>(base_.size());
     if (entry.kind == DirectoryEntry::Kind::directory) {
       load(inside);
     } else {
-      base_.push_back({.content = read_whole_file(inside, kContentLimitBytes)});
+      base_.push_back({{.text = read_whole_file(inside, kContentLimitBytes)}, {}});
     }
     base_[static_cast<std::size_t>(index)].names[entry.name] = child;
   }
@@ -288,18 +294,20 @@ void RecordingFileSystem::record(Operation operation) {
   operations_.push_back(std::move(operation));
 }
 
-int RecordingFileSystem::add_name(const std::string& path, bool directory) {
+int RecordingFileSystem::add_name(const std::string& path, TreeEntry::Kind kind,
+                                  const std::string& link_text) {
   const std::lock_guard lock(mutex_);
   const int parent = find(relative(parent_directory(path)));
   const std::string name = path.substr(path.rfind('/') + 1);
   const int target = static_cast<int>(nodes_.size());
-  nodes_.push_back({.directory = directory});
+  nodes_.push_back({{.kind = kind}, {}});
   nodes_[static_cast<std::size_t>(parent)].names[name] = target;
   operations_.push_back({.kind = Operation::Kind::name,
                          .node = parent,
                          .name = name,
                          .target = target,
-                         .offset = directory ? 1 : 0,
+                         .target_kind = kind,
+                         .data = link_text,
                          .path = relative(path)});
   return target;
 }
@@ -341,7 +349,7 @@ int RecordingFileSystem::crash_images(const CrashOptions& options,
 
 std::unique_ptr<StorageFile> RecordingFileSystem::create(const std::string& path, Caching caching) {
   auto file = inner_.create(path, caching);
-  const int node = add_name(path, false);
+  const int node = add_name(path, TreeEntry::Kind::file);
   return std::make_unique<RecordingFile>(std::move(file), *this, node, handles_++, relative(path));
 }
 
@@ -360,7 +368,12 @@ std::unique_ptr<StorageFile> RecordingFileSystem::open_for_reading(const std::st
 
 void RecordingFileSystem::make_directory(const std::string& path) {
   inner_.make_directory(path);
-  add_name(path, true);
+  add_name(path, TreeEntry::Kind::directory);
+}
+
+void RecordingFileSystem::make_link(const std::string& target, const std::string& path) {
+  inner_.make_link(target, path);
+  add_name(path, TreeEntry::Kind::link, target);
 }
 
 void RecordingFileSystem::sync_directory(const std::string& path) {
@@ -388,7 +401,7 @@ void RecordingFileSystem::rename(const std::string& from, const std::string& to)
                          .name = name,
                          .new_name = new_name,
                          .target = target,
-                         .offset = nodes_[static_cast<std::size_t>(target)].directory ? 1 : 0,
+                         .target_kind = nodes_[static_cast<std::size_t>(target)].entry.kind,
                          .path = relative(from)});
 }
 
@@ -414,18 +427,26 @@ void write_tree(const std::string& directory, const FileTree& tree, const FileTr
   namespace fs = std::filesystem;
   for (auto it = last.rbegin(); it != last.rend(); ++it) {  // what is in a directory before it
     const auto found = tree.find(it->first);
-    if (found == tree.end() || found->second.has_value() != it->second.has_value())
+    if (found == tree.end() || found->second.kind != it->second.kind ||
+        (found->second.kind == TreeEntry::Kind::link && found->second != it->second))
       fs::remove_all(directory + "/" + it->first);
   }
-  for (const auto& [path, content] : tree) {
+  for (const auto& [path, entry] : tree) {
     const auto found = last.find(path);
-    if (found != last.end() && found->second == content) continue;
-    if (!content) {
-      fs::create_directories(directory + "/" + path);
-    } else {
-      std::ofstream file(directory + "/" + path, std::ios::binary | std::ios::trunc);
-      file << *content;
-      STRATA_CHECK(file.flush(), path);
+    if (found != last.end() && found->second == entry) continue;
+    const std::string target = directory + "/" + path;
+    switch (entry.kind) {
+      case TreeEntry::Kind::directory:
+        fs::create_directories(target);
+        break;
+      case TreeEntry::Kind::link:
+        fs::create_symlink(entry.text, target);
+        break;
+      case TreeEntry::Kind::file: {
+        std::ofstream file(target, std::ios::binary | std::ios::trunc);
+        file << entry.text;
+        STRATA_CHECK(file.flush(), path);
+      }
     }
   }
 }

@@ -3,7 +3,8 @@
 // The model is as hostile as POSIX allows: a write is on the disk only when a later fsync through
 // the same open file covers it (another open file may be another host's cache), a name only when
 // its directory was synced. Until then each operation may be there or not, whatever came before or
-// after it; a write may also be there in part, or as zeros.
+// after it; a write may also be there in part, or as zeros. What a link says is written with its
+// first name: a later name may be there without it.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,15 @@
 
 namespace strata {
 
-/// A directory tree: path relative to the root ("a/b") to content, nullopt for a directory.
-using FileTree = std::map<std::string, std::optional<std::string>>;
+struct TreeEntry {
+  enum class Kind : std::uint8_t { file, directory, link };
+  std::string text;  ///< content of a file, what a link says
+  Kind kind = Kind::file;
+  bool operator==(const TreeEntry&) const = default;
+};
+
+/// A directory tree by path relative to the root ("a/b").
+using FileTree = std::map<std::string, TreeEntry>;
 
 /// Makes what lies under `directory`, which exists, equal to `tree`. Fast when little differs from
 /// `last`, which was written there before.
@@ -42,7 +50,8 @@ struct CrashOptions {
   std::optional<int> ignored_sync;
 };
 
-/// Passes on to `inner` and records what succeeded. Paths begin with `root` + "/".
+/// Passes on to `inner` and records what succeeded. Paths begin with `root` + "/", where no links
+/// lie yet.
 class RecordingFileSystem final : public FileSystem {
  public:
   /// What lies under `root` now is taken to be on the disk. Both outlive this object.
@@ -66,6 +75,7 @@ class RecordingFileSystem final : public FileSystem {
   std::unique_ptr<StorageFile> open_for_writing(const std::string& path, Caching caching) override;
   std::unique_ptr<StorageFile> open_for_reading(const std::string& path, Caching caching) override;
   void make_directory(const std::string& path) override;
+  void make_link(const std::string& target, const std::string& path) override;
   void sync_directory(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   void remove_file(const std::string& path) override;
@@ -77,8 +87,7 @@ class RecordingFileSystem final : public FileSystem {
   friend class RecordingFile;
   friend struct CrashModel;
   struct Node {
-    bool directory = false;
-    std::string content;
+    TreeEntry entry;
     std::map<std::string, int> names;  ///< of a directory
   };
   struct Operation {
@@ -89,15 +98,16 @@ class RecordingFileSystem final : public FileSystem {
     std::string name;
     std::string new_name;
     int target = -1;  ///< the node that the name leads to
+    TreeEntry::Kind target_kind = TreeEntry::Kind::file;
     std::int64_t offset = 0;
-    std::string data;
+    std::string data;  ///< written, or what the link says
     std::string path;  ///< for descriptions
   };
 
   int load(const std::string& path);
   [[nodiscard]] std::string relative(const std::string& path) const;
   [[nodiscard]] int find(const std::string& relative_path) const;
-  int add_name(const std::string& path, bool directory);
+  int add_name(const std::string& path, TreeEntry::Kind kind, const std::string& link_text = "");
   void remove_name(const std::string& path);
   void record(Operation operation);
 

@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, ProgramTest, children, living, mlaunch, train
+from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch, mpirun, train
 
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
@@ -139,6 +139,23 @@ class SameResult(ResumeTest):
         self.assertEqual(samples, [samples[0]] * 3)
 
 
+    @unittest.skipUnless(HAS_MPI, "no mpirun here")
+    def test_every_launcher_saves_alike(self):
+        job = [*JOB, "--zero", "3", "--save-every", 2]
+        self.run_program(mlaunch(2, *job, *STANDING, *steps(4)))
+        starts = [mpirun(2), mlaunch(2, options=["--launcher", "mpi"])]
+        for number, start in enumerate(starts):
+            for standing in (True, False):
+                folder = f"mpi{number}{standing}"
+                with self.subTest(start=start, standing=standing):
+                    mine = [*start, *map(str, job), "--output", folder, *(STANDING if standing else [])]
+                    self.run_program([*mine, *steps(2)])
+                    done = self.run_program([*mine, *steps(4), "--resume", "required"])
+                    self.assertIn(f"resumed from {folder}/step-00000002", done.stdout)
+                    for step in (2, 4):
+                        self.assert_same(content(self.checkpoint(step, folder)), content(self.checkpoint(step)))
+
+
 class BesideTraining(ResumeTest):
     """Checkpoints written from a snapshot while training goes on."""
     COUNT = 60
@@ -162,7 +179,7 @@ class BesideTraining(ResumeTest):
                 said = re.findall(r"wrote out/step-0*(\d+): .* training stood still for (\S+) s", done.stdout)
                 self.assertEqual([int(step) for step, _ in said], saved[:-1])
                 lines = self.metrics("metrics")
-                self.assertEqual([line["step"] for line in lines if "checkpoint_bytes" in line], saved[:-1])
+                self.assertEqual([line["step"] for line in lines if "checkpoint_bytes" in line], saved)
                 self.assertTrue(all(line["checkpoint_age_seconds"] >= 0 for line in lines if "loss" in line))
                 state, _ = self.state([*job, "--resume", f"out/step-{saved[0]:08d}", "--output", "again"])
                 self.assertEqual(state, expected)
@@ -198,7 +215,8 @@ class BesideTraining(ResumeTest):
                 for step in self.saved_steps():
                     self.assert_same(content(self.checkpoint(step)), content(self.checkpoint(step, "straight")))
                 self.assertIn("training stood still for ", done.stdout)
-                for rank in self.metrics("metrics")[-1]["ranks"]:
+                (moved,) = (line["ranks"] for line in self.metrics("metrics") if "ranks" in line)
+                for rank in moved:
                     snapshot = [program for program in rank["programs"] if program["name"] == "train.snapshot"]
                     self.assertGreater(snapshot[0]["runs"] * snapshot[0]["bytes"]["disk_write"], 0)
                     written = sum(program["runs"] * program["bytes"]["disk_write"] for program in rank["programs"])
@@ -459,6 +477,19 @@ class Choosing(ResumeTest):
         done = self.run_program([*job, *steps(3), "--resume-with-changed-data"])
         self.assertIn("resumed from out/step-00000001: step 1 of 3", done.stdout)
 
+    def test_what_was_passed_over_does_not_count_as_kept(self):
+        job = self.several_blocks()
+        self.run_program([*job, *steps(5)])
+        for step in (4, 5):
+            self.damage_unseen(step)
+        done = self.run_program([*job, *steps(6), "--keep", "1", "--resume", "auto"])
+        self.assertIn("resumed from out/step-00000003: step 3 of 6", done.stdout)
+        said = [line for line in done.stdout.splitlines() if "step-00000004" in line]
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("wrote out/step-00000004", said[0])
+        self.assertIn("removed out/step-00000004", said[1])  # once step 5 had been written
+        self.assertEqual(self.saved_steps(), [6])
+
     def test_what_loading_would_refuse_is_passed_over(self):
         """A state that is damaged or of another step, a folder of another name, a file that nobody can read."""
         self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))
@@ -480,6 +511,9 @@ class Choosing(ResumeTest):
         (self.checkpoint(2) / "manifest.json").unlink()
         self.refuse(DATA, ["out/step-00000003/optimizer.safetensors"], [*job, "--resume", "out/step-00000003"])
         self.refuse(DATA, ["out/step-00000002: has no manifest.json"], [*job, "--resume", "out/step-00000002"])
+        for step in (2, 3):
+            self.refuse(DATA, ["; the newest older checkpoint that verifies is ", "/out/step-00000001\n"],
+                        [*job, "--resume", f"out/step-{step:08d}"])
         done = self.run_program([*job, "--resume", "auto"])
         self.assertIn("resumed from out/step-00000001: step 1 of 4", done.stdout)
         for step in (2, 3):
@@ -488,6 +522,23 @@ class Choosing(ResumeTest):
         for path in self.out.glob("step-*"):
             flip(path / "model.safetensors", (path / "model.safetensors").stat().st_size - 1)
         self.refuse(DATA, ["no checkpoint of out can be loaded"], [*job, *steps(9), "--resume", "auto"])
+
+
+class NotShared(ResumeTest):
+    def test_a_folder_that_a_rank_does_not_share_is_refused(self):
+        """Rank 1 sees an empty file system where rank 0 sees the output folder."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("cannot leave the mount namespace")
+        self.out.mkdir()
+        self.write("apart", """#!/bin/sh
+if [ "$STRATA_RANK" = 1 ]; then
+  exec unshare --mount sh -c 'mount -t tmpfs tmpfs out && exec "$@"' sh "$@"
+fi
+exec "$@"
+""")
+        command = [str(BIN / "mlaunch"), "-np", "2", "sh", "apart", *train(*JOB, *steps(2))]
+        self.refuse(HOST, ["does not see what rank 0 wrote to out; --output must be a folder that all hosts share"], command)
+        self.assertEqual(os.listdir(self.out), [".strata-lock"])
 
 
 class SmallDisk(ResumeTest):

@@ -43,6 +43,20 @@ class VirtualRanks(ProgramTest):
                 self.assertEqual(losses, expected[1])
                 self.assertEqual(result[0], expected[0])
 
+    def test_another_number_of_them_is_said(self):
+        self.run_program(mlaunch(2, *JOB, *VIRTUAL, "--steps", 1, "--output", "out"))
+        job = [*JOB, "--output", "out", "--resume", "auto"]
+        note = "note: the checkpoint is of a run with the sums of "
+        done = self.run_program(mlaunch(1, *job, *VIRTUAL, "--steps", 2))
+        self.assertNotIn(note, done.stdout)
+        done = self.run_program(mlaunch(2, *job, "--virtual-ranks", 2, "--steps", 3))
+        self.assertIn(note + "4 ranks, this one makes those of 2: ", done.stdout)
+        self.assertIn("; --virtual-ranks 4 keeps the bits\n", done.stdout)
+        done = self.run_program(mlaunch(1, *job, "--steps", 4))
+        self.assertIn(note + "2 ranks, this one makes those of 1: ", done.stdout)
+        done = self.run_program(mlaunch(1, *job, "--steps", 5))
+        self.assertNotIn(note, done.stdout)
+
     def test_the_global_batch_stays_as_saved(self):
         """It is divided among the virtual ranks, not among those that there are."""
         job = [*JOB, *VIRTUAL, "--output", "out"]

@@ -9,6 +9,8 @@
 namespace strata::train {
 namespace {
 
+constexpr const char* kNewLatestName = "latest.tmp";
+
 std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& output) {
   if (!std::filesystem::exists(output)) return {};
   std::vector<DirectoryEntry> entries = files.list(output);
@@ -16,6 +18,15 @@ std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& out
     return entry.kind != DirectoryEntry::Kind::directory;
   });
   return entries;
+}
+
+/// Not a directory.
+bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return false;
+  files.remove_file(path);
+  return true;
 }
 
 }  // namespace
@@ -57,8 +68,32 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
   return newest;
 }
 
+std::string advice_on_damage(FileSystem& files, const std::string& directory) {
+  // A name such as "." says nothing about the folder's place.
+  const std::string path = std::filesystem::weakly_canonical(directory).string();
+  const auto step = step_of_checkpoint(std::filesystem::path(path).filename().string());
+  if (!step) return "";
+  const std::string output = parent_directory(path);
+  const NewestCheckpoint older = newest_checkpoint(files, output, Verification::full, *step);
+  if (older.found) return "; the newest older checkpoint that verifies is " + older.found->path;
+  const std::size_t refused = older.refused.size();
+  if (refused == 0) return "; there is no older checkpoint in " + output;
+  return "; none of the " + std::to_string(refused) + " older checkpoint" +
+         (refused == 1 ? "" : "s") + " in " + output + " verifies, either";
+}
+
+void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {
+  const std::string fresh = output + "/" + kNewLatestName;
+  remove_if_there(files, output, kNewLatestName);  // of a failure before
+  files.make_link(checkpoint_name(step), fresh);
+  files.sync_directory(output);  // what it says must not come after its last name
+  files.rename(fresh, output + "/" + kLatestName);
+  files.sync_directory(output);  // what it said before may go next
+}
+
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output) {
   std::vector<std::string> names;
+  if (remove_if_there(files, output, kNewLatestName)) names.emplace_back(kNewLatestName);
   const auto folders = folders_in(files, output);
   for (const DirectoryEntry& entry : folders) {
     const auto leftover = parse_folder_name(entry.name);
@@ -88,23 +123,23 @@ std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
 }
 
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
-                                                const Retention& retention,
+                                                std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt) {
-  const auto all = list_checkpoints(files, output);
   std::vector<std::int64_t> steps;
-  for (const FoundCheckpoint& found : all) steps.push_back(found.step);
+  for (const FoundCheckpoint& found : list_checkpoints(files, output))
+    if (found.step <= step) steps.push_back(found.step);
   const auto old = steps_to_remove(steps, retention);
   if (old.empty()) return {};
-  { const CheckpointReader newest(files, all.back().path); }
+  { const CheckpointReader newest(files, output + "/" + checkpoint_name(step)); }
   std::vector<std::string> removed;
-  for (const std::int64_t step : old) {
-    removed.push_back(output + "/" + checkpoint_name(step));
-    files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
+  for (const std::int64_t one : old) {
+    removed.push_back(output + "/" + checkpoint_name(one));
+    files.rename(removed.back(), output + "/" + folder_name(one, FolderState::removed, attempt));
   }
   // Else a crash could bring a name back whose files are gone.
   files.sync_directory(output);
-  for (const std::int64_t step : old)
-    remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));
+  for (const std::int64_t one : old)
+    remove_tree(files, output + "/" + folder_name(one, FolderState::removed, attempt));
   return removed;
 }
 

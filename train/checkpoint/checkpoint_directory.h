@@ -48,6 +48,19 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
                                    std::int64_t before = std::numeric_limits<std::int64_t>::max());
 
+/// The link in the output folder that says which checkpoint was committed last: for people and for
+/// programs that want weights. Resuming looks at the checkpoints themselves.
+inline constexpr const char* kLatestName = "latest";
+
+/// After a commit: `latest` says this step. On an error, or after a crash, it says this one or what
+/// it said before. Throws IoError.
+void point_latest(FileSystem& files, const std::string& output, std::int64_t step);
+
+/// Where to go from a damaged checkpoint: "; the newest older checkpoint that verifies is ..." of
+/// the same output folder, which is read wholly to know that. "" when the name of `directory` does
+/// not say that it is a checkpoint.
+std::string advice_on_damage(FileSystem& files, const std::string& directory);
+
 /// Removes what interrupted saves and removals left, or puts back what was to be replaced: with the
 /// lock held, before anything else. Names of what was removed or put back.
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);
@@ -61,10 +74,12 @@ struct Retention {
 std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
                                           const Retention& retention);
 
-/// After a commit: removes what `retention` gives up, once the newest has been found whole by its
-/// sizes. Each disappears at once, never in part. The paths. Throws DataError or IoError.
+/// After the commit of `step`: removes what `retention` gives up of it and those before, once it
+/// has been found whole by its sizes. Later ones are neither counted nor removed: the run has
+/// passed them over, or goes on from before them. Each disappears at once, never in part. The
+/// paths. Throws DataError or IoError.
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
-                                                const Retention& retention,
+                                                std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt);
 
 }  // namespace strata::train

@@ -130,7 +130,7 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
   EXPECT_EQ(steps_to_remove(Steps(), {.keep = 1}), Steps());
   for (const int step : {1, 2, 3, 4}) save(step);
   const auto removed =
-      remove_old_checkpoints(files_, output(), {.keep = 1, .keep_every = 2}, {"run", 0});
+      remove_old_checkpoints(files_, output(), 4, {.keep = 1, .keep_every = 2}, {"run", 0});
   EXPECT_EQ(removed,
             (std::vector<std::string>{output() + "/step-00000001", output() + "/step-00000003"}));
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004"}));
@@ -139,8 +139,16 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
 TEST_F(CheckpointDirectoryTest, NothingIsRemovedWhileTheNewestIsNotWhole) {
   for (const int step : {1, 2}) save(step);
   fs::resize_file(output() + "/step-00000002/model.safetensors", 5000);
-  EXPECT_THROW(remove_old_checkpoints(files_, output(), {.keep = 1}, {"run", 0}), DataError);
+  EXPECT_THROW(remove_old_checkpoints(files_, output(), 2, {.keep = 1}, {"run", 0}), DataError);
   EXPECT_EQ(newest(), 1);
+}
+
+// A run went on from step 2 since step 4 was damaged where its sizes do not show it.
+TEST_F(CheckpointDirectoryTest, LaterStepsAreNoReasonToRemoveAndAreNotRemoved) {
+  for (const int step : {1, 2, 3, 4}) save(step);
+  EXPECT_EQ(remove_old_checkpoints(files_, output(), 3, {.keep = 2}, {"run", 0}),
+            (std::vector<std::string>{output() + "/step-00000001"}));
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000003", "step-00000004"}));
 }
 
 TEST_F(CheckpointDirectoryTest, ASecondRunIsRefusedByTheOwnersName) {
@@ -211,6 +219,39 @@ TEST_F(CheckpointDirectoryTest, ADeadOwnerLocksNothing) {
   EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 2, "def"}, kAtOnce));
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// Each operation of pointing fails in turn: `latest` says a checkpoint all the same, and the next
+// attempt, of this run or of one that begins, succeeds.
+TEST_F(CheckpointDirectoryTest, LatestSaysTheOldOrTheNewCheckpointWhenPointingFails) {
+  const fs::path latest = output() + "/" + kLatestName;
+  save(1);
+  save(2);
+  for (const FileOperation operation :
+       {FileOperation::make_link, FileOperation::sync_directory, FileOperation::rename})
+    for (const bool restarted : {false, true})
+      for (int nth = 1;; ++nth) {
+        ASSERT_LT(nth, 10);
+        point_latest(files_, output(), 1);
+        FailingFileSystem failing(files_,
+                                  {.operation = operation, .nth = nth, .error_number = EIO});
+        const std::string message =
+            message_of<IoError>([&] { point_latest(failing, output(), 2); });
+        if (failing.fired() == 0) {
+          EXPECT_EQ(message, "no error");
+          EXPECT_GT(nth, 1);
+          break;
+        }
+        EXPECT_NE(message.find(output()), std::string::npos) << message;
+        const std::string said = fs::read_symlink(latest);
+        EXPECT_TRUE(said == "step-00000001" || said == "step-00000002") << message;
+        if (restarted) {
+          remove_leftovers(files_, output());
+          EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-00000001", "step-00000002"}));
+        }
+        point_latest(files_, output(), 2);
+        EXPECT_EQ(fs::read_symlink(latest), "step-00000002");
+      }
 }
 
 struct FaultCase {

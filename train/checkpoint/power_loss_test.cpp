@@ -1,8 +1,11 @@
 // What a power loss leaves of saving: at every point of several saves and a removal, in every image
-// that POSIX allows there, a start finds whole checkpoints, and none older than was promised.
+// that POSIX allows there, a start finds whole checkpoints, and none older than was promised, and
+// `latest` says one of them, which is none older than was promised either.
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/test_directory.h"
@@ -15,6 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kSaved = "saved step ";
+const std::string kPointed = "latest says step ";
+
 class PowerLoss : public testing::Test {
  protected:
   void SetUp() override {
@@ -22,8 +28,10 @@ class PowerLoss : public testing::Test {
     fs::create_directory(root_ / "image");
     record_.emplace(files_, root_ / "disk");
     save(1);
+    point(1);
     save(2);
-    remove_old_checkpoints(*record_, output(), {.keep = 1}, {"run", 9});
+    point(2);
+    remove_old_checkpoints(*record_, output(), 2, {.keep = 1}, {"run", 9});
     save(2);  // again: it replaces the first
   }
 
@@ -33,7 +41,28 @@ class PowerLoss : public testing::Test {
     const CheckpointLayout layout({{"a", DType::f32, {1500}}}, {{"m.a", DType::f32, {1500}}},
                                   {.block_bytes = kTestBlockBytes});
     save_test_checkpoint(*record_, output(), step, layout, {"run", saves_++});
-    record_->mark(std::to_string(step));
+    record_->mark(kSaved + std::to_string(step));
+  }
+
+  void point(std::int64_t step) {
+    point_latest(*record_, output(), step);
+    record_->mark(kPointed + std::to_string(step));
+  }
+
+  /// The step of the last mark of that kind; -1: nothing was promised.
+  static std::int64_t promised(const CrashImage& image, const std::string& kind) {
+    std::int64_t step = -1;
+    for (const std::string& mark : image.marks)
+      if (mark.starts_with(kind)) step = std::stoll(mark.substr(kind.size()));
+    return step;
+  }
+
+  /// The step that `latest` says, -1 without one. Throws what std::filesystem throws when it is
+  /// something else than a link.
+  static std::int64_t said_by_latest(const std::string& output) {
+    const fs::path link = fs::path(output) / kLatestName;
+    if (!fs::exists(fs::symlink_status(link))) return -1;
+    return step_of_checkpoint(fs::read_symlink(link).string()).value_or(-2);
   }
 
   /// What is wrong with the image; "" when nothing is.
@@ -41,7 +70,8 @@ class PowerLoss : public testing::Test {
     write_tree(root_ / "image", image.tree, last_.value());
     last_ = image.tree;
     const std::string found_in = root_ / "image/runs/out";
-    std::int64_t newest = -1;
+    std::set<std::int64_t> whole{-1};
+    std::int64_t latest = -1;
     try {
       if (fs::exists(found_in) && !remove_leftovers(files_, found_in).empty()) last_.reset();
       for (const FoundCheckpoint& found : list_checkpoints(files_, found_in)) {
@@ -50,9 +80,10 @@ class PowerLoss : public testing::Test {
         reader.verify();
         if (reader.manifest().step != found.step || !holds_test_content(reader, found.step))
           return found.path + " holds something else";
-        newest = found.step;
+        whole.insert(found.step);
       }
-    } catch (const Error& error) {
+      latest = said_by_latest(found_in);
+    } catch (const std::exception& error) {
       return error.what();
     }
     if (!last_) {  // the start has changed the image
@@ -60,9 +91,12 @@ class PowerLoss : public testing::Test {
       fs::create_directory(root_ / "image");
       last_.emplace();
     }
-    const std::int64_t promised = image.marks.empty() ? -1 : std::stoll(image.marks.back());
-    if (newest >= promised) return "";
-    return "step " + std::to_string(promised) + " was committed, found " + std::to_string(newest);
+    if (!whole.contains(latest)) return "latest says " + std::to_string(latest);
+    for (const auto& [kind, step] :
+         {std::pair{kSaved, *whole.rbegin()}, std::pair{kPointed, latest}})
+      if (step < promised(image, kind))
+        return kind + std::to_string(promised(image, kind)) + ", found " + std::to_string(step);
+    return "";
   }
 
   /// The first wrong image; "" when there is none.

@@ -70,22 +70,6 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-/// Where to go from a damaged checkpoint; "" when the name does not say that it is one.
-std::string advice(FileSystem& files, const std::string& folder) {
-  // A name such as "." says nothing about the folder's place.
-  const std::string path = fs::weakly_canonical(folder).string();
-  const auto step = step_of_checkpoint(fs::path(path).filename().string());
-  if (!step) return "";
-  const std::string output = parent_directory(path);
-  const NewestCheckpoint older = newest_checkpoint(files, output, Verification::full, *step);
-  if (older.found) return "; the newest older checkpoint that verifies is " + older.found->path;
-  return older.refused.empty()
-             ? "; there is no older checkpoint in " + output
-             : "; none of the " +
-                   count_text(static_cast<std::int64_t>(older.refused.size()), "older checkpoint") +
-                   " in " + output + " verifies, either";
-}
-
 }  // namespace
 
 std::string list_tensors(FileSystem& files, const std::string& path, bool statistics, int threads) {
@@ -131,7 +115,7 @@ std::string verify_checkpoint(FileSystem& files, const std::string& path, int th
     throw DataError(folder + ": has no " + kManifestName +
                     ", so nothing can be verified: it is no checkpoint of Strata, or one whose "
                     "saving never ended" +
-                    advice(files, folder));
+                    advice_on_damage(files, folder));
   }
   std::vector<std::string> damage;
   std::int64_t blocks = 0, bytes = 0, step = 0;
@@ -155,7 +139,7 @@ std::string verify_checkpoint(FileSystem& files, const std::string& path, int th
   for (const std::string& place : damage) report(place);
   throw DataError(folder + ": damaged in " +
                   count_text(static_cast<std::int64_t>(damage.size()), "place") +
-                  advice(files, folder));
+                  advice_on_damage(files, folder));
 }
 
 Comparison compare(FileSystem& files, const std::string& path_a, const std::string& path_b,

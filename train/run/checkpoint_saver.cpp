@@ -6,7 +6,6 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
-#include "train/run/model_directory.h"
 
 namespace strata::train {
 namespace {
@@ -80,10 +79,10 @@ SaveRequest CheckpointSaver::request(SaveContents contents) {
 
 void CheckpointSaver::tidy_up(std::int64_t step) {
   try {
-    point_latest(folder_.path(), step);  // before what it points to may go
+    point_latest(folder_.files(), folder_.path(), step);  // before what it says may go
     if (options_.keep == 0) return;
     removed_ = remove_old_checkpoints(
-        folder_.files(), folder_.path(),
+        folder_.files(), folder_.path(), step,
         {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
         {folder_.run_tag(), attempts_});
   } catch (const Error& error) {

@@ -4,8 +4,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/file_system.h"
-#include "train/checkpoint/checkpoint_commit.h"
+#include "train/checkpoint/checkpoint_directory.h"
 #include "train/files/model_files.h"
 #include "train/models/presets.h"
 
@@ -14,16 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::int64_t kLargestConfigBytes = 1 << 20;
 }  // namespace
-
-void point_latest(const std::string& output, std::int64_t step) {
-  const fs::path link = fs::path(output) / "latest", fresh = fs::path(output) / "latest.tmp";
-  std::error_code error;
-  fs::remove(fresh, error);
-  fs::create_directory_symlink(checkpoint_name(step), fresh, error);
-  if (!error) fs::rename(fresh, link, error);
-  if (error) throw IoError(link.string(), 0, "cannot point to the newest step", error.value());
-  PosixFileSystem().sync_directory(output);  // what it pointed to may go next
-}
 
 std::map<std::string, std::string> tokenizer_files(const std::string& model) {
   std::map<std::string, std::string> files;
@@ -37,7 +26,7 @@ std::map<std::string, std::string> tokenizer_files(const std::string& model) {
 }
 
 std::string resolve_model_directory(const std::string& model) {
-  const fs::path latest = fs::path(model) / "latest";
+  const fs::path latest = fs::path(model) / kLatestName;
   if (!fs::exists(fs::path(model) / "config.json") && fs::is_directory(latest))
     return latest.string();
   return model;

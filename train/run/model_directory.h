@@ -1,14 +1,10 @@
-// Names inside an output folder: OUTPUT/step-00001000 is a Hugging Face directory, OUTPUT/latest
-// points to the newest one.
+// What `--model` may name: a Hugging Face directory, or an output folder, whose `latest` is meant.
 #pragma once
 
 #include <map>
 #include <string>
 
 namespace strata::train {
-
-/// Replaces OUTPUT/latest in one step, for good.
-void point_latest(const std::string& output, std::int64_t step);
 
 /// The tokenizer's files of a model directory by name, if it has any.
 std::map<std::string, std::string> tokenizer_files(const std::string& model);

@@ -67,18 +67,20 @@ void OutputFolder::probe() {
         files_.remove_file(path_ + "/" + entry.name);
     write_new_file(files_, file, run_tag_);
   });
+  std::string unseen;
   together([&] {
     if (first()) return;
     try {
       (void)files_.open_for_reading(file, Caching::cached);
     } catch (const IoError&) {
-      throw HostError("rank " + std::to_string(context_.rank) + " on " + context_.host +
-                      " does not see what rank 0 wrote to " + path_ +
-                      "; --output must be a folder that all hosts share");
+      unseen = "rank " + std::to_string(context_.rank) + " on " + context_.host +
+               " does not see what rank 0 wrote to " + path_ +
+               "; --output must be a folder that all hosts share";
     }
   });
-  together([&] {
+  together([&] {  // all have looked
     if (first()) files_.remove_file(file);
+    if (!unseen.empty()) throw HostError(unseen);
   });
 }
 

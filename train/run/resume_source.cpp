@@ -3,11 +3,13 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/integer.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/config/settings.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/step_scalars.h"
+#include "train/run/resume_terms.h"
 
 namespace strata::train {
 namespace {
@@ -44,15 +46,25 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   const CheckpointReader reader(folder_.files(), directory);
   const std::string file = directory + "/" + kTrainerStateName;
   ResumePoint point{directory, parse_trainer_state(reader.whole_file(kTrainerStateName), file)};
+  for (const auto& [fact, text] : reader.manifest().facts)
+    if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
                     ", the checkpoint of step " + std::to_string(reader.manifest().step));
   return point;
 }
 
-/// Of an error of all ranks; rethrows it where no older checkpoint is to be tried.
-void ResumeSource::pass_over_or_rethrow(const std::string& directory, const Error& error) {
-  if (!may_choose(options_.resume) || !is_unusable(error)) throw;
+/// Of an error of all ranks; throws it where no older checkpoint is to be tried, with one that
+/// could be named. Collective.
+void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
+  if (!is_unusable(error)) throw;
+  if (!may_choose(options_.resume)) {
+    std::string advice;
+    folder_.together([&] {
+      if (folder_.first()) advice = advice_on_damage(folder_.files(), directory);
+    });
+    throw Error(error.exit_code(), error.what() + folder_.from_first(advice));
+  }
   pass_over({directory, error.what()});
   before_ = *step_of_checkpoint(directory.substr(directory.rfind('/') + 1));
 }
@@ -75,7 +87,7 @@ std::optional<ResumePoint> ResumeSource::find() {
       folder_.together([&] { point = open(directory); });
       return point;
     } catch (const Error& error) {
-      pass_over_or_rethrow(directory, error);
+      pass_over_or_throw(directory, error);
     }
   }
 }
@@ -90,7 +102,7 @@ ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& t
       });
       return point;
     } catch (const Error& error) {
-      pass_over_or_rethrow(point.directory, error);
+      pass_over_or_throw(point.directory, error);
       point = *find();
       terms(point);
     }

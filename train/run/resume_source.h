@@ -20,6 +20,7 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
+  std::int64_t leaves = 0;  ///< of sums over ranks, as its facts say; 0: they do not
 };
 
 /// All calls are collective. Borrows the folder.
@@ -48,7 +49,7 @@ class ResumeSource {
  private:
   std::string choose();
   void pass_over(const PassedOver& passed);
-  void pass_over_or_rethrow(const std::string& directory, const Error& error);
+  void pass_over_or_throw(const std::string& directory, const Error& error);
   [[nodiscard]] ResumePoint open(const std::string& directory);
 
   CheckpointOptions options_;

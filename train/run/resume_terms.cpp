@@ -1,5 +1,7 @@
 #include "train/run/resume_terms.h"
 
+#include <bit>
+
 #include "core/error.h"
 #include "train/config/option_fields.h"
 
@@ -65,6 +67,17 @@ std::string option_text(const TrainOptions& options, std::string_view name) {
   return text_of(*find_field(fields, name));
 }
 
+std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options) {
+  const std::int64_t now = leaves(options, world);
+  if (saved <= 0 || saved == now) return "";
+  std::string note = "the checkpoint is of a run with the sums of " + std::to_string(saved) +
+                     " ranks, this one makes those of " + std::to_string(now) +
+                     ": the state is the same, losses of later steps agree closely, not to the bit";
+  if (std::has_single_bit(static_cast<std::uint64_t>(saved)) && saved % world == 0)
+    note += "; --virtual-ranks " + std::to_string(saved) + " keeps the bits";
+  return note;
+}
+
 std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
                        TrainOptions& options) {
   const Comparison comparison(where);
@@ -76,13 +89,16 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
   std::string note;
   if (saved.global_batch != options.global_batch) {
     const std::int64_t ranks = leaves(options, run.world);
+    const std::string kind = options.virtual_ranks > 0 ? " virtual ranks" : " ranks";
     const std::int64_t per_micro_step = options.micro_batch * ranks;
-    comparison.require(saved.global_batch % per_micro_step == 0, "a global batch of",
-                       std::to_string(saved.global_batch), std::to_string(options.global_batch),
-                       std::to_string(ranks) +
-                           (options.virtual_ranks > 0 ? " virtual ranks" : " ranks") +
-                           " x micro-batch " + std::to_string(options.micro_batch) +
-                           " do not divide it: set --micro-batch to a divisor");
+    comparison.require(
+        saved.global_batch % per_micro_step == 0, "a global batch of",
+        std::to_string(saved.global_batch), std::to_string(options.global_batch),
+        std::to_string(ranks) + kind + " x micro-batch " + std::to_string(options.micro_batch) +
+            " do not divide it: " +
+            (saved.global_batch % ranks == 0
+                 ? "set --micro-batch to a divisor of " + std::to_string(saved.global_batch / ranks)
+                 : "go on with a number of" + kind + " that does"));
     options.accumulation = saved.global_batch / per_micro_step;
     options.global_batch = saved.global_batch;
     note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +

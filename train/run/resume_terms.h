@@ -12,6 +12,13 @@ namespace strata::train {
 /// As the command line would say the value of a field (option_fields.h).
 std::string option_text(const TrainOptions& options, std::string_view name);
 
+/// The manifest's fact that says how many leaves sums over ranks have (leaves() of options.h).
+inline constexpr const char* kLeavesFact = "virtual_ranks";
+
+/// What going on from a checkpoint whose sums had `saved` leaves (0: unknown) means for bits; ""
+/// when they are the same.
+std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
+
 /// Of the run that wants to go on, besides its options.
 struct ResumingRun {
   int world = 1;

@@ -48,6 +48,36 @@ TEST(ResumeTerms, TheSavedGlobalBatchStays) {
   EXPECT_EQ(resuming.options.global_batch, 8);
 }
 
+TEST(ResumeTerms, ABatchThatCannotBeDividedSaysWhatCould) {
+  Resuming resuming;  // 8 samples
+  resuming.options.global_batch = 12;
+  resuming.run.world = 3;
+  EXPECT_NE(resuming.refusal().find("3 ranks x micro-batch 4 do not divide it: go on with a number "
+                                    "of ranks that does"),
+            std::string::npos)
+      << resuming.refusal();
+  resuming.run.world = 4;
+  EXPECT_NE(resuming.refusal().find("4 ranks x micro-batch 4 do not divide it: set --micro-batch "
+                                    "to a divisor of 2"),
+            std::string::npos)
+      << resuming.refusal();
+}
+
+TEST(ResumeTerms, OtherSumsOverRanksAreSaid) {
+  TrainOptions options;
+  EXPECT_EQ(note_on_leaves(0, 2, options), "");  // imported
+  EXPECT_EQ(note_on_leaves(2, 2, options), "");
+  EXPECT_EQ(note_on_leaves(3, 2, options),
+            "the checkpoint is of a run with the sums of 3 ranks, this one makes those of 2: the "
+            "state is the same, losses of later steps agree closely, not to the bit");
+  const std::string note = note_on_leaves(8, 2, options);
+  EXPECT_TRUE(note.ends_with("; --virtual-ranks 8 keeps the bits")) << note;
+  options.virtual_ranks = 8;
+  EXPECT_EQ(note_on_leaves(8, 2, options), "");
+  EXPECT_TRUE(note_on_leaves(4, 2, options).ends_with("; --virtual-ranks 4 keeps the bits"));
+  EXPECT_TRUE(note_on_leaves(4, 8, options).ends_with("not to the bit"));
+}
+
 TEST(ResumeTerms, OtherDataIsRefusedByItsDigest) {
   Resuming resuming;
   resuming.run.data_tokens = 999;

@@ -284,6 +284,9 @@ class TrainingRun {
     steps_done_ = first_step_ = point.state.step;
     consumed_samples_ = point.state.consumed_samples;
     if (!first_) return;
+    if (const std::string note = note_on_leaves(point.leaves, communicator_->size(), options_);
+        !note.empty())
+      notes.push_back(note);
     for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
     const double rate = kernels::learning_rate(kernels::schedule_from(control_attributes(options_)),
                                                step_state(*engine_).updates);
@@ -365,7 +368,7 @@ class TrainingRun {
       take(engine_->start_step(steps_done_++, fill, saver_->wants_snapshot()));
       if (saver_->is_ready()) {
         engine_->settle();
-        report_saved(&log, saver_->go_on());
+        report_saved(log, saver_->go_on());
       }
       const bool evaluation_due = due(options_.eval_every_steps);
       const bool save_due = steps_done_ < options_.steps && saver_->is_due(steps_done_);
@@ -377,12 +380,12 @@ class TrainingRun {
       if (!evaluation_due && !stands) continue;
       take(engine_->drain());
       if (evaluation_due) evaluate(log, progress);
-      if (stands && !stopped_) save(&log, false);
+      if (stands && !stopped_) save(log, false);
       clock.restart();
       meter_.forget(steps_done_ - 1);
     }
     take(engine_->drain());
-    transfers_.beside_programs(*engine_, [&] { report_saved(&log, saver_->complete()); });
+    transfers_.beside_programs(*engine_, [&] { report_saved(log, saver_->complete()); });
     progress.finish();
     print_notes();
     if (const auto bound = meter_.mean_bound(); first_ && bound && bound->moves())
@@ -438,7 +441,7 @@ class TrainingRun {
   /// About the run, for people and tools: nothing that loading needs.
   [[nodiscard]] Facts facts() const {
     return {{"world", std::to_string(communicator_->size())},
-            {"virtual_ranks", std::to_string(leaves(options_, communicator_->size()))},
+            {kLeavesFact, std::to_string(leaves(options_, communicator_->size()))},
             {"zero_stage", std::to_string(options_.zero.stage)},
             {"dtype", std::string(name_of(options_.dtype))},
             {"state_recipe", option_text(options_, "state_recipe")},
@@ -458,17 +461,16 @@ class TrainingRun {
   }
 
   /// While training stands still.
-  void save(MetricsLog* log, bool must) {
+  void save(MetricsLog& log, bool must) {
     if (!saver_->saves()) return;
     status_.set_phase(Phase::saving);
     transfers_.beside_programs(
         *engine_, [&] { report_saved(log, saver_->save(*engine_, save_contents(), must)); });
   }
 
-  void report_saved(MetricsLog* log, const std::optional<SavedCheckpoint>& saved) const {
+  void report_saved(MetricsLog& log, const std::optional<SavedCheckpoint>& saved) const {
     if (!first_ || !saved) return;
-    if (log != nullptr)
-      log->write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
+    log.write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
     std::printf("wrote %s: %.2f GB in %.2f s", saved->directory.c_str(),
                 static_cast<double>(saved->bytes) / 1e9, saved->seconds);
     if (saved->blocked_seconds < saved->seconds)
@@ -478,7 +480,8 @@ class TrainingRun {
   }
 
   void finish() {
-    save(nullptr, true);
+    MetricsLog log(first_ ? options_.metrics : "", MetricsLog::Begin::append);
+    save(log, true);
     if (stop_) stop_->saved();
     if (!options_.dump_state.empty()) {
       const std::string state = describe_state(*engine_);
