@@ -1,5 +1,6 @@
 #include "core/testing/failing_file_system.h"
 
+#include <csignal>
 #include <utility>
 
 #include "core/error.h"
@@ -20,6 +21,7 @@ class FailingFile final : public StorageFile {
   void write(std::int64_t offset_bytes, std::span<const std::byte> data) override {
     if (files_.strikes(FileOperation::write)) {
       if (files_.fault_.partial) inner_->write(offset_bytes, data.first(data.size() / 2));
+      files_.kill_if_meant();
       throw IoError(path(), static_cast<std::uint64_t>(offset_bytes),
                     "write of " + std::to_string(data.size()) + " bytes failed",
                     files_.fault_.error_number);
@@ -48,7 +50,12 @@ bool FailingFileSystem::strikes(FileOperation operation) {
   const int number = ++count_;
   const bool strike = fault_.lasting ? number >= fault_.nth : number == fault_.nth;
   if (strike) ++fired_;
+  if (strike && operation != FileOperation::write) kill_if_meant();
   return strike;
+}
+
+void FailingFileSystem::kill_if_meant() const {
+  if (fault_.kills) ::raise(SIGKILL);
 }
 
 void FailingFileSystem::strike_or_pass(FileOperation operation, const std::string& path,

@@ -1,4 +1,4 @@
-// A file system of which one operation fails where a test says so.
+// A file system of which one operation fails, or is the last one, where a test says so.
 #pragma once
 
 #include <atomic>
@@ -34,6 +34,7 @@ struct FileFault {
   int error_number = 0;
   bool lasting = false;
   bool partial = false;  ///< the first half of a write reaches the file before it fails
+  bool kills = false;    ///< the process, by SIGKILL, instead of failing
 };
 
 /// Passes on to `inner`, which must live longer, as this must longer than the files it opened.
@@ -64,6 +65,8 @@ class FailingFileSystem final : public FileSystem {
   friend class FailingFile;
   /// Counts one operation; whether it is to fail.
   bool strikes(FileOperation operation);
+  /// Ends the process where the fault is to.
+  void kill_if_meant() const;
   void strike_or_pass(FileOperation operation, const std::string& path, const char* what);
 
   FileSystem& inner_;

@@ -119,6 +119,7 @@ class SameResult(ResumeTest):
         done = self.run_program(mlaunch(2, *JOB, *steps(6), "--zero", "2", "--offload-optimizer", "cpu",
                                         "--resume", "out/step-00000004"))
         self.assertIn("step 4 of 6, learning rate 0.001, 8 samples consumed", done.stdout)
+        self.assertNotIn("newer checkpoints", done.stderr)
         self.assertEqual(self.saved_steps(), [2, 4, 6])
         self.assert_same(content(self.checkpoint(2)), saved)
         # The same samples in one world: losses agree closely.
@@ -224,7 +225,7 @@ class BesideTraining(ResumeTest):
                 self.assert_tidy()
 
     def test_no_room_for_a_snapshot(self):
-        done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory", "70MB",
+        done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory", "70.6MB",
                                         "--save-every", 2))
         self.assertEqual(done.stderr.count("note: training will stand still while a checkpoint is written: "), 1, done.stderr)
         self.assertEqual(self.saved_steps(), [2, 4])
@@ -476,6 +477,13 @@ class Choosing(ResumeTest):
         self.assertEqual(self.saved_steps(), [1, 2])
         done = self.run_program([*job, *steps(3), "--resume-with-changed-data"])
         self.assertIn("resumed from out/step-00000001: step 1 of 3", done.stdout)
+
+    def test_an_older_one_is_named(self):
+        self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))
+        done = self.run_program(mlaunch(2, *JOB, *steps(3), "--resume", "out/step-00000002"))
+        self.assertEqual(done.stderr.count("note: out has newer checkpoints, up to out/step-00000004: "), 1, done.stderr)
+        done = self.run_program(mlaunch(2, *JOB, *steps(3), "--resume", "out/step-00000002", "--output", "other"))
+        self.assertNotIn("newer checkpoints", done.stderr)
 
     def test_what_was_passed_over_does_not_count_as_kept(self):
         job = self.several_blocks()

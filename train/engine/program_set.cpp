@@ -38,14 +38,18 @@ runtime::TierBytes budgets(const OffloadOptions& options,
   for (const runtime::PersistentValue& value : persistent.values())
     if (value.role == runtime::Role::snapshot && value.tier != runtime::Tier::disk)
       saving += value.type.span_bytes();
-  if (pageable + pinned > mine)
-    throw OutOfMemory("out of host memory: each of " + std::to_string(local_ranks) +
-                      " ranks may use " + std::to_string(mine) +
-                      " bytes of the --host-memory budget, and keeps " +
-                      std::to_string(pageable + pinned - saving) +
-                      " of state and inputs there and " + std::to_string(saving) +
-                      " for saving; raise the budget, or move more to the disk "
-                      "(--offload-optimizer nvme, --offload-param nvme)");
+  if (pageable + pinned > mine) {
+    const bool more =
+        options.optimizer != OffloadTarget::nvme || options.parameters != OffloadTarget::nvme;
+    throw OutOfMemory(
+        "out of host memory: each of " + std::to_string(local_ranks) + " ranks may use " +
+        std::to_string(mine) + " bytes of the --host-memory budget, and keeps " +
+        std::to_string(pageable + pinned - saving) + " of state and inputs there and " +
+        std::to_string(saving) + " for saving, before anything is transferred; raise the budget" +
+        (more ? ", or move more to the disk (--offload-optimizer nvme, "
+                "--offload-param nvme)"
+              : ""));
+  }
   budget[static_cast<std::size_t>(runtime::Tier::pageable)] = pageable;
   budget[static_cast<std::size_t>(runtime::Tier::pinned)] = mine - pageable;
   return budget;
@@ -110,14 +114,15 @@ void declare_saving(ProgramSet& set, SaveMemory saving) {
     set.persistent.add(name, {DType::u8, kernels::Shape{bytes}}, tier, runtime::Role::snapshot);
   };
   room(kSaveBlocks, kBlockWriterBytes, runtime::Tier::pinned);
+  const SavedState saved(set);
+  room(kSaveArriving, takes_snapshots(saving) ? saved.arriving_bytes() : saved.stretch_bytes(),
+       runtime::Tier::pageable);
   if (!takes_snapshots(saving)) return;
   set.snapshot_pieces = zero::list_snapshot(
       set.units, set.settings,
       saving == SaveMemory::windows ? zero::SnapshotCopies::windows : zero::SnapshotCopies::kept);
   zero::declare_snapshot(set.persistent, set.snapshot_pieces);
   set.snapshot_records = zero::list_snapshot_records(set.units, set.settings);
-  const SavedState saved(set);
-  room(kSaveArriving, saved.arriving_bytes(), runtime::Tier::pageable);
   if (saving == SaveMemory::windows)
     room(kSaveLeaving, saved.leaving_bytes(), runtime::Tier::pageable);
 }

@@ -50,7 +50,7 @@ struct ProgramSet {
 /// What is planned for saving.
 enum class SaveMemory : std::uint8_t {
   none,
-  writing,   ///< blocks on their way to the disk
+  writing,   ///< blocks on their way to the disk, and pieces of them from other ranks
   snapshot,  ///< and a copy of what is saved, and what other ranks send for blocks of this one
   windows,   ///< likewise, but instead of the copy there are a few windows, and room for what
              ///< other ranks are sent

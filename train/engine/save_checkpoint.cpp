@@ -14,8 +14,6 @@
 namespace strata::train {
 namespace {
 
-/// Bytes of pieces that travel before blocks are filled again: what bounds the memory for them.
-constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 /// Read from a device or a disk at a time.
 constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
@@ -255,21 +253,20 @@ void CheckpointSave::write_snapshot() {
 /// Stretch by stretch: first what travels, from memory to memory, so that no rank waits for
 /// another one's disk; then this rank's own pieces.
 void CheckpointSave::write_state() {
-  const std::vector<RoutedPiece>& pieces = state_.assignment().pieces;
-  std::vector<std::byte> arriving;
+  std::vector<std::byte> own;  // where the Plan has none
+  std::span<std::byte> arriving;
+  if (engine_.programs().persistent.has(kSaveArriving)) {
+    arriving = engine_.storage(kSaveArriving);
+  } else {
+    own.resize(static_cast<std::size_t>(state_.stretch_bytes()));
+    arriving = own;
+  }
   PieceCarrier carrier(engine_.communicator());
-  for (std::size_t begin = 0; begin < pieces.size();) {
-    std::size_t end = begin;
-    for (std::int64_t travels = 0; end < pieces.size() && travels < kTravelBytes; ++end)
-      if (pieces[end].saver != pieces[end].writer) travels += pieces[end].piece.size_bytes();
-    const std::span<const RoutedPiece> stretch(pieces.data() + begin, end - begin);
-    std::int64_t arrives = 0;
-    for (const RoutedPiece& routed : stretch)
-      if (routed.writer == rank() && routed.saver != rank()) arrives += routed.piece.size_bytes();
-    arriving.resize(static_cast<std::size_t>(arrives));
+  for (std::size_t first = 0; first < state_.pieces().size();) {
+    const std::span<const RoutedPiece> stretch = state_.stretch(first);
     exchange(stretch, SaveSource::state, carrier, arriving);
     put_all(stretch, SaveSource::state, arriving);
-    begin = end;
+    first += stretch.size();
   }
   together([&] {
     rethrow();

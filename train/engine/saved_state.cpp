@@ -9,6 +9,9 @@
 namespace strata::train {
 namespace {
 
+/// Bytes of pieces that travel before blocks are filled again: what bounds the memory for them.
+constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
+
 /// What each rank saves, scalars left out: they are text.
 std::vector<std::vector<zero::StateEntry>> list_saved(const ProgramSet& set) {
   zero::StepSettings settings = set.settings;
@@ -94,11 +97,25 @@ SavedState::SavedState(const ProgramSet& programs,
   assignment_ = assign_blocks(layout_, pieces);
 }
 
-std::int64_t SavedState::arriving_bytes() const {
+std::int64_t SavedState::bytes_arriving_in(std::span<const RoutedPiece> pieces) const {
   std::int64_t bytes = 0;
-  for (const RoutedPiece& routed : assignment_.pieces)
+  for (const RoutedPiece& routed : pieces)
     if (routed.writer == rank_ && routed.saver != rank_) bytes += routed.piece.size_bytes();
   return bytes;
+}
+
+std::span<const RoutedPiece> SavedState::stretch(std::size_t first) const {
+  std::size_t end = first;
+  for (std::int64_t travels = 0; end < pieces().size() && travels < kTravelBytes; ++end)
+    if (pieces()[end].saver != pieces()[end].writer) travels += pieces()[end].piece.size_bytes();
+  return pieces().subspan(first, end - first);
+}
+
+std::int64_t SavedState::stretch_bytes() const {
+  std::int64_t most = 0;
+  for (std::size_t first = 0; first < pieces().size(); first += stretch(first).size())
+    most = std::max(most, bytes_arriving_in(stretch(first)));
+  return most;
 }
 
 std::int64_t SavedState::leaving_bytes() const {

@@ -20,8 +20,9 @@ namespace strata::train {
 std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor);
 
 /// Storage that saving uses, where it is planned (SaveMemory).
-inline constexpr const char* kSaveBlocks = "save/blocks";      ///< of the BlockWriter
-inline constexpr const char* kSaveArriving = "save/arriving";  ///< pieces that other ranks save
+inline constexpr const char* kSaveBlocks = "save/blocks";  ///< of the BlockWriter
+/// Pieces that other ranks save: of a stretch, or all of a snapshot's.
+inline constexpr const char* kSaveArriving = "save/arriving";
 /// Pieces that other ranks write, where a snapshot goes through windows.
 inline constexpr const char* kSaveLeaving = "save/leaving";
 
@@ -39,7 +40,14 @@ class SavedState {
   [[nodiscard]] const BlockAssignment& assignment() const { return assignment_; }
 
   /// Of the pieces that this rank writes and others save.
-  [[nodiscard]] std::int64_t arriving_bytes() const;
+  [[nodiscard]] std::int64_t arriving_bytes() const { return bytes_arriving_in(pieces()); }
+  [[nodiscard]] std::int64_t bytes_arriving_in(std::span<const RoutedPiece> pieces) const;
+  [[nodiscard]] std::span<const RoutedPiece> pieces() const { return assignment_.pieces; }
+  /// Of all ranks' pieces from `first` on, those that are gathered before anything of them is
+  /// written where a save stands still: the same on all ranks.
+  [[nodiscard]] std::span<const RoutedPiece> stretch(std::size_t first) const;
+  /// The most that arrives in a stretch.
+  [[nodiscard]] std::int64_t stretch_bytes() const;
   /// And the other way round.
   [[nodiscard]] std::int64_t leaving_bytes() const;
   /// Whether the file's own header, which its creator writes by itself.

@@ -1,6 +1,8 @@
 #include "train/run/resume_source.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/integer.h"
@@ -54,6 +56,25 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   return point;
 }
 
+/// A run that goes on from an older checkpoint of its own folder leaves the newer ones there: of
+/// another course, until it has passed their steps.
+void ResumeSource::warn_of_newer(const std::string& directory) {
+  if (folder_.path().empty()) return;
+  const std::filesystem::path named(directory);
+  std::vector<FoundCheckpoint> newer;
+  bool is_here = false;
+  for (const FoundCheckpoint& found : list_checkpoints(folder_.files(), folder_.path())) {
+    std::error_code missing;
+    if (is_here) newer.push_back(found);
+    is_here = is_here || std::filesystem::equivalent(found.path, named, missing);
+  }
+  if (!newer.empty())
+    std::fprintf(stderr,
+                 "note: %s has newer checkpoints, up to %s: if this run ends before it has written "
+                 "that step, --resume auto goes on from them and not from what it has saved\n",
+                 folder_.path().c_str(), newer.back().path.c_str());
+}
+
 /// Of an error of all ranks; throws it where no older checkpoint is to be tried, with one that
 /// could be named. Collective.
 void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
@@ -85,6 +106,7 @@ std::optional<ResumePoint> ResumeSource::find() {
     try {
       std::optional<ResumePoint> point;
       folder_.together([&] { point = open(directory); });
+      if (folder_.first() && !may_choose(options_.resume)) warn_of_newer(directory);
       return point;
     } catch (const Error& error) {
       pass_over_or_throw(directory, error);

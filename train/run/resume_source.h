@@ -49,6 +49,7 @@ class ResumeSource {
  private:
   std::string choose();
   void pass_over(const PassedOver& passed);
+  void warn_of_newer(const std::string& directory);
   void pass_over_or_throw(const std::string& directory, const Error& error);
   [[nodiscard]] ResumePoint open(const std::string& directory);
 
