@@ -49,7 +49,10 @@ STRATA_HOST_DEVICE inline void apply_update(const StepRules& rules, double norm,
                                             StepState& state, StepControl& control) {
   control.apply = 1;
   control.first_update = state.updates == 0 ? 1 : 0;
-  control.gradient_factor = static_cast<float>(1 / (clip_factor(norm, rules.clip) * used_scale));
+  const double factor = 1 / (clip_factor(norm, rules.clip) * used_scale);
+  // One NaN everywhere: those of processors differ.
+  control.gradient_factor =
+      factor == factor ? static_cast<float>(factor) : std::numeric_limits<float>::quiet_NaN();
   ++state.updates;
   state.beta1_power *= rules.beta1;
   state.beta2_power *= rules.beta2;

@@ -114,7 +114,7 @@ class ProblemBuilder {
     std::vector<int> updates;  // since then
     for (int i = 0; i < static_cast<int>(problem_.tasks.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
-      if (queue_of(node, host_is_device_) != Queue::compute) continue;
+      if (queue_of(node, host_is_device_) != Queue::compute || copies_state(node)) continue;
       if (node.pass == Pass::update) {
         updates.push_back(i);
         continue;
@@ -130,6 +130,13 @@ class ProblemBuilder {
       updates.clear();
       before = i;
     }
+  }
+
+  /// For a checkpoint: nobody waits for it but the next update of the same bytes.
+  [[nodiscard]] bool copies_state(const Node& node) const {
+    return std::ranges::any_of(node.outputs, [&](ValueId out) {
+      return value(graph_.root_of(out)).role == Role::snapshot;
+    });
   }
 
   template <typename Visit>

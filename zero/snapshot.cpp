@@ -22,6 +22,8 @@ using runtime::ValueId;
 
 /// Pieces that go through windows, about. Each is two instructions or more.
 constexpr std::int64_t kMostPieces = 1024;
+/// Of a window: a drive gains nothing from larger ones.
+constexpr std::int64_t kWindowBytes = std::int64_t{16} << 20;
 
 /// Bytes of a root in one version, and the node behind which they hold it (-1: from the start).
 struct Held {
@@ -149,7 +151,7 @@ std::vector<SnapshotPiece> cut_into_windows(const std::vector<SnapshotPiece>& pi
   std::int64_t all_bytes = 0;
   for (const SnapshotPiece& piece : pieces) all_bytes += piece.end - piece.begin;
   const std::int64_t most =
-      std::max(settings.plan.limits.tile_elements * size_of(DType::f32),
+      std::max(std::min(settings.plan.limits.tile_elements * size_of(DType::f32), kWindowBytes),
                runtime::room_of((all_bytes + kMostPieces - 1) / kMostPieces, Tier::disk));
   std::vector<SnapshotPiece> cut;
   for (const SnapshotPiece& piece : pieces)

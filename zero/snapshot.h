@@ -30,7 +30,7 @@ struct SnapshotPiece {
 
 /// All that a rank saves (StateScope::saved), but for scalars, which the host reads between steps,
 /// and what lives on the disk. Ascending by storage and bytes, disjoint. Those with windows are at
-/// most a tile of fp32 large, or larger so that there are not many more than a thousand.
+/// most 16 MiB or a tile of fp32 large, or larger so that there are not many more than a thousand.
 std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
                                          const StepSettings& settings,
                                          SnapshotCopies copies = SnapshotCopies::kept);

@@ -7,6 +7,7 @@ void check(cudaError_t result, const char* call) {
   (void)cudaGetLastError();  // else the next launch would be blamed for it
   const std::string text = std::string(call) + " failed: " + cudaGetErrorName(result) + " (" +
                            cudaGetErrorString(result) + "; it may come from work enqueued before)";
+  if (result == cudaErrorMemoryAllocation) throw OutOfMemory(text);
   throw HostError(text);
 }
 

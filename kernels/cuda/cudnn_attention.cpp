@@ -31,8 +31,10 @@ using TensorNode = std::shared_ptr<Tensor_attributes>;
 using kernels::KernelCall;
 using kernels::Tensor;
 
-/// Device descriptions, and statistics in any packed form.
-constexpr std::int64_t kLeastVersion = 90800;
+/// Device descriptions, and a backward pass that is right inside CUDA graphs at lengths that are no
+/// multiple of 128 (from 9.15.1) and deterministic from sm_100 on (from 9.18.1), by the versions
+/// that NVIDIA's TransformerEngine refuses.
+constexpr std::int64_t kLeastVersion = 91801;
 constexpr std::uintptr_t kOperandAlignment = 16;
 
 /// Names of operands in a graph.
@@ -86,7 +88,7 @@ void open_library(const CudnnFiles& files) {
   const auto version = static_cast<std::int64_t>(fe::detail::get_backend_version());
   if (version < kLeastVersion)
     throw HostError(files.cudnn + " is cuDNN " + std::to_string(version) +
-                    ", attention needs 9.8 (" + std::to_string(kLeastVersion) +
+                    ", attention needs 9.18.1 (" + std::to_string(kLeastVersion) +
                     ") or later; install nvidia-cudnn-cu13 or set STRATA_CUDA_PATH");
 }
 

@@ -27,7 +27,7 @@ struct CudnnPlan {
 class CudnnPlanner {
  public:
   /// `device`: cuDNN's JSON of a device's properties (deviceVer, multiProcessorCount, ...). Throws
-  /// HostError when the library does not load, is older than 9.8, or refuses the description.
+  /// HostError when the library does not load, is older than 9.18.1, or refuses the description.
   CudnnPlanner(const CudnnFiles& files, const std::string& device);
   ~CudnnPlanner();
   CudnnPlanner(const CudnnPlanner&) = delete;
@@ -52,7 +52,7 @@ class CudnnAttention final : public AttentionLibrary {
  public:
   /// For the current device, of `architecture` (90 for sm_90). `report` is told once of every
   /// problem that is left to our own kernels, and why. Throws HostError when the library does not
-  /// load, is older than 9.8, or does not start.
+  /// load, is older than 9.18.1, or does not start.
   CudnnAttention(const CudnnFiles& files, int architecture,
                  std::function<void(const std::string&)> report);
   ~CudnnAttention() override;

@@ -44,8 +44,9 @@ runtime::TierBytes budgets(const OffloadOptions& options,
     throw OutOfMemory(
         "out of host memory: each of " + std::to_string(local_ranks) + " ranks may use " +
         std::to_string(mine) + " bytes of the --host-memory budget, and keeps " +
-        std::to_string(pageable + pinned - saving) + " of state and inputs there and " +
-        std::to_string(saving) + " for saving, before anything is transferred; raise the budget" +
+        std::to_string(pageable + pinned - saving) + " of state and inputs there" +
+        (saving > 0 ? " and " + std::to_string(saving) + " for saving" : std::string()) +
+        ", before anything is transferred; raise the budget" +
         (more ? ", or move more to the disk (--offload-optimizer nvme, "
                 "--offload-param nvme)"
               : ""));

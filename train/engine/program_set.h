@@ -72,8 +72,8 @@ struct ProgramRequest {
 };
 
 /// Graph, plan, lowering of every position that the accumulation needs. SaveMemory::windows costs
-/// four windows of pinned memory more than SaveMemory::writing. `communicator` gives rank,
-/// world and workspace sizes; nothing is sent.
+/// four windows of pinned memory more than SaveMemory::writing, and what travels between ranks.
+/// `communicator` gives rank, world and workspace sizes; nothing is sent.
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device);
 

@@ -87,13 +87,18 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
   if (!has_windows_) return;
   std::int64_t waiting = 0;
   for (const RoutedPiece& routed : state_.assignment().pieces) {
-    if (routed.saver != rank() || routed.writer == rank()) continue;
+    if (routed.saver != rank() || routed.writer == rank() || state_.is_on_disk(routed.piece))
+      continue;
     leaving_[{routed.piece.file, routed.piece.begin}] = waiting;
     waiting += routed.piece.size_bytes();
   }
   engine_.give_snapshot_to(
       [this](const std::string& storage, std::int64_t begin, std::span<const std::byte> bytes) {
-        for (const SavedState::Routed& part : state_.route(storage, begin, bytes)) take(part);
+        try {
+          for (const SavedState::Routed& part : state_.route(storage, begin, bytes)) take(part);
+        } catch (...) {
+          error_ = std::current_exception();  // of the save, not of the step
+        }
       });
 }
 

@@ -53,8 +53,9 @@ class CheckpointSave {
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
 
-  /// Collective: from the last snapshot, which is whole and stays until this save ends. Pieces of
-  /// blocks that several ranks save travel at once, the rest is written beside the caller.
+  /// Collective: from the last snapshot, behind its step; what it keeps stays until this save ends.
+  /// Pieces of blocks that several ranks save travel at once, the rest is written beside the
+  /// caller.
   void write_snapshot();
   /// Collective: from the engine as it stands, drained, until all blocks are written.
   void write_state();

@@ -121,7 +121,8 @@ std::int64_t SavedState::stretch_bytes() const {
 std::int64_t SavedState::leaving_bytes() const {
   std::int64_t bytes = 0;
   for (const RoutedPiece& routed : assignment_.pieces)
-    if (routed.saver == rank_ && routed.writer != rank_) bytes += routed.piece.size_bytes();
+    if (routed.saver == rank_ && routed.writer != rank_ && !is_on_disk(routed.piece))
+      bytes += routed.piece.size_bytes();
   return bytes;
 }
 

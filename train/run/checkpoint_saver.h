@@ -2,7 +2,8 @@
 // failures.
 //
 // With snapshots a save goes over several steps: begin() behind step t; the Program of step t + 1
-// keeps a copy of the state; go_on() at the border behind it starts writing; ranks that are not
+// keeps a copy of the state, or hands it over in windows while it is written; go_on() at the border
+// behind it writes what is left; ranks that are not
 // done say so in each step's agreed word, and at the border behind the first step in which nobody
 // did go_on() takes the next stage. So all ranks act at the same border, and nobody waits for a
 // disk.

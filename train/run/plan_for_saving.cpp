@@ -25,8 +25,9 @@ class Planner {
           no_copy);
       return std::move(*programs);
     }
+    ProgramSet programs = planning_.build(SaveMemory::writing);
     note("training will stand still while a checkpoint is written: " + reason_);
-    return planning_.build(SaveMemory::writing);
+    return programs;
   }
 
  private:
