@@ -262,37 +262,42 @@ ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& 
   return std::move(*best);
 }
 
-ProgramSet build_within(const ProgramRequest& request, const comm::Communicator& communicator,
-                        const kernels::DeviceCapabilities& device, std::int64_t pinned_bytes) {
-  // What transfers need of host memory is known when they are scheduled: fewer records stay there
-  // when that is too much.
+/// What transfers need of host memory is known when they are scheduled: fewer records stay there
+/// when that is too much. `build`: with that share of them.
+template <typename Build>
+ProgramSet build_with_fewer_records(const OffloadOptions& options, const Build& build) {
   for (const double share : {1.0, 0.5, 0.25}) try {
-      return build_ahead(request, communicator, device, share, pinned_bytes);
+      return build(share);
     } catch (const OutOfMemory&) {
-      const OffloadOptions& options = request.options.offload;
       if (options.optimizer != OffloadTarget::nvme ||
           options.host_memory_bytes == runtime::kUnlimited)
         throw;
     }
-  return build_ahead(request, communicator, device, 0, pinned_bytes);
+  return build(0.0);
 }
 
 }  // namespace
 
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device) {
-  if (request.saving != SaveMemory::windows)
-    return build_within(request, communicator, device, runtime::kUnlimited);
-  // Schedules take as many windows as they may have.
+  const OffloadOptions& offload = request.options.offload;
+  const auto build = [&](std::int64_t pinned_bytes) {
+    return build_with_fewer_records(offload, [&](double share) {
+      return build_ahead(request, communicator, device, share, pinned_bytes);
+    });
+  };
+  if (request.saving != SaveMemory::windows) return build(runtime::kUnlimited);
+  // Schedules take as many windows as they may have. Reading ahead needs no more memory than
+  // windows of transfers have anyway.
   ProgramRequest standing = request;
   standing.saving = SaveMemory::writing;
-  const ProgramSet still = build_programs(standing, communicator, device);
+  const ProgramSet still = build_with_fewer_records(
+      offload, [&](double share) { return build_with(standing, communicator, device, {share}); });
   std::int64_t window = 0;
   for (const zero::SnapshotPiece& piece :
        zero::list_snapshot(still.units, still.settings, zero::SnapshotCopies::windows))
     window = std::max(window, runtime::room_of(piece.end - piece.begin, runtime::Tier::pinned));
-  return build_within(request, communicator, device,
-                      still.arena_bytes(runtime::Tier::pinned) + kSnapshotWindows * window);
+  return build(still.arena_bytes(runtime::Tier::pinned) + kSnapshotWindows * window);
 }
 
 ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
