@@ -12,12 +12,13 @@ std::string_view name_of(Queue queue) {
 
 void PersistentLayout::add(const std::string& name, const kernels::TensorType& type, Tier tier,
                            Role role) {
-  for (const PersistentValue& known : values_)
-    if (known.name == name) {
-      STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(), "now",
-                   type.to_string());
-      return;
-    }
+  const auto [at, fresh] = index_.try_emplace(name, values_.size());
+  if (!fresh) {
+    const PersistentValue& known = values_[at->second];
+    STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(), "now",
+                 type.to_string());
+    return;
+  }
   std::int64_t& end = bytes_[static_cast<int>(tier)];
   values_.push_back({name, type, tier, role, end});
   end += room_of(type.span_bytes(), tier);
@@ -38,16 +39,12 @@ void PersistentLayout::add_all(const Graph& graph) {
   }
 }
 
-bool PersistentLayout::has(const std::string& name) const {
-  for (const PersistentValue& value : values_)
-    if (value.name == name) return true;
-  return false;
-}
+bool PersistentLayout::has(const std::string& name) const { return index_.contains(name); }
 
 const PersistentValue& PersistentLayout::find(const std::string& name) const {
-  for (const PersistentValue& value : values_)
-    if (value.name == name) return value;
-  throw InvalidArgument("no persistent storage named '" + name + "'");
+  const auto at = index_.find(name);
+  if (at == index_.end()) throw InvalidArgument("no persistent storage named '" + name + "'");
+  return values_[at->second];
 }
 
 std::vector<std::string> Program::collective_sequence() const {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/disk.h"
@@ -67,6 +69,7 @@ class PersistentLayout {
 
  private:
   std::vector<PersistentValue> values_;
+  std::unordered_map<std::string, std::size_t> index_;  ///< of values_, by name
   std::array<std::int64_t, kTiers> bytes_{};
 };
 

@@ -95,7 +95,7 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
     const train::SavedState state(engine.programs());
     std::int64_t share = 0, ranges = 0;
     const train::Piece* last = nullptr;
-    for (const train::RoutedPiece& routed : state.assignment().pieces) {
+    for (const train::RoutedPiece& routed : state.pieces()) {
       if (routed.saver != engine.communicator().rank()) continue;
       share += routed.piece.size_bytes();
       if (last == nullptr || last->file != routed.piece.file || last->end != routed.piece.begin)

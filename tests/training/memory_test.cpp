@@ -11,18 +11,6 @@ namespace {
 
 using runtime::Program;
 
-train::ModelConfig gpt2_124m() {
-  train::ModelConfig model = tiny_gpt2();
-  model.vocabulary = 50257;
-  model.layers = 12;
-  model.hidden = 768;
-  model.heads = model.kv_heads = 12;
-  model.head_size = 64;
-  model.intermediate = 3072;
-  model.context = 1024;
-  return model;
-}
-
 TrainingCase gpt2_124m_case(int world, int stage) {
   TrainingCase training;
   training.model = gpt2_124m();

@@ -122,6 +122,18 @@ train::ModelConfig tiny_llama() {
   return model;
 }
 
+train::ModelConfig gpt2_124m() {
+  train::ModelConfig model = tiny_gpt2();
+  model.vocabulary = 50257;
+  model.layers = 12;
+  model.hidden = 768;
+  model.heads = model.kv_heads = 12;
+  model.head_size = 64;
+  model.intermediate = 3072;
+  model.context = 1024;
+  return model;
+}
+
 train::TrainOptions tiny_options(int world, int global_batch, int steps) {
   train::TrainOptions options;
   options.sequence_length = 16;

@@ -37,6 +37,9 @@ struct TrainingResult {
 train::ModelConfig tiny_gpt2();
 train::ModelConfig tiny_llama();
 
+/// Of real size, for what is planned and never run.
+train::ModelConfig gpt2_124m();
+
 /// Options for `steps` steps of a global batch of `global_batch` sequences of 16 tokens, fp32,
 /// AdamW.
 train::TrainOptions tiny_options(int world, int global_batch, int steps);

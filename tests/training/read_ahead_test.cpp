@@ -13,14 +13,7 @@ namespace {
 /// GPT-2 124M, 2 x 256 tokens per rank, optimizer on the disk.
 train::ProgramRequest request_of(double disk_read_bytes, double disk_write_bytes) {
   train::ProgramRequest request;
-  request.model = tiny_gpt2();
-  request.model.vocabulary = 50257;
-  request.model.layers = 12;
-  request.model.hidden = 768;
-  request.model.heads = request.model.kv_heads = 12;
-  request.model.head_size = 64;
-  request.model.intermediate = 3072;
-  request.model.context = 1024;
+  request.model = gpt2_124m();
   request.options = tiny_options(2, 4, 1);
   request.options.sequence_length = 256;
   request.options.zero.param_persistence_threshold_elements = 100'000;

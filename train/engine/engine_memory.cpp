@@ -169,9 +169,10 @@ std::span<const std::byte> EngineMemory::read_snapshot(const zero::StateEntry& e
 void EngineMemory::give_snapshot_to(SnapshotTaker taker) {
   if (!outlet_) return;
   if (!taker) return outlet_->give_to(nullptr);
+  const std::int64_t begin = programs_.outlet().begin;
   std::map<std::int64_t, const zero::SnapshotPiece*> pieces;  // by place in the outlet
   for (const zero::SnapshotPiece& piece : programs_.snapshot_pieces)
-    pieces[programs_.persistent.find(piece.copy).offset_bytes - programs_.outlet().begin] = &piece;
+    pieces[programs_.persistent.find(piece.copy).offset_bytes - begin] = &piece;
   outlet_->give_to([pieces = std::move(pieces), taker = std::move(taker)](
                        std::int64_t offset, std::span<const std::byte> window) {
     const zero::SnapshotPiece& piece = *pieces.at(offset);

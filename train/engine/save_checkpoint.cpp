@@ -86,8 +86,9 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
   });
   if (!has_windows_) return;
   std::int64_t waiting = 0;
-  for (const RoutedPiece& routed : state_.assignment().pieces) {
-    if (routed.saver != rank() || routed.writer == rank() || state_.is_on_disk(routed.piece))
+  for (const RoutedPiece& routed : state_.pieces()) {
+    if (routed.saver != rank() || routed.writer == rank() ||
+        !had_window(routed.piece, SaveSource::snapshot))
       continue;
     leaving_[{routed.piece.file, routed.piece.begin}] = waiting;
     waiting += routed.piece.size_bytes();
@@ -187,8 +188,7 @@ void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource sou
   for (const RoutedPiece& routed : pieces) {
     if (routed.writer != rank() || state_.is_header(routed.piece)) continue;
     if (routed.saver == rank()) {
-      const bool is_put = source == SaveSource::snapshot && has_windows_;
-      if (!is_put || state_.is_on_disk(routed.piece)) put_own(routed.piece, source);
+      if (!had_window(routed.piece, source)) put_own(routed.piece, source);
     } else {
       const auto bytes = static_cast<std::size_t>(routed.piece.size_bytes());
       put(routed.piece, arrived.first(bytes));
@@ -215,6 +215,11 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
+/// Of a piece that this rank saves: it has been written, or waits in kSaveLeaving.
+bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
+  return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
+}
+
 /// From a window.
 void CheckpointSave::take(const SavedState::Routed& part) {
   if (given_up_) return;
@@ -227,7 +232,7 @@ void CheckpointSave::take(const SavedState::Routed& part) {
 
 /// After an error zeros: nobody will see them, but somebody may wait for them.
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
-  if (source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece))
+  if (had_window(piece, source))
     return engine_.storage(kSaveLeaving)
         .subspan(static_cast<std::size_t>(leaving_.at({piece.file, piece.begin})),
                  static_cast<std::size_t>(piece.size_bytes()));
@@ -241,7 +246,7 @@ std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource s
 }
 
 void CheckpointSave::write_snapshot() {
-  const std::span<const RoutedPiece> pieces = state_.assignment().pieces;
+  const std::span<const RoutedPiece> pieces = state_.pieces();
   const std::span<std::byte> arriving = engine_.storage(kSaveArriving);
   engine_.complete_snapshot();
   {

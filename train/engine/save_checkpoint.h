@@ -89,6 +89,7 @@ class CheckpointSave {
   void put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                std::span<const std::byte> arrived);
   void put_own(const Piece& whole, SaveSource source);
+  [[nodiscard]] bool had_window(const Piece& piece, SaveSource source) const;
   void take(const SavedState::Routed& part);
   void put(const Piece& piece, std::span<const std::byte> bytes);
   std::span<const std::byte> read(const Piece& piece, SaveSource source);
