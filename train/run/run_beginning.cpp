@@ -1,0 +1,104 @@
+#include "train/run/run_beginning.h"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/learning_rate.h"
+#include "train/data/token_digest.h"
+#include "train/engine/state_digest.h"
+#include "train/engine/weights.h"
+#include "train/planning/make_plan.h"
+#include "train/run/resume_terms.h"
+
+namespace strata::train {
+namespace {
+
+ResumingRun resuming_run(const RunParts& run) {
+  return {run.communicator->size(), run.data_digest,
+          static_cast<std::int64_t>(run.corpus.training->size()),
+          run.resume_source->goes_on_by_itself()};
+}
+
+/// Of an older checkpoint that takes the place of the one that the run was built for.
+void require_terms(const RunParts& run, const ResumePoint& older) {
+  TrainOptions options = run.options;
+  (void)take_terms(older.state, older.directory, resuming_run(run), options);
+  if (older.state.global_batch != options.global_batch)
+    throw ConfigError(older.directory + ": an older checkpoint of another global batch (" +
+                      std::to_string(older.state.global_batch) + "); name it with --resume");
+}
+
+void resume(RunParts& run) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::string> notes;
+  const Clock::time_point begin = Clock::now();
+  const ResumePoint point = run.resume_source->load(
+      *run.engine, *run.resume_point,
+      [&run](const ResumePoint& older) { require_terms(run, older); }, notes);
+  RunPosition& position = run.position;
+  position.steps_done = position.first_step = point.state.step;
+  position.consumed_samples = point.state.consumed_samples;
+  if (!run.first) return;
+  if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
+      !note.empty())
+    notes.push_back(note);
+  for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
+  const double rate = kernels::learning_rate(
+      kernels::schedule_from(control_attributes(run.options)), step_state(*run.engine).updates);
+  std::printf(
+      "resumed from %s: step %lld of %lld, learning rate %.6g, %lld samples consumed, data %s; "
+      "loaded in %.2f s\n",
+      point.directory.c_str(), static_cast<long long>(position.steps_done),
+      static_cast<long long>(run.options.steps), rate,
+      static_cast<long long>(position.consumed_samples), run.data_digest.c_str(),
+      std::chrono::duration<double>(Clock::now() - begin).count());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void find_beginning(RunParts& run) {
+  run.resume_source.emplace(run.options.checkpoint, *run.output);
+  run.resume_point = run.resume_source->find();
+  if (run.resume_point || !run.options.output.empty())
+    run.data_digest = digest_tokens(*run.corpus.training);
+  if (!run.resume_point) return;
+  const std::string note = take_terms(run.resume_point->state, run.resume_point->directory,
+                                      resuming_run(run), run.options);
+  if (run.first && !note.empty()) std::printf("%s\n", note.c_str());
+}
+
+bool is_done(const RunParts& run) {
+  return run.resume_point && run.resume_point->state.step == run.options.steps &&
+         run.resume_source->goes_on_by_itself();
+}
+
+ExitCode leave_done(RunParts& run) {
+  if (run.first)
+    std::printf("%s: all %lld steps are done, so nothing is to do; more --steps go on from here\n",
+                run.resume_point->directory.c_str(), static_cast<long long>(run.options.steps));
+  run.communicator->close();
+  run.status.set_phase(Phase::done);
+  return ExitCode::done;
+}
+
+void load(RunParts& run) {
+  if (run.resume_point) return resume(run);
+  const TrainOptions& options = run.options;
+  const bool stored = ModelFiles::has_weights(options.model);
+  if (run.first) {
+    std::printf("weights: %s\n", stored
+                                     ? ("read from " + options.model).c_str()
+                                     : ("new, from seed " + std::to_string(options.seed)).c_str());
+    std::fflush(stdout);
+  }
+  if (stored)
+    load_weights(*run.engine, ModelFiles(options.model));
+  else
+    initialize_weights(*run.engine, options.seed);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,81 @@
+#include "train/run/run_checkpoint.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "train/engine/step_scalars.h"
+#include "train/models/hf_config.h"
+#include "train/run/model_directory.h"
+#include "train/run/resume_terms.h"
+
+namespace strata::train {
+namespace {
+
+TrainerState trainer_state(const RunParts& run) {
+  const TrainOptions& options = run.options;
+  const RunPosition& position = run.position;
+  TrainerState state;
+  state.step = position.steps_done;
+  state.consumed_samples = position.consumed_samples +
+                           (position.steps_done - position.first_step) * options.global_batch;
+  state.seed = options.seed;
+  state.global_batch = options.global_batch;
+  state.sequence_length = options.sequence_length;
+  state.shuffle = options.shuffle;
+  state.data_digest = run.data_digest;
+  state.data_tokens = run.corpus.training->size();
+  state.optimizer = option_text(options, "optimizer.type");
+  state.state_recipe = option_text(options, "state_recipe");
+  state.dtype = name_of(options.dtype);
+  state.scalars = read_scalars(*run.engine);
+  return state;
+}
+
+/// About the run, for people and tools: nothing that loading needs.
+Facts facts(const RunParts& run) {
+  const TrainOptions& options = run.options;
+  const int world = run.communicator->size();
+  return {{"world", std::to_string(world)},
+          {kLeavesFact, std::to_string(leaves(options, world))},
+          {"zero_stage", std::to_string(options.zero.stage)},
+          {"dtype", std::string(name_of(options.dtype))},
+          {"state_recipe", option_text(options, "state_recipe")},
+          {"run_id", run.request.context.run_id},
+          {"device", run.device->description()},
+          {"data_digest", run.data_digest}};
+}
+
+}  // namespace
+
+SaveContents save_contents(const RunParts& run) {
+  const TrainOptions& options = run.options;
+  SaveContents contents{trainer_state(run), facts(run), {}};
+  std::vector<WholeFile>& files = contents.whole_files;
+  for (const auto& [name, text] : run.device->files()) files.push_back({name, text});
+  files.push_back({"config.json", to_hf_config_json(run.request.model, config_text(options.model),
+                                                    options.dtype)});
+  for (auto& [name, text] : tokenizer_files(options.model)) files.push_back({name, text});
+  return contents;
+}
+
+void save(RunParts& run, bool must) {
+  if (!run.saver->saves()) return;
+  run.status.set_phase(Phase::saving);
+  run.transfers.beside_programs(*run.engine, [&] {
+    report_saved(run, run.saver->save(*run.engine, save_contents(run), must));
+  });
+}
+
+void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved) {
+  if (!run.first || !saved) return;
+  run.log->write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
+  std::printf("wrote %s: %.2f GB in %.2f s", saved->directory.c_str(),
+              static_cast<double>(saved->bytes) / 1e9, saved->seconds);
+  if (saved->blocked_seconds < saved->seconds)
+    std::printf(", training stood still for %.3f s", saved->blocked_seconds);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace strata::train

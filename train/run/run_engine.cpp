@@ -1,0 +1,133 @@
+#include "train/run/run_engine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm/gather_texts.h"
+#include "train/accounting/device_peak.h"
+#include "train/engine/program_set.h"
+#include "train/planning/make_plan.h"
+#include "train/run/host_memory.h"
+#include "train/run/numa.h"
+#include "train/run/plan_for_saving.h"
+#include "train/run/plan_report.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::size_t kTraceEvents = 100'000;
+
+/// Collective: ranks tell one another the nodes of their devices.
+std::optional<DevicePlace> device_place(const RunParts& run) {
+  const kernels::Device* device = run.device->device();
+  const std::optional<int> mine =
+      device != nullptr ? node_of_device(device->pci_address()) : std::nullopt;
+  const std::vector<std::int64_t> nodes =
+      comm::gather_numbers(*run.communicator, mine ? *mine : -1);
+  if (!mine) return {};
+  return DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
+}
+
+void require_memory(const RunParts& run, const ProgramSet& programs) {
+  const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
+  run.device->require_memory(arena_bytes);
+  require_host_memory(programs.arena_bytes(runtime::Tier::pinned) +
+                          programs.arena_bytes(runtime::Tier::pageable) +
+                          (run.device->device() == nullptr ? arena_bytes : 0),
+                      run.request.context.local_world);
+}
+
+/// With room for snapshots where saves want them and the machine has it.
+ProgramSet build_programs_for_saving(RunParts& run, const kernels::DeviceCapabilities& capabilities,
+                                     const runtime::MachineRates& rates) {
+  const CheckpointOptions& checkpoint = run.options.checkpoint;
+  const bool saves = run.saver->saves();
+  const bool snapshots = saves && checkpoint.asynchronous && !run.options.check_device &&
+                         (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
+  const int local_world = run.request.context.local_world;
+  const auto build = [&](SaveMemory saving) {
+    return build_programs({run.request.model, run.options, run.corpus.held_out != nullptr,
+                           local_world, saving, rates},
+                          run.device->communicator(), capabilities);
+  };
+  if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
+  return plan_for_snapshots(
+      {*run.communicator, *run.disk, local_world, build,
+       [&run](const ProgramSet& programs) { require_memory(run, programs); }});
+}
+
+void report_plan(const RunParts& run, const ProgramSet& programs, const std::string& place) {
+  if (!run.first) return;
+  const TrainOptions& options = run.options;
+  if (options.print_config) std::fputs(describe(run.request.config).c_str(), stdout);
+  if (options.print_plan) std::fputs(programs.settings.plan.to_json().c_str(), stdout);
+  if (options.print_program)
+    for (const auto& [position, program] : programs.train)
+      std::fputs(program.to_string().c_str(), stdout);
+  const RunFacts facts{run.communicator->size(), std::string(run.communicator->backend()),
+                       run.device->description(), place, run.disk->description()};
+  std::fputs(describe_plan(options, programs, facts).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+/// What transfers between memory and disk use of the pinned arena.
+void register_windows(RunParts& run) {
+  const runtime::Arena& pinned = run.engine->arena(runtime::Tier::pinned);
+  const std::int64_t kept = run.engine->programs().persistent.bytes(runtime::Tier::pinned);
+  run.disk->register_memory(
+      {pinned.base() + kept, static_cast<std::size_t>(pinned.bytes() - kept)});
+  run.print_notes();
+}
+
+void add_observers(RunParts& run, EngineParts& parts) {
+  parts.observers.push_back(&run.observer);
+  parts.observers.push_back(&run.meter.observer());
+  parts.observers.push_back(&run.transfers.observer());
+  if (run.options.trace.empty()) return;
+  run.trace.emplace(
+      run.request.context.rank,
+      run.device->device() != nullptr ? runtime::TraceOf::device : runtime::TraceOf::queues,
+      kTraceEvents);
+  parts.observers.push_back(&*run.trace);
+}
+
+}  // namespace
+
+void build_engine(RunParts& run) {
+  const TrainOptions& options = run.options;
+  const RankContext& context = run.request.context;
+  const int threads = threads_per_rank(options, context);
+  const std::vector<NumaNode> nodes = find_numa_nodes();
+  const RankPlace place =
+      place_rank(nodes, context.local_rank, context.local_world, device_place(run));
+  const NearMemory near(place);
+  EngineParts parts;
+  const kernels::DeviceCapabilities capabilities = run.device->capabilities(threads);
+  runtime::MachineRates rates =
+      runtime::MachineRates::typical(capabilities, run.device->vector_bits());
+  run.disk->add_to(rates);
+  parts.programs = build_programs_for_saving(run, capabilities, rates);
+  report_plan(run, parts.programs, describe(place, nodes.size()));
+  require_memory(run, parts.programs);
+  run.device->choose(parts.programs, options);
+  run.disk->open(parts.programs.disk_bytes());
+  run.print_notes();
+  run.device->give_to(parts);
+  parts.disk = run.disk->disk();
+  parts.recordings = options.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
+  if (options.check_device) parts.lockstep = &run.lockstep;
+  add_observers(run, parts);
+  parts.threads = threads;
+  parts.seed = options.seed;
+  parts.initial_loss_scale = initial_loss_scale(options);
+  run.engine = std::make_unique<Engine>(std::move(parts));
+  register_windows(run);
+  const kernels::Device* device = run.device->device();
+  run.meter.begin(*run.engine, run.request.model, options,
+                  device != nullptr ? find_device_peak(device->name()) : std::nullopt, rates);
+}
+
+}  // namespace strata::train

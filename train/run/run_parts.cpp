@@ -1,0 +1,42 @@
+#include "train/run/run_parts.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "train/run/last_words.h"
+#include "train/run/lost_steps.h"
+
+namespace strata::train {
+
+RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page)
+    : request(run_request),
+      options(request.config.options),
+      first(request.context.rank == 0),
+      status(status_page),
+      observer(status_page) {
+  if (options.checkpoint.on_signal)
+    stop.emplace(stop_limits(options.checkpoint, request.context.grace),
+                 [this](const std::string& why) { give_up(why); });
+}
+
+void RunParts::print_notes() {
+  std::vector<std::string> notes = device->notes();
+  for (std::string& note : disk->notes()) notes.push_back(std::move(note));
+  for (; first && notes_printed_ < notes.size(); ++notes_printed_)
+    std::fprintf(stderr, "note: %s\n", notes[notes_printed_].c_str());
+}
+
+/// The time to save after a signal is over. On a thread beside the run, which may be anywhere.
+void RunParts::give_up(const std::string& why) {
+  // All ranks have the same to say; without a launcher that says it once, rank 0 does.
+  if (first || request.context.status_fd >= 0)
+    say_last_words(request.context, status, ExitCode::try_again,
+                   why + "; " + what_is_lost(options.output, status.data().step.load()));
+  ::_exit(static_cast<int>(ExitCode::try_again));
+}
+
+}  // namespace strata::train

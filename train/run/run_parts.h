@@ -1,0 +1,86 @@
+// What one rank's run is made of. training_run.cpp makes the parts one after the other; the files
+// that know one stretch of the run each (run_engine, run_beginning, step_loop, run_end) share them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.h"
+#include "core/status_page.h"
+#include "runtime/lockstep.h"
+#include "runtime/trace.h"
+#include "train/engine/engine.h"
+#include "train/engine/status_observer.h"
+#include "train/run/checkpoint_saver.h"
+#include "train/run/corpus.h"
+#include "train/run/metrics_log.h"
+#include "train/run/output_folder.h"
+#include "train/run/progress.h"
+#include "train/run/resume_source.h"
+#include "train/run/run_device.h"
+#include "train/run/run_disk.h"
+#include "train/run/step_meter.h"
+#include "train/run/stop_request.h"
+#include "train/run/training_run.h"
+#include "train/run/transfer_ledger.h"
+
+namespace strata::train {
+
+/// How far a run is.
+struct RunPosition {
+  std::int64_t first_step = 0;        ///< of this process
+  std::int64_t consumed_samples = 0;  ///< before that step
+  std::int64_t steps_done = 0;
+  bool stopped = false;  ///< all ranks agreed to stop
+};
+
+struct RunParts {
+  /// From here on signals that ask for a last checkpoint are heard. Borrows both.
+  RunParts(const RunRequest& run_request, StatusPage& status_page);
+  RunParts(const RunParts&) = delete;
+  RunParts& operator=(const RunParts&) = delete;
+
+  [[nodiscard]] bool stopped_early() const {
+    return position.stopped && position.steps_done < options.steps;
+  }
+  /// Notes of device and disk that are new since the last call; rank 0 says them.
+  void print_notes();
+
+  const RunRequest& request;
+  TrainOptions options;  ///< a copy: resuming may change the accumulation
+  bool first;            ///< rank 0, which is the one that prints
+  StatusPage& status;
+  RunPosition position;
+
+  // Whatever observes the engine lives longer than it.
+  StatusObserver observer;
+  std::optional<runtime::TraceRecorder> trace;
+  StepMeter meter;
+  TransferLedger transfers;
+  runtime::LockstepReport lockstep;
+
+  Corpus corpus;
+  std::string data_digest;
+  std::unique_ptr<comm::Communicator> communicator;
+  std::unique_ptr<RunDevice> device;
+  std::unique_ptr<RunDisk> disk;
+  std::unique_ptr<Engine> engine;  // after what it borrows
+  std::optional<OutputFolder> output;
+  std::optional<CheckpointSaver> saver;
+  std::optional<ResumeSource> resume_source;
+  std::optional<ResumePoint> resume_point;
+  std::optional<MetricsLog> log;
+  std::optional<Progress> progress;
+
+ private:
+  [[noreturn]] void give_up(const std::string& why);
+
+  std::size_t notes_printed_ = 0;
+
+ public:
+  std::optional<StopRequest> stop;  // last: its thread looks at the others
+};
+
+}  // namespace strata::train
