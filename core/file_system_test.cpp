@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "core/testing/fsync_counter.h"
 #include "core/testing/recording_file_system.h"
 
 namespace strata {
@@ -44,6 +45,24 @@ TEST_F(FileSystemTest, FilesAndDirectoriesAreForTheirOwner) {
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
   ASSERT_EQ(::stat(path("d/a").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(FileSystemTest, SyncsReachTheSystem) {
+  files_.make_directory(path("d"));
+  tests::forget_fsyncs();
+  const auto a = files_.create(path("d/a"), Caching::direct);
+  const auto b = files_.create(path("d/b"), Caching::cached);
+  a->write(0, bytes("a"));
+  a->sync();
+  EXPECT_EQ(tests::fsyncs_of(path("d/a")), 1);
+  EXPECT_EQ(tests::fsyncs_of(path("d/b")), 0);
+  files_.open_for_writing(path("d/b"), Caching::cached)->sync();
+  EXPECT_EQ(tests::fsyncs_of(path("d/b")), 1);
+  EXPECT_EQ(tests::fsyncs_of(path("d")), 0);
+  files_.sync_directory(path("d"));
+  EXPECT_EQ(tests::fsyncs_of(path("d")), 1);
+  write_new_file(files_, path("d/c"), "c");
+  EXPECT_EQ(tests::fsyncs_of(path("d/c")), 1);
 }
 
 TEST_F(FileSystemTest, FreeSpaceIsThatOfTheDirectorysDisk) {

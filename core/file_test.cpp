@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/test_directory.h"
+#include "core/testing/fsync_counter.h"
 
 namespace strata {
 namespace {
@@ -74,6 +75,13 @@ TEST_F(FileTest, WholeFilesAreLimited) {
   EXPECT_NE(
       message_of([&] { (void)read_whole_file(path("a"), 4); }).find("more than the limit of 4"),
       std::string::npos);
+}
+
+TEST_F(FileTest, AnAtomicWriteSyncsTheFileAndItsDirectory) {
+  tests::forget_fsyncs();
+  write_file_atomically(path("a"), "1");
+  EXPECT_EQ(tests::fsyncs_of(path("a")), 1);
+  EXPECT_EQ(tests::fsyncs_of(directory_.path()), 1);
 }
 
 TEST_F(FileTest, AnAtomicWriteReplacesAndLeavesNothingElse) {

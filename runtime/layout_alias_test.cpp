@@ -78,6 +78,20 @@ TEST(AliasInPlace, LeavesItsOwnPredicate) {
   EXPECT_EQ(v.graph.root_of(b), b);
 }
 
+TEST(AliasInPlace, LeavesARootThatItsNodeReadsTwice) {
+  Values v;
+  const ValueId a = v.add("a"), b = v.add("b"), c = v.add("c"), d = v.add("d");
+  v.node(kMake, {}, {a});
+  v.node(kInPlace, {a, a}, {b});
+  v.node(kMake, {}, {c});
+  const ValueId part = v.add("part of c");
+  v.graph.values[part].root = c;
+  v.node(kInPlace, {c, part}, {d});
+  alias_in_place(v.graph);
+  EXPECT_EQ(v.graph.root_of(b), b);
+  EXPECT_EQ(v.graph.root_of(d), d);
+}
+
 TEST(AliasInPlace, GivesOneInputToOneOutput) {
   Values v;
   const ValueId a = v.add("a"), b = v.add("b"), c = v.add("c"), d = v.add("d");

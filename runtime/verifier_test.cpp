@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <stdexcept>
 
 #include "comm/factory.h"
 #include "runtime/lower.h"
@@ -32,8 +33,7 @@ Program relay_program(int links = 5) {
 std::size_t find(const Program& program, const std::string& label) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].label == label) return i;
-  ADD_FAILURE() << "no instruction " << label;
-  return 0;
+  throw std::runtime_error("no instruction " + label);
 }
 
 void expect_problem(const Program& program, const std::string& words) {
@@ -165,6 +165,21 @@ TEST(Verifier, FindsAQueueThatDoesNotWaitForTheProgramBefore) {
     ++borders;
   }
   EXPECT_EQ(borders, 2);  // the queues that it uses
+}
+
+TEST(Verifier, FindsAQueueThatWaitsForAllButOneOfTheProgramBefore) {
+  const Program program = relay_program();
+  int waits = 0;
+  for (std::size_t i = 0; i < program.instructions.size(); ++i)
+    for (int queue = 0; queue < kQueues; ++queue) {
+      const std::uint32_t bit = 1u << queue;
+      if ((program.instructions[i].border_waits & bit) == 0) continue;
+      Program broken = program;
+      broken.instructions[i].border_waits &= ~bit;
+      expect_problem(broken, "without waiting for the previous Program");
+      ++waits;
+    }
+  EXPECT_EQ(waits, 2 * (kQueues - 1));
 }
 
 TEST(Verifier, ListsAtMostTwentyProblems) {

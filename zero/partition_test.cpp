@@ -28,6 +28,26 @@ TEST(Partition, CoversEveryElementOnceAtCellBorders) {
     }
 }
 
+std::vector<std::int64_t> bounds_in_cells(std::int64_t cells, int world) {
+  std::vector<std::int64_t> bounds;
+  for (const std::int64_t bound : partition_unit(cells * kCellElements, world).bounds)
+    bounds.push_back(bound / kCellElements);
+  return bounds;
+}
+
+// Checkpoints, plans and the bits of a run rest on these very borders.
+TEST(Partition, BordersAreTheDocumentedOnes) {
+  using Bounds = std::vector<std::int64_t>;
+  EXPECT_EQ(bounds_in_cells(7, 3), (Bounds{0, 2, 4, 7}));
+  EXPECT_EQ(bounds_in_cells(5, 4), (Bounds{0, 1, 2, 3, 5}));
+  EXPECT_EQ(bounds_in_cells(3, 8), (Bounds{0, 0, 0, 1, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(bounds_in_cells(1, 2), (Bounds{0, 0, 1}));
+  for (int cells = 0; cells <= kMostCells; ++cells)
+    for (int world = 1; world <= kMostRanks; ++world)
+      for (int r = 0; r <= world; ++r)
+        EXPECT_EQ(bounds_in_cells(cells, world)[static_cast<std::size_t>(r)], r * cells / world);
+}
+
 TEST(Partition, KnowsItsLargestShard) {
   for (int cells = 0; cells <= kMostCells; ++cells)
     for (int world = 1; world <= kMostRanks; ++world) {

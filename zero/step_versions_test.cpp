@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "comm/factory.h"
 #include "runtime/autodiff.h"
@@ -73,8 +74,7 @@ Program step_program(const Kind& kind) {
 std::size_t find(const Program& program, const std::string& label, int count = 0) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].label == label && count-- == 0) return i;
-  ADD_FAILURE() << "no instruction " << label << "\n" << program.to_string();
-  return 0;
+  throw std::runtime_error("no instruction " + label + " in\n" + program.to_string());
 }
 
 /// What the verifier says first once the order of the list is made safe for any content.

@@ -350,6 +350,7 @@ int RecordingFileSystem::crash_images(const CrashOptions& options,
 std::unique_ptr<StorageFile> RecordingFileSystem::create(const std::string& path, Caching caching) {
   auto file = inner_.create(path, caching);
   const int node = add_name(path, TreeEntry::Kind::file);
+  const std::lock_guard lock(mutex_);
   return std::make_unique<RecordingFile>(std::move(file), *this, node, handles_++, relative(path));
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <latch>
 #include <utility>
 #include <vector>
@@ -69,6 +71,77 @@ TEST(Lane, WhatWaitsBeginsBeforeAnyoneHearsOfWhatEnded) {
   opened.count_down();
   ended.wait();
   EXPECT_EQ(begun_by_then, (std::vector<int>{2, 2}));
+}
+
+/// Memory that moves at most `most` bytes of each request, and fails what is asked too often.
+class ShorteningIo final : public BlockIo {
+ public:
+  ShorteningIo(std::int64_t most, int requests, std::vector<BlockRequest>& seen)
+      : most_(most), requests_(requests), seen_(seen) {}
+
+  [[nodiscard]] int capacity() const override { return inner_->capacity(); }
+  void submit(const BlockRequest& request) override {
+    seen_.push_back(request);
+    BlockRequest shorter = request;
+    shorter.bytes = std::min(request.bytes, most_);
+    inner_->submit(shorter);
+  }
+  void begin() override { inner_->begin(); }
+  std::size_t reap(std::span<BlockCompletion> out) override {
+    const std::size_t count = inner_->reap(out);
+    if (static_cast<int>(seen_.size()) > requests_)
+      for (BlockCompletion& completion : out.first(count)) completion.result = -EIO;
+    return count;
+  }
+  void wake() noexcept override { inner_->wake(); }
+  int register_memory(const MemorySlices& slices) override {
+    return inner_->register_memory(slices);
+  }
+  [[nodiscard]] int file() const override { return inner_->file(); }
+
+ private:
+  std::unique_ptr<BlockIo> inner_ = make_memory_io(8 * kBytes, 8);
+  std::int64_t most_;
+  int requests_;
+  std::vector<BlockRequest>& seen_;
+};
+
+TEST(Lane, GoesOnWhereEachOfManyShortTransfersEnded) {
+  constexpr int kParts = 5;
+  for (const std::int64_t beyond : {0, 100}) {  // of a part that the disk begins nowhere
+    const AlignedMemory written(kParts * kBytes), read(kParts * kBytes);
+    for (std::size_t i = 0; i < written.bytes().size(); ++i)
+      written.bytes()[i] = static_cast<std::byte>(i * 7 + i / 251);
+    std::vector<BlockRequest> seen;
+    std::latch ended(2);
+    Lane* on = nullptr;
+    std::vector<Piece> pieces(2);
+    int errors = 0;
+    Lane lane(std::make_unique<ShorteningIo>(kBytes + beyond, 2 * kParts, seen), 1,
+              [&](Piece& piece, int error_number) {
+                errors += error_number != 0;
+                if (&piece == &pieces[0]) on->push(pieces[1]);
+                ended.count_down();
+              });
+    on = &lane;
+    for (Piece& piece : pieces) {
+      const bool write = &piece == &pieces[0];
+      piece.direction = write ? Direction::write : Direction::read;
+      piece.device_offset = kBytes;
+      piece.memory = (write ? written : read).bytes().data();
+      piece.bytes = kParts * kBytes;
+    }
+    lane.push(pieces[0]);
+    ended.wait();
+    EXPECT_EQ(errors, 0);
+    ASSERT_EQ(seen.size(), 2u * kParts);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const auto done = static_cast<std::int64_t>(i % kParts) * kBytes;
+      EXPECT_EQ(seen[i].offset, kBytes + done);
+      EXPECT_EQ(seen[i].bytes, kParts * kBytes - done);
+    }
+    EXPECT_TRUE(std::ranges::equal(written.bytes(), read.bytes()));
+  }
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ TEST(Batch, FlagsPushNumbersOfTheFileAside) {
       {"accumulation: micro adapts", {file(64), file(8), flag(2)}, 2, 64, 16, 2},
       {"accumulation: global adapts", {file(64), file(8), flag(3)}, 2, 48, 8, 3},
       {"global: accumulation adapts", {flag(128), file(8), file(4)}, 2, 128, 8, 8},
+      {"they agree on one rank only", {file(32), flag(8), file(4)}, 2, 32, 8, 2},
       {"micro and accumulation", {file(64), flag(3), flag(5)}, 2, 30, 3, 5},
       {"global and micro", {flag(60), flag(3), file(4)}, 2, 60, 3, 10},
   };

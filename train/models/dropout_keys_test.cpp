@@ -1,0 +1,57 @@
+// Each dropout of a model has random numbers of its own, the same in forward and backward pass.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "runtime/autodiff.h"
+#include "train/models/transformer.h"
+
+namespace strata::train {
+namespace {
+
+ModelConfig three_layers() {
+  ModelConfig model;
+  model.family = ModelFamily::gpt2;
+  model.vocabulary = 100;
+  model.layers = 3;
+  model.hidden = 32;
+  model.heads = model.kv_heads = 4;
+  model.head_size = 8;
+  model.intermediate = 128;
+  model.context = 32;
+  model.tied_embeddings = true;
+  model.embedding_dropout = model.residual_dropout = model.attention_dropout = 0.1;
+  return model;
+}
+
+/// How many operations of the pass use each key.
+std::map<std::int64_t, int> uses(const runtime::Graph& graph, runtime::Pass pass) {
+  std::map<std::int64_t, int> result;
+  for (const runtime::Node& node : graph.nodes)
+    if (node.pass == pass && node.attributes.has("p")) ++result[node.attributes.integer("key")];
+  return result;
+}
+
+TEST(DropoutKeys, DifferInEveryDropoutOfTheModel) {
+  runtime::Graph graph =
+      build_model(three_layers(), {.batch = 2, .sequence = 8}, ModelUse::train).graph;
+  std::map<std::int64_t, int> once;
+  for (std::int64_t key = 0; key < 1 + 3 * 3; ++key) once[key] = 1;  // embedding, 3 of each layer
+  EXPECT_EQ(uses(graph, runtime::Pass::forward), once);
+  runtime::differentiate(graph, {DType::f32});
+  EXPECT_EQ(uses(graph, runtime::Pass::forward), once);
+  const std::map<std::int64_t, int> backward = uses(graph, runtime::Pass::backward);
+  for (const auto& [key, count] : once) EXPECT_TRUE(backward.contains(key)) << key;
+  EXPECT_EQ(backward.size(), once.size());
+}
+
+TEST(DropoutKeys, AreNoneWhereNothingIsDropped) {
+  for (const ModelUse use : {ModelUse::evaluate, ModelUse::generate})
+    EXPECT_TRUE(uses(build_model(three_layers(), {.batch = 2, .sequence = 8}, use).graph,
+                     runtime::Pass::forward)
+                    .empty());
+}
+
+}  // namespace
+}  // namespace strata::train

@@ -1,0 +1,352 @@
+// What each option changes in what the passes are given: Plan, attributes of the optimizer and of
+// step_control, weight decay, first loss scale. An option without a row here fails.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "train/config/option_fields.h"
+#include "train/planning/make_plan.h"
+
+namespace strata::train {
+namespace {
+
+constexpr int kWorld = 2;
+
+/// Name to value, as "control.clip" to "1".
+using Effects = std::map<std::string, std::string>;
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// `change` on top of `before` makes exactly these effects other than they were.
+struct Row {
+  std::pair<std::string, std::string> change;  ///< option, value
+  Effects effects;
+  Settings before = {};  ///< what makes the option mean something
+};
+
+/// Above the default persistence threshold, below it (and not decayed), frozen.
+std::vector<runtime::ParameterUnit> units() {
+  const auto unit = [](const char* name, std::int64_t elements, bool matrices, bool trainable) {
+    runtime::ParameterUnit result;
+    result.name = name;
+    result.matrices = matrices;
+    result.trainable = trainable;
+    result.elements = elements;
+    result.segments.resize(1);
+    return result;
+  };
+  return {unit("big", 102'400, true, true), unit("small", 2'048, false, true),
+          unit("frozen", 204'800, true, false)};
+}
+
+const std::vector<std::string> kBlocks{"embedding", "layer.0", "layer.1", "layer.2", "head"};
+
+std::string number_text(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+std::string leaf_text(const JsonValue& value) {
+  switch (value.kind()) {
+    case JsonKind::boolean:
+      return value.as_boolean() ? "true" : "false";
+    case JsonKind::integer:
+      return std::to_string(value.as_integer());
+    case JsonKind::string:
+      return value.as_string();
+    case JsonKind::array: {
+      std::string text;
+      for (const JsonValue& element : value.elements())
+        text += (text.empty() ? "" : " ") + leaf_text(element);
+      return "[" + text + "]";
+    }
+    default:
+      return value.describe();
+  }
+}
+
+/// Members by their paths; units by their names.
+void flatten(const JsonValue& value, const std::string& name, Effects& effects) {
+  if (value.is(JsonKind::object)) {
+    for (const auto& [key, member] : value.members())
+      if (key != "unit") flatten(member, name + "." + key, effects);
+  } else if (name == "plan.units") {
+    for (const JsonValue& unit : value.elements())
+      flatten(unit, unit.at("unit").as_string(), effects);
+  } else {
+    effects[name] = leaf_text(value);
+  }
+}
+
+void add_attributes(const kernels::Attributes& attributes, const std::string& name,
+                    Effects& effects) {
+  for (const auto& [key, value] : attributes.items())
+    effects[name + "." + key] = number_text(value);
+}
+
+Effects effects_of(const TrainOptions& options) {
+  Effects effects;
+  std::vector<runtime::ParameterUnit> model = units();
+  apply_weight_decay(model, options);
+  for (const runtime::ParameterUnit& unit : model)
+    effects[unit.name + ".decay"] = number_text(unit.segments.front().weight_decay);
+  const runtime::Plan plan = make_plan(options, model, kBlocks, kWorld);
+  flatten(parse_json(plan.to_json(), "plan", {}), "plan", effects);
+  const zero::OptimizerSettings optimizer = optimizer_settings(options);
+  effects["optimizer"] = optimizer.operation;
+  effects["optimizer.master"] = std::to_string(static_cast<int>(optimizer.master));
+  effects["optimizer.moments"] = std::to_string(optimizer.moments);
+  effects["optimizer.moment_dtype"] = name_of(optimizer.moment_dtype);
+  effects["optimizer.scale_block"] = std::to_string(optimizer.scale_block);
+  effects["optimizer.random"] = optimizer.random ? "1" : "0";
+  add_attributes(optimizer.attributes, "optimizer", effects);
+  add_attributes(control_attributes(options), "control", effects);
+  effects["loss_scale"] = number_text(initial_loss_scale(options));
+  return effects;
+}
+
+void set(TrainOptions& options, const std::string& name, const std::string& value) {
+  const std::vector<OptionField> fields = option_fields(options);
+  const OptionField* field = find_field(fields, name);
+  ASSERT_NE(field, nullptr) << name << " is no option";
+  std::string note;
+  ASSERT_EQ(assign(*field, {value}, note), "") << name;
+}
+
+const Settings kFp16{{"dtype", "fp16"}};
+const Settings kZero3{{"zero.stage", "3"}};
+const Settings kSgd{{"optimizer.type", "sgd"}};
+const Settings kCosineWarmup{{"scheduler.type", "WarmupCosineLR"}};
+const Settings kOneCycle{{"scheduler.type", "OneCycle"}};
+const Settings kRangeTest{{"scheduler.type", "LRRangeTest"}};
+const Settings kOptimizerOnDisk{{"offload.optimizer", "nvme"}};
+const Settings kParametersOnDisk{{"zero.stage", "3"}, {"offload.parameters", "nvme"}};
+const Settings kCheckpointing{{"activation_checkpointing", "true"}};
+
+// clang-format off
+const Row kRows[] = {
+    {{"accumulation", "3"}, {{"plan.micro_steps", "3"}}},
+    {{"virtual_ranks", "8"}, {{"plan.virtual_ranks", "8"}}},
+    {{"dtype", "bf16"}, {{"plan.gradient.produced", "bf16"}, {"control.skip_nonfinite", "1"}}},
+    {{"dtype", "fp16"}, {{"plan.gradient.produced", "fp16"}, {"control.skip_nonfinite", "1"},
+                         {"control.scale_mode", "1"}, {"loss_scale", "65536"}}},
+    {{"communication_dtype", "bf16"}, {{"plan.gradient.reduced", "bf16"}}},
+    {{"accumulation_dtype", "bf16"}, {{"plan.gradient.accumulated", "bf16"}},
+     {{"dtype", "bf16"}}},
+    {{"state_recipe", "packed-master"}, {{"optimizer", "adamw_packed"}, {"optimizer.master", "1"}}},
+    {{"state_recipe", "bf16-moments"},
+     {{"optimizer.moment_dtype", "bf16"}, {"optimizer.random", "1"}}},
+    {{"state_recipe", "packed-bf16-moments"},
+     {{"optimizer", "adamw_packed"}, {"optimizer.master", "1"}, {"optimizer.moment_dtype", "bf16"},
+      {"optimizer.random", "1"}}},
+    {{"state_recipe", "8bit"},
+     {{"optimizer", "adamw_8bit"}, {"optimizer.moment_dtype", "uint8"},
+      {"optimizer.scale_block", "128"}}},
+    {{"state_recipe", "bf16-sr"},
+     {{"optimizer", "adamw_bf16"}, {"optimizer.master", "2"}, {"optimizer.moment_dtype", "bf16"},
+      {"optimizer.random", "1"}}},
+
+    {{"zero.stage", "1"}, {{"big.shard.optimizer", "true"}, {"small.shard.optimizer", "true"},
+                           {"frozen.shard.optimizer", "true"}}},
+    {{"zero.stage", "2"}, {{"big.shard.gradient", "true"}, {"small.shard.gradient", "true"},
+                           {"frozen.shard.gradient", "true"}}, {{"zero.stage", "1"}}},
+    {{"zero.stage", "3"}, {{"big.shard.parameter", "true"}, {"frozen.shard.parameter", "true"}},
+     {{"zero.stage", "2"}}},
+    {{"zero.reduce_bucket_elements", "5000"}, {{"plan.limits.reduce_bucket_elements", "5000"}}},
+    {{"zero.allgather_bucket_elements", "6000"}, {{"plan.limits.gather_bucket_elements", "6000"}}},
+    {{"zero.sub_group_elements", "7000"}, {{"plan.limits.tile_elements", "7000"}}},
+    {{"zero.sub_group_elements", "0"}, {{"plan.limits.tile_elements", "4194304"}},
+     {{"zero.sub_group_elements", "7000"}}},
+    {{"zero.prefetch_bucket_elements", "8000"}, {{"plan.limits.prefetch_elements", "8000"}}},
+    {{"zero.overlap_comm", "false"}, {{"plan.limits.prefetch_elements", "0"}}},
+    {{"zero.param_persistence_threshold_elements", "102400"}, {{"big.shard.parameter", "false"}},
+     kZero3},
+    {{"zero.param_persistence_threshold_elements", "2047"}, {{"small.shard.parameter", "true"}},
+     kZero3},
+    {{"zero.model_persistence_threshold_elements", "2047"}, {{"small.shard.parameter", "true"}},
+     kZero3},
+    {{"zero.max_live_parameters_elements", "9000"}, {{"plan.limits.max_live_elements", "9000"}}},
+    {{"zero.max_reuse_distance_elements", "10000"}, {{"plan.limits.max_reuse_distance", "10000"}}},
+    {{"tile_elements", "2048"}, {{"plan.limits.tile_elements", "2048"}}},
+
+    {{"offload.optimizer", "cpu"},
+     {{"big.tier.optimizer", "pageable"}, {"small.tier.optimizer", "pageable"},
+      {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"},
+      {"plan.updates", "next_step"}}},
+    {{"offload.optimizer", "nvme"},
+     {{"big.tier.optimizer", "disk"}, {"small.tier.optimizer", "disk"}, {"plan.updates", "next_step"}},
+     {{"accumulation", "2"}}},
+    {{"offload.parameters", "cpu"},
+     {{"big.tier.parameter", "pinned"}, {"frozen.tier.parameter", "pinned"}}},
+    {{"offload.parameters", "nvme"},
+     {{"big.tier.parameter", "disk"}, {"frozen.tier.parameter", "disk"}}},
+    // Its half of the first unit and not that of the second.
+    {{"offload.parameter_host_elements", "51200"}, {{"big.tier.parameter", "pinned"}},
+     kParametersOnDisk},
+    {{"offload.parameter_host_elements", "51199"}, {}, kParametersOnDisk},
+    {{"offload.activations", "cpu"},
+     {{"plan.activations.tier", "pinned"}, {"plan.activations.blocks", "[1 3]"}}},
+    {{"offload.activations", "nvme"},
+     {{"plan.activations.tier", "disk"}, {"plan.activations.blocks", "[1 3]"}}},
+    {{"offload.optimizer_ratio", "0.75"},
+     {{"big.resident.device", "25600"}, {"small.resident.device", "1024"}}, kOptimizerOnDisk},
+    {{"offload.optimizer_ratio", "0.75"}, {{"big.resident.device", "13312"}},
+     {{"offload.optimizer", "cpu"}, {"zero.stage", "1"}}},
+    // Parameters on the disk are updated on one side.
+    {{"offload.optimizer_ratio", "0.75"}, {{"small.resident.device", "1024"}},
+     {{"offload.optimizer", "nvme"}, {"offload.parameters", "nvme"}}},
+    {{"offload.updates", "step_end"}, {{"plan.updates", "step_end"}}, kOptimizerOnDisk},
+    {{"offload.updates", "gradient"}, {{"plan.updates", "gradient"}}},
+    {{"offload.layer_major", "true"}, {{"plan.order", "by_layer"}}, {{"accumulation", "2"}}},
+    {{"offload.layer_major", "true"}, {}},
+    {{"offload.layer_major", "true"},
+     {{"plan.order", "by_layer"}, {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"}},
+     {{"accumulation", "2"}, {"offload.optimizer", "cpu"}}},
+
+    {{"optimizer.type", "adam"}, {{"optimizer.decoupled", "0"}}},
+    {{"optimizer.type", "lion"},
+     {{"optimizer", "lion"}, {"optimizer.moments", "1"}, {"optimizer.eps", ""},
+      {"optimizer.decoupled", ""}}},
+    {{"optimizer.type", "sgd"},
+     {{"optimizer", "sgd"}, {"optimizer.moments", "0"}, {"optimizer.eps", ""},
+      {"optimizer.decoupled", ""}, {"optimizer.beta1", ""}, {"optimizer.beta2", ""},
+      {"optimizer.momentum", "0"}, {"optimizer.dampening", "0"}, {"optimizer.nesterov", "0"}}},
+    {{"optimizer.learning_rate", "0.5"}, {{"control.schedule_base", "0.5"}}},
+    {{"optimizer.beta1", "0.5"}, {{"optimizer.beta1", "0.5"}, {"control.beta1", "0.5"}}},
+    {{"optimizer.beta2", "0.75"}, {{"optimizer.beta2", "0.75"}, {"control.beta2", "0.75"}}},
+    {{"optimizer.epsilon", "0.25"}, {{"optimizer.eps", "0.25"}}},
+    {{"optimizer.weight_decay", "0.125"}, {{"big.decay", "0.125"}, {"frozen.decay", "0.125"}}},
+    {{"no_decay", "none"}, {{"small.decay", "0.125"}}, {{"optimizer.weight_decay", "0.125"}}},
+    {{"optimizer.bias_correction", "false"}, {{"control.bias_correction", "0"}}},
+    {{"optimizer.momentum", "0.5"}, {{"optimizer.momentum", "0.5"}, {"optimizer.moments", "1"}},
+     kSgd},
+    {{"optimizer.dampening", "0.5"}, {{"optimizer.dampening", "0.5"}}, kSgd},
+    {{"optimizer.nesterov", "true"}, {{"optimizer.nesterov", "1"}}, kSgd},
+    {{"gradient_clipping", "2"}, {{"control.clip", "2"}}},
+
+    {{"scheduler.type", "linear"}, {{"control.schedule_kind", "1"}}},
+    {{"scheduler.type", "cosine"}, {{"control.schedule_kind", "2"}}},
+    {{"scheduler.type", "WarmupLR"}, {{"control.schedule_kind", "3"}}},
+    {{"scheduler.type", "WarmupDecayLR"}, {{"control.schedule_kind", "4"}}},
+    {{"scheduler.type", "WarmupCosineLR"},
+     {{"control.schedule_kind", "5"}, {"control.schedule_min_ratio", "0.0001"}}},
+    {{"scheduler.type", "OneCycle"},
+     {{"control.schedule_kind", "6"}, {"control.schedule_maximum", "0"}}},
+    {{"scheduler.type", "LRRangeTest"},
+     {{"control.schedule_kind", "7"}, {"control.schedule_minimum", "0.001"},
+      {"control.schedule_rate", "1"}}},
+    {{"scheduler.warmup_type", "log"}, {{"control.schedule_logarithmic", "1"}}},
+    {{"scheduler.warmup_min_lr", "0.25"}, {{"control.schedule_minimum", "0.25"}}},
+    {{"scheduler.warmup_max_lr", "0.5"}, {{"control.schedule_maximum", "0.5"}}},
+    {{"scheduler.warmup_min_ratio", "0.5"}, {{"control.schedule_warmup_min_ratio", "0.5"}}},
+    {{"scheduler.cos_min_ratio", "0.25"}, {{"control.schedule_min_ratio", "0.25"}}, kCosineWarmup},
+    {{"scheduler.warmup_num_steps", "10"}, {{"control.schedule_warmup_steps", "10"}}},
+    {{"scheduler.total_num_steps", "20"}, {{"control.schedule_total_steps", "20"}}},
+    {{"scheduler.cycle_min_lr", "0.25"}, {{"control.schedule_minimum", "0.25"}}, kOneCycle},
+    {{"scheduler.cycle_max_lr", "0.5"}, {{"control.schedule_maximum", "0.5"}}, kOneCycle},
+    {{"scheduler.cycle_first_step_size", "11"}, {{"control.schedule_first_steps", "11"}}, kOneCycle},
+    {{"scheduler.cycle_second_step_size", "12"}, {{"control.schedule_second_steps", "12"}},
+     kOneCycle},
+    {{"scheduler.cycle_first_stair_count", "3"}, {{"control.schedule_first_stairs", "3"}}, kOneCycle},
+    {{"scheduler.cycle_second_stair_count", "4"}, {{"control.schedule_second_stairs", "4"}},
+     kOneCycle},
+    {{"scheduler.decay_lr_rate", "0.5"}, {{"control.schedule_rate", "0.5"}}, kOneCycle},
+    {{"scheduler.decay_step_size", "13"}, {{"control.schedule_decay_steps", "13"}}, kOneCycle},
+    {{"scheduler.lr_range_test_min_lr", "0.5"}, {{"control.schedule_minimum", "0.5"}}, kRangeTest},
+    {{"scheduler.lr_range_test_step_size", "14"}, {{"control.schedule_first_steps", "14"}},
+     kRangeTest},
+    {{"scheduler.lr_range_test_step_rate", "0.5"}, {{"control.schedule_rate", "0.5"}}, kRangeTest},
+    {{"scheduler.lr_range_test_staircase", "true"}, {{"control.schedule_first_stairs", "1"}},
+     kRangeTest},
+
+    {{"loss_scale.fixed_scale", "128"}, {{"loss_scale", "128"}, {"control.scale_mode", "2"}}, kFp16},
+    {{"loss_scale.initial_scale_power", "3"}, {{"loss_scale", "8"}}, kFp16},
+    {{"loss_scale.window_steps", "15"}, {{"control.loss_scale_window", "15"}}},
+    {{"loss_scale.hysteresis", "3"}, {{"control.hysteresis", "3"}}},
+    {{"loss_scale.consecutive_hysteresis", "true"}, {{"control.consecutive_hysteresis", "1"}}},
+    {{"loss_scale.minimum", "0.5"}, {{"control.min_loss_scale", "0.5"}}},
+    {{"bf16_check_overflow", "false"}, {{"control.skip_nonfinite", "0"}}, {{"dtype", "bf16"}}},
+    {{"bf16_check_overflow", "false"}, {}, kFp16},
+
+    {{"activation_checkpointing", "true"}, {{"plan.recompute", "[[1 1] [2 2] [3 3]]"}}},
+    {{"recompute_norms", "true"},
+     {{"plan.recompute", "[[1 1] [2 2] [3 3]]"}, {"plan.recompute_what", "norms_and_activations"}}},
+    {{"recompute_norms", "true"}, {}, kCheckpointing},
+    {{"checkpoint_segments", "2"}, {{"plan.recompute", "[[1 1] [2 3]]"}}, kCheckpointing},
+    {{"checkpoint_segments", "9"}, {}, kCheckpointing},
+};
+
+/// Options that others read: the model, the data, where Programs run, what is printed and saved.
+const std::set<std::string> kElsewhere{
+    "autotune", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
+    "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
+    "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.resume", "choices", "data", "device",
+    "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch", "metrics",
+    "micro_batch", "model", "offload.checksums", "offload.device_memory_bytes",
+    "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
+    "offload.request_bytes", "output", "print_config", "print_plan", "print_program", "reduction",
+    "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
+    "wall_clock_breakdown",
+};
+// clang-format on
+
+/// What differs, with its new value; "" for what is no more.
+Effects difference(const Effects& before, const Effects& after) {
+  Effects changed;
+  for (const auto& [name, value] : before)
+    if (!after.contains(name)) changed[name] = "";
+  for (const auto& [name, value] : after)
+    if (!before.contains(name) || before.at(name) != value) changed[name] = value;
+  return changed;
+}
+
+TEST(OptionEffects, EachOptionChangesWhatItsRowSaysAndNothingElse) {
+  for (const Row& row : kRows) {
+    std::string what = row.change.first + " " + row.change.second;
+    TrainOptions options;
+    for (const auto& [name, value] : row.before) {
+      set(options, name, value);
+      what += ", " + name + " " + value;
+    }
+    const Effects before = effects_of(options);
+    set(options, row.change.first, row.change.second);
+    EXPECT_EQ(difference(before, effects_of(options)), row.effects) << what;
+  }
+}
+
+TEST(OptionEffects, EveryOptionHasARowOrIsReadElsewhere) {
+  std::set<std::string> known = kElsewhere;
+  for (const Row& row : kRows) {
+    EXPECT_FALSE(kElsewhere.contains(row.change.first)) << row.change.first << " stands in both";
+    known.insert(row.change.first);
+  }
+  TrainOptions options;
+  for (const OptionField& field : option_fields(options)) {
+    EXPECT_EQ(known.erase(std::string(field.name)), 1u)
+        << field.name << ": give it a row in kRows that says what it changes, or, if nothing of "
+        << "make_plan.h may read it, a place in kElsewhere";
+  }
+  EXPECT_EQ(known, std::set<std::string>()) << "no options any more";
+}
+
+/// A rule or limit that no option reaches would keep its default for ever.
+TEST(OptionEffects, EveryAttributeOfTheStepIsSetBySomeRow) {
+  std::set<std::string> changed;
+  for (const Row& row : kRows)
+    for (const auto& [name, value] : row.effects) changed.insert(name);
+  for (const auto& [name, value] : effects_of({})) {
+    const bool is_wired = name.starts_with("control.") || name.starts_with("plan.limits.");
+    if (!is_wired || name == "control.world")
+      continue;  // which is set where step_control is placed
+    EXPECT_TRUE(changed.contains(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace strata::train
