@@ -1,9 +1,10 @@
 // One optimizer step whose state lives on the disk: all records read, updated and written by the
 // Program that a run uses for it, beside fio reading and writing as many bytes at once.
 //   build/bin/swap_bench DIRECTORY [MODEL] [ROUNDS]
-// fp32 AdamW, one rank, all cores. What bounds it is the disk: ratio = fio's time / the step's,
-// medians over interleaved rounds. Exit code 69: the kernel counted other bytes than the Program
-// says, so the disk was not what was measured.
+// fp32 AdamW, one rank, all cores. ratio = fio's time / the step's: fio is a yardstick and no
+// bound, for requests of another size or order can be faster than its. Medians over interleaved
+// rounds. Exit code 69: the kernel counted other bytes than the Program says, so the disk was not
+// what was measured.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -153,19 +154,19 @@ bool run(const std::string& directory, const std::string& model, int rounds) {
   std::printf("%s: %.3f GB read and as much written per step\nfio: %s\n", model.c_str(),
               static_cast<double>(step.moved_bytes()) / 2e9, step.fio_command().c_str());
   step.run();  // touches all memory
-  std::vector<double> ours, bound;
+  std::vector<double> ours, fio;
   bool valid = true;
   for (int round = 0; round < rounds; ++round) {
     const std::int64_t counted = counted_bytes();
     ours.push_back(step.run());
     const double off = static_cast<double>(counted_bytes() - counted - step.moved_bytes());
     valid = valid && std::abs(off) <= 0.01 * static_cast<double>(step.moved_bytes());
-    bound.push_back(step.run_fio());
-    std::printf("round %d: step %.3f s, fio %.3f s, ratio %.3f\n", round, ours.back(), bound.back(),
-                bound.back() / ours.back());
+    fio.push_back(step.run_fio());
+    std::printf("round %d: step %.3f s, fio %.3f s, ratio %.3f\n", round, ours.back(), fio.back(),
+                fio.back() / ours.back());
   }
-  std::printf("median: step %.3f s, fio %.3f s, ratio %.3f\n", median(ours), median(bound),
-              median(bound) / median(ours));
+  std::printf("median: step %.3f s, fio %.3f s, ratio %.3f\n", median(ours), median(fio),
+              median(fio) / median(ours));
   if (!valid) std::printf("INVALID: the kernel counted other bytes than the Program says\n");
   return valid;
 }
