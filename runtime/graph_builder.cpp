@@ -1,6 +1,6 @@
 #include "runtime/graph_builder.h"
 
-#include "core/check.h"
+#include "core/error.h"
 #include "kernels/step_state.h"
 #include "runtime/state_names.h"
 
@@ -34,9 +34,37 @@ ValueId GraphBuilder::input(std::string name, TensorType type) {
   return graph_.add_value(std::move(value));
 }
 
+int GraphBuilder::block_of(const std::string& what) const {
+  if (graph_.blocks.empty())
+    throw InvalidArgument(what + " comes before the first begin_block(); name its block first");
+  return static_cast<int>(graph_.blocks.size()) - 1;
+}
+
+void GraphBuilder::check_parts(const std::vector<WeightPart>& parts, std::int64_t cols,
+                               std::int64_t padded_rows) {
+  if (parts.empty())
+    throw InvalidArgument("a parameter has no parts; give at least one name with its rows");
+  for (const WeightPart& part : parts) {
+    const std::string what = "parameter '" + part.name + "'";
+    const int block = block_of(what);
+    const std::string place = "block '" + graph_.blocks[block] + "', " + what;
+    if (part.rows <= 0 || cols <= 0)
+      throw InvalidArgument(place + ": " + std::to_string(part.rows) + " rows of " +
+                            std::to_string(cols) + "; both must be at least 1");
+    if (padded_rows > 0 && padded_rows < part.rows)
+      throw InvalidArgument(place + ": " + std::to_string(part.rows) + " rows padded to " +
+                            std::to_string(padded_rows) + "; pad to at least its own rows");
+    const auto [known, is_new] = parameters_.try_emplace(part.name, block);
+    if (!is_new)
+      throw InvalidArgument(place + ": block '" + graph_.blocks[known->second] +
+                            "' has one of this name; give each parameter a name of its own");
+  }
+}
+
 ValueId GraphBuilder::grow_unit(bool matrices, const std::vector<WeightPart>& parts,
                                 std::int64_t cols, std::int64_t padded_rows,
                                 Initializer initializer) {
+  check_parts(parts, cols, padded_rows);
   int& index = matrices ? matrices_unit_ : vectors_unit_;
   if (index < 0) {
     ParameterUnit unit;
@@ -81,13 +109,39 @@ ValueId GraphBuilder::vector(std::vector<WeightPart> parts, Initializer initiali
   return grow_unit(false, parts, 1, 0, initializer);
 }
 
+std::string GraphBuilder::describe(std::string_view operation,
+                                   const std::vector<ValueId>& inputs) const {
+  std::string operands;
+  for (const ValueId id : inputs)
+    operands +=
+        (operands.empty() ? "" : ", ") + graph_.values[id].name + " " + graph_.type(id).to_string();
+  return "block '" + graph_.blocks.back() + "', " + std::string(operation) + "(" + operands + ")";
+}
+
+void GraphBuilder::check_inputs(std::string_view operation,
+                                const std::vector<ValueId>& inputs) const {
+  const int block = block_of("operation " + std::string(operation));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] < 0 || inputs[i] >= static_cast<ValueId>(graph_.values.size()))
+      throw InvalidArgument("block '" + graph_.blocks[block] + "', " + std::string(operation) +
+                            ": operand " + std::to_string(i) +
+                            " is no value of this builder; pass what one of its methods returned");
+}
+
+std::string GraphBuilder::next_label(std::string_view operation) {
+  return graph_.blocks.back() + "." + std::to_string(next_label_++) + "." + std::string(operation);
+}
+
 std::vector<ValueId> GraphBuilder::apply(std::string_view operation, std::vector<ValueId> inputs,
                                          Attributes attributes) {
-  STRATA_CHECK(!graph_.blocks.empty(), "operation before the first block");
-  return graph_.apply(
-      operation, std::move(inputs), std::move(attributes),
-      static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
-      graph_.blocks.back() + "." + std::to_string(next_label_++) + "." + std::string(operation));
+  check_inputs(operation, inputs);
+  const int block = static_cast<int>(graph_.blocks.size()) - 1;
+  try {
+    return graph_.apply(operation, inputs, std::move(attributes), block, Pass::forward,
+                        next_label(operation));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(describe(operation, inputs) + ": " + error.what());
+  }
 }
 
 ValueId GraphBuilder::apply_one(std::string_view operation, std::vector<ValueId> inputs,
@@ -152,7 +206,14 @@ ValueId GraphBuilder::linear(ValueId x, Affine affine, bool transposed) {
 
 Heads GraphBuilder::split_heads(ValueId qkv, std::int64_t heads, std::int64_t kv_heads,
                                 std::int64_t head_size) {
+  check_inputs("split_heads", {qkv});
   const TensorType packed = graph_.type(qkv);
+  const std::int64_t asked = (heads + 2 * kv_heads) * head_size;
+  if (heads <= 0 || kv_heads <= 0 || head_size <= 0 || asked != packed.shape.cols())
+    throw InvalidArgument(describe("split_heads", {qkv}) + ": " + std::to_string(heads) +
+                          " query and 2 x " + std::to_string(kv_heads) +
+                          " key and value heads of size " + std::to_string(head_size) + " need " +
+                          std::to_string(asked) + " columns");
   const std::int64_t rows = packed.shape.rows(), element = size_of(packed.dtype);
   const auto view = [&](std::int64_t first_head, std::int64_t count, const char* suffix) {
     return graph_.add_view(
@@ -170,11 +231,16 @@ ValueId GraphBuilder::rope_table(Attributes attributes) {
 }
 
 ValueId GraphBuilder::rope_in_place(ValueId x, ValueId table) {
+  const std::vector<ValueId> inputs{x, table};
+  check_inputs("rope", inputs);
   const ValueId rotated = graph_.next_version(x);
-  graph_.apply_into("rope", {x, table}, {rotated},
-                    {{"sequence", static_cast<double>(sequence_)}, {"inverse", 0}},
-                    static_cast<int>(graph_.blocks.size()) - 1, Pass::forward,
-                    graph_.blocks.back() + "." + std::to_string(next_label_++) + ".rope");
+  try {
+    graph_.apply_into(
+        "rope", inputs, {rotated}, {{"sequence", static_cast<double>(sequence_)}, {"inverse", 0}},
+        static_cast<int>(graph_.blocks.size()) - 1, Pass::forward, next_label("rope"));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(describe("rope", inputs) + ": " + error.what());
+  }
   return rotated;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,9 @@ struct Heads {
   ValueId q, k, v;  ///< views [N, heads, head_size] of one packed product
 };
 
-/// Not thread-safe. Every value is [N, C] or [N, H, D] with N = batch x sequence.
+/// Not thread-safe. Every value is [N, C] or [N, H, D] with N = batch x sequence. What does not fit
+/// (a parameter or an operation before the first block, operands of a wrong shape, values of
+/// another builder) throws InvalidArgument naming block, operation and operands.
 class GraphBuilder {
  public:
   GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence);
@@ -44,6 +47,7 @@ class GraphBuilder {
   void begin_block(std::string name);
   /// Prefix of labels ("layer.3") is the block's name.
 
+  // Parameters: each has a name of its own in the whole model.
   /// A matrix as one group: parts stacked along rows ([out, in] convention), each under its name.
   ValueId matrix(std::vector<WeightPart> parts, std::int64_t cols, Initializer initializer);
   /// An embedding-like matrix whose rows are padded with zeros in memory.
@@ -89,6 +93,15 @@ class GraphBuilder {
   [[nodiscard]] DType dtype() const { return dtype_; }
 
  private:
+  /// The block that `what` ("parameter 'wte.weight'") belongs to. Throws when there is none yet.
+  int block_of(const std::string& what) const;
+  void check_parts(const std::vector<WeightPart>& parts, std::int64_t cols,
+                   std::int64_t padded_rows);
+  /// Throws unless each of `inputs` is a value of this graph.
+  void check_inputs(std::string_view operation, const std::vector<ValueId>& inputs) const;
+  /// "block 'layer.0', linear(layer.0.1.norm fp32[8, 64], h.0.weight fp32[64, 65])".
+  std::string describe(std::string_view operation, const std::vector<ValueId>& inputs) const;
+  std::string next_label(std::string_view operation);
   ValueId grow_unit(bool matrices, const std::vector<WeightPart>& parts, std::int64_t cols,
                     std::int64_t padded_rows, Initializer initializer);
   ValueId parameter_view(int unit, std::int64_t offset_elements, kernels::Shape shape,
@@ -106,6 +119,7 @@ class GraphBuilder {
   BatchInputs inputs_;
   ValueId scale_ = kNoValue;
   int matrices_unit_ = -1, vectors_unit_ = -1;  ///< of the current block
+  std::map<std::string, int> parameters_;       ///< their blocks, by name
   int next_key_ = 0;                            ///< random streams: one per dropout in model order
   int next_label_ = 0;
 };
