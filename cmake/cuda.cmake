@@ -30,7 +30,7 @@ endif()
 # strata_cuda_library(NAME SOURCES... [LINK libraries...]): .cu and .cpp files that see CUDA's headers.
 function(strata_cuda_library name)
   # What ptxas says goes to files beside the objects.
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/nvcc_report ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/nvcc_report ${CMAKE_CUDA_COMPILER_LAUNCHER})
   strata_library(${name} ${ARGN})
   set(target strata_${name})
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${STRATA_CUDA_ARCHITECTURES}"

@@ -15,7 +15,7 @@ function(strata_fetch_cudnn_frontend to)
     COMMAND ${Python3_EXECUTABLE} -m pip download --quiet --disable-pip-version-check --retries 0 --no-deps
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311
       --platform manylinux_2_28_x86_64 --require-hashes
-      -r ${CMAKE_SOURCE_DIR}/cmake/cudnn-frontend.txt -d ${wheels}
+      -r ${PROJECT_SOURCE_DIR}/cmake/cudnn-frontend.txt -d ${wheels}
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE reason TIMEOUT 120)
   if(failed)
     file(REMOVE_RECURSE ${wheels})
@@ -33,9 +33,12 @@ if(STRATA_NVCC)
   find_path(STRATA_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   set(STRATA_CUDNN_FRONTEND_DIR ${STRATA_CUDNN_FRONTEND})
   if(NOT STRATA_CUDNN_FRONTEND_DIR)
-    file(STRINGS ${CMAKE_SOURCE_DIR}/cmake/cudnn-frontend.txt pinned)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/cudnn-frontend.txt pinned)
     string(REGEX MATCH "==([0-9.]+)" pinned "${pinned}")
-    set(frontend ${CMAKE_SOURCE_DIR}/build/cudnn-frontend-${CMAKE_MATCH_1})
+    set(frontend ${PROJECT_SOURCE_DIR}/build/cudnn-frontend-${CMAKE_MATCH_1})
+    if(NOT PROJECT_IS_TOP_LEVEL)
+      set(frontend ${PROJECT_BINARY_DIR}/cudnn-frontend-${CMAKE_MATCH_1})
+    endif()
     if(NOT EXISTS ${frontend}/include/cudnn_frontend.h AND STRATA_CUDNN_INCLUDE_DIR)
       strata_fetch_cudnn_frontend(${frontend})
     endif()

@@ -1,4 +1,5 @@
 # What every target of this repository shares: language flags that bits depend on, warnings, tests.
+# strata_flags holds what users of a library need too; add_compile_options what is for this repository alone.
 
 find_package(Threads REQUIRED)
 
@@ -10,12 +11,17 @@ if(STRATA_CCACHE)
 endif()
 
 add_library(strata_flags INTERFACE)
-target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(strata_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_features(strata_flags INTERFACE cxx_std_20)
 # Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
-target_compile_options(strata_flags INTERFACE
-  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers>")
+# Of users too, whose programs may keep their copy of an inline function.
+target_compile_options(strata_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>")
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-missing-field-initializers>")
+endif()
 if(STRATA_WERROR)
-  target_compile_options(strata_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
 endif()
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
@@ -44,8 +50,11 @@ function(strata_library name)
   target_link_libraries(strata_${name} PUBLIC strata_flags ${ARG_LINK})
 endfunction()
 
-# strata_program(NAME SOURCES... [LINK libraries...]): an executable in <build>/bin.
+# strata_program(NAME SOURCES... [LINK libraries...]): an executable in <build>/bin, none where STRATA_PROGRAMS is OFF.
 function(strata_program name)
+  if(NOT STRATA_PROGRAMS)
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
@@ -65,7 +74,7 @@ function(strata_test name)
   endif()
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
@@ -80,7 +89,7 @@ function(strata_bench name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   find_package(benchmark REQUIRED)
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} benchmark::benchmark benchmark::benchmark_main)
   add_test(NAME ${name} COMMAND ${name} --benchmark_min_time=0.0001)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
@@ -97,10 +106,10 @@ function(strata_fuzz name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers ${name})
   elseif(STRATA_TESTS)
-    add_executable(${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/corpora/replay.cpp)
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/corpora/replay.cpp)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
-    add_test(NAME ${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/corpora/${name})
+    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/corpora/${name})
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
   endif()
 endfunction()
