@@ -75,7 +75,7 @@ def files(root):
     if listing.returncode == 0 and listing.stdout:
         names = sorted(set(listing.stdout.decode().split("\0")) - {""})
     else:
-        skipped = {"build", "build-bundle", ".git", "out", ".cache"}
+        skipped = {"build", "build-bundle", "build-quickstart", ".git", "out", ".cache"}
         names = []
         for folder, folders, here in os.walk(root):
             folders[:] = [f for f in folders if f not in skipped]

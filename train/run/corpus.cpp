@@ -38,17 +38,6 @@ void read_share(const TokenSource& source, int rank, int world) {
                 std::span(ids).first(static_cast<std::size_t>(std::min(kAtOnce, end - first))));
 }
 
-void add_texts(const fs::path& folder, const std::string& extension,
-               std::vector<std::string>& files) {
-  if (!fs::is_directory(folder)) return;
-  std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && entry.path().extension() == extension)
-      found.push_back(entry.path().string());
-  std::sort(found.begin(), found.end());
-  files.insert(files.end(), found.begin(), found.end());
-}
-
 }  // namespace
 
 std::string tokenizer_of(const std::string& model) {
@@ -56,17 +45,11 @@ std::string tokenizer_of(const std::string& model) {
   return fs::is_regular_file(path) ? path.string() : "";
 }
 
-std::vector<std::string> bundled_text() {
-  const fs::path root = fs::path(configs_directory()).parent_path();
-  std::vector<std::string> files;
-  if (fs::is_regular_file(root / "README.md")) files.push_back((root / "README.md").string());
-  add_texts(root / "docs", ".md", files);
-  for (const char* folder : {"core", "kernels", "comm", "runtime", "zero", "train", "launcher"})
-    add_texts(root / folder, ".h", files);
-  if (files.empty())
-    throw ConfigError("no text of this repository under " + root.string() +
-                      "; name your own with --data FILE");
-  return files;
+std::string bundled_text() {
+  const std::string path = configs_directory() + "/text/alice.txt";
+  if (!fs::is_regular_file(path))
+    throw HostError("the bundled text " + path + " is missing; name your own with --data FILE");
+  return path;
 }
 
 void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world) {
@@ -79,7 +62,8 @@ void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, i
 Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
                    const std::string& model) {
   Corpus corpus;
-  corpus.training = open_files(options.data.empty() ? bundled_text() : options.data, config, model);
+  corpus.training =
+      open_files(options.data.empty() ? std::vector{bundled_text()} : options.data, config, model);
   if (!options.eval_data.empty()) {
     corpus.held_out = open_files({options.eval_data}, config, model);
   } else if (options.eval_every_steps > 0) {

@@ -1,4 +1,4 @@
-// Which tokens a run reads: its data files, or the text of this repository when none are named.
+// Which tokens a run reads: its data files, or the bundled text when none are named.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, i
 /// Path of tokenizer.json in a model directory, "" when there is none.
 std::string tokenizer_of(const std::string& model);
 
-/// Text files of this installation in a fixed order: README, docs, headers.
-std::vector<std::string> bundled_text();
+/// The text of this installation (configs/text), the same for every commit of the repository.
+std::string bundled_text();
 
 }  // namespace strata::train

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# A GPT-2 of 0.8 M parameters learns "Alice's Adventures in Wonderland" byte by byte in a minute, then says what it learned.
+#   run.sh [OUT [flags for train]]      the last of two equal flags counts
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=${STRATA_BIN:-build/bin}
+out=${1:-out/example-00}
+"$bin/mlaunch" -np 2 train --zero 3 --model gpt2-bytes-1m --sequence-length 128 --micro-batch 8 --steps 600 \
+  --learning-rate 2e-3 --threads 1 --seed 1 --metrics "$out.jsonl" --output "$out" "${@:2}"
+printf '\n== loss\n'
+python3 - "$out.jsonl" <<'PYTHON'
+import json, sys
+rows = [row for row in map(json.loads, open(sys.argv[1])) if "loss" in row]
+for row in rows[:: max(1, len(rows) // 10)] + rows[-1:]:
+    print("step %5d  loss %.3f  %s" % (row["step"], row["loss"], "#" * round(row["loss"] * 10)))
+PYTHON
+printf '\n== a sample from %s, a Hugging Face directory\n' "$out"
+"$bin/generate" --model "$out" --prompt "  Alice " --tokens 400 --temperature 0.6 --seed 1

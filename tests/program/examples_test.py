@@ -1,0 +1,49 @@
+"""The examples as their READMEs tell to run them."""
+import json
+import os
+import pathlib
+import unittest
+
+from programs import BIN, ProgramTest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+os.environ["STRATA_BIN"] = str(BIN.resolve())
+
+
+class Examples(ProgramTest):
+    def run_example(self, folder, *arguments):
+        return self.run_program([str(EXAMPLES / folder / "run.sh"), *map(str, arguments)], limit_s=120)
+
+    def count_gathers(self, trace):
+        events = json.loads(self.read(trace))["traceEvents"]
+        return sum(event["ph"] == "X" and event["name"].startswith("gather ") for event in events)
+
+    def test_a_book_is_learned_from_shards(self):
+        done = self.run_example("00_learn_a_book", self.home / "out", "--steps", "4", "--trace", self.home / "trace")
+        self.assertGreaterEqual(self.count_gathers("trace"), 4 * 4)  # a layer's matrices at least once a step
+        losses = [line["loss"] for line in self.step_metrics("out.jsonl")]
+        self.assertEqual(len(losses), 4)
+        self.assertLess(losses[-1], losses[0])
+        self.assertIn("  Alice ", done.stdout.split("a sample from")[1])
+
+    def test_the_engine_runs_in_a_program(self):
+        done = self.run_program([str(BIN / "example_engine")])
+        losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step ")]
+        self.assertEqual(len(losses), 30)
+        self.assertGreater(losses[0], 5)
+        self.assertLess(losses[-1], losses[0] - 0.5)
+
+    def test_eight_ranks_keep_an_eighth(self):
+        self.run_example("02_zero3_on_eight_ranks", self.home / "out")
+        self.assertGreater(self.count_gathers("out.trace.json"), 100)
+        self.assertLess(self.step_metrics("out.jsonl")[-1]["loss"], 3.2)
+        self.assertTrue((self.home / "out/latest/model.safetensors").is_file())
+
+    def test_a_deepspeed_json_runs(self):
+        done = self.run_example("03_existing_deepspeed_json")
+        self.assertIn("ds_config.json", done.stdout)
+        self.assertRegex(done.stdout, r"step +20/20")
+
+
+if __name__ == "__main__":
+    unittest.main()
