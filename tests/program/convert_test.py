@@ -14,10 +14,14 @@ import sys
 import tempfile
 import unittest
 
+from programs import missing_packages
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOL = ROOT / "scripts/strata_convert"
 PEERS = os.environ.get("STRATA_PEERS")
 PYTHON = pathlib.Path(PEERS or "/", "bin/python")
+PACKAGES = ["torch", "transformers", "deepspeed", "xxhash", "safetensors", "numpy"]
+SKIPPED = 77
 sys.path.append(str(TOOL))
 folders, manifest, names, tensor_files = (
     importlib.import_module(name) for name in ("folders", "manifest", "names", "tensor_files"))
@@ -153,7 +157,7 @@ class NamesTest(unittest.TestCase):
             names.check_head(["a"], {"model_type": "llama"})
 
 
-@unittest.skipUnless(PEERS, "needs torch and deepspeed: set STRATA_PEERS to a Python environment that has them")
+@unittest.skipUnless(PEERS, f"STRATA_PEERS names no Python environment with {', '.join(PACKAGES)}")
 class PeersTest(ConvertTest):
     """Runs in the environment; what must be compared as tensors is compared there."""
 
@@ -398,4 +402,12 @@ assert loaded["consumed"] == 17, loaded["consumed"]
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["PeersTest"]:
+        if not PEERS:
+            print(f"skipped: STRATA_PEERS names no Python environment with {', '.join(PACKAGES)} "
+                  "(`scripts/dev rota peers` makes one)")
+            sys.exit(SKIPPED)
+        missing = missing_packages(PYTHON, PACKAGES)
+        if missing:
+            sys.exit(f"{PYTHON} lacks {', '.join(missing)}: {PYTHON} -m pip install {' '.join(missing)}")
     unittest.main()

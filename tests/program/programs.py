@@ -30,6 +30,13 @@ def mpirun(ranks, *arguments):
             *train(*arguments)]
 
 
+def missing_packages(python, names):
+    """Those of `names` that this Python interpreter cannot import."""
+    look = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if importlib.util.find_spec(n) is None])"
+    done = subprocess.run([str(python), "-c", look, *names], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
 def clean_environment():
     """Without what an outer launcher left; mpirun refuses root unless told twice."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA_R", "OMPI_", "SLURM_"))}

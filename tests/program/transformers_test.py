@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import BIN, ProgramTest, mlaunch, train
+from programs import BIN, ProgramTest, missing_packages, mlaunch, train
 
 LOOK = str(pathlib.Path(__file__).with_name("loaded_in_transformers.py"))
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
@@ -18,13 +18,8 @@ PYTHON = str(pathlib.Path(PEERS, "bin/python")) if PEERS else sys.executable
 SKIPPED = 77
 TOLERANCE = 1e-5
 # A model per family; the last one comes in several files with an index.
-MODELS = ["gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "llama-sharded"]
+MODELS = ["gpt2", "llama", "llama3", "llama-yarn", "mistral", "qwen2", "qwen3", "llama-sharded"]
 VOCABULARY = 96
-
-
-def has_transformers():
-    done = subprocess.run([PYTHON, "-c", "import torch, transformers, safetensors"], capture_output=True)
-    return done.returncode == 0
 
 
 class LoadsInTransformers(ProgramTest):
@@ -85,7 +80,9 @@ class LoadsInTransformers(ProgramTest):
 
 
 if __name__ == "__main__":
-    if not has_transformers():
-        print(f"skipped: {PYTHON} has no torch and transformers; STRATA_PEERS names an environment that has them")
-        sys.exit(SKIPPED)
+    missing = missing_packages(PYTHON, ["torch", "transformers", "safetensors"])
+    if missing:
+        print(f"skipped: {PYTHON} lacks {', '.join(missing)}; STRATA_PEERS names an environment that has them "
+              "(`scripts/dev rota peers` makes one)")
+        sys.exit(1 if PEERS else SKIPPED)
     unittest.main()

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Plants random single-line bugs in production code and lists those that no test notices.
+
+  scripts/dev mutants 20 --seed 3
+
+Each bug is planted alone in a worktree under build/mutants, whose build folder stays warm. What it needs is built, then
+the tests declared beside the file run, and where these pass those of WIDER. Equal seeds plant equal bugs in equal
+commits; results are JSON lines, and a run goes on where an earlier one of that seed and commit ended.
+
+Outcomes: killed (a test failed), timeout (no test failed, but one did not end: counts as killed), survived, and stillborn
+(did not compile: another one is planted in its place).
+"""
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from mutation_sites import sites_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Production code; what only tests, fuzzers and real GPUs run is left out.
+FOLDERS = ["core", "comm", "runtime", "zero", "offload", "train", "launcher", "kernels"]
+LEFT_OUT = re.compile(r"_test\.|_tests\.|_fuzz\.|testing|/fuzz/|^kernels/(cuda|reference)/|_support\.|_reference\.|finite_difference"
+                      r"|^comm/(nccl|mpi)/|reference_page|/bench")
+# Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
+STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
+        "|loss_scale_test|evaluation_test|program_safety_test|training_.*|print_plan_test|peak_memory_test)$"
+PROGRAMS = "^(program_(same_bits|bad_input|output|resume|failure|inspect|learning|offload)_test|print_plan_test)$"
+WIDER = {
+    "core": "^(checkpoint_.*|manifest_test|comm_(shm|threads)_test|train_files_test|model_config_test|training_checkpoint_test|launcher_test"
+            "|mlaunch_test|program_(failure|resume|inspect|bad_input)_test)$",
+    "comm": "^(same_bits_test|virtual_ranks_test|rank_threads_test|program_(failure|same_bits)_test)$",
+    "runtime": STEPS,
+    "zero": STEPS,
+    "offload": "^(offload_same_bits_test|training_snapshot_test|program_offload(_pairs)?_test)$",
+    "kernels": STEPS,
+    "launcher": "^(mlaunch_test|program_(failure|resume|output)_test)$",
+    "train": STEPS,
+    "train/config": PROGRAMS,
+    "train/data": PROGRAMS,
+    "train/files": "^(training_.*|inspect_test|program_(inspect|resume|bad_input)_test|golden_test)$",
+    "train/models": "^(golden_test|model_config_test|program_(learning|bad_input)_test|same_bits_test)$",
+    "train/run": PROGRAMS,
+    "train/checkpoint": "^(training_checkpoint.*|program_(resume|inspect)_test)$",
+    "train/inspect": PROGRAMS,
+    "train/doctor": "^program_doctor_test$",
+}
+# Else constants, of which there are most, would be nearly all of a short run.
+TURNS = [{"border", "comparison", "logic", "choice"}, {"call left out", "assignment left out"}, {"arithmetic", "bits"},
+         {"constant"}]
+# What Python tests start.
+PYTHON_TARGETS = ["train", "mlaunch", "generate", "doctor", "inspect", "train_on_threads"]
+
+
+def wider_pattern(file):
+    folder = max((name for name in WIDER if file.startswith(name + "/")), key=len)
+    return WIDER[folder]
+
+
+def production_files(names):
+    return sorted(name for name in names
+                  if name.endswith((".h", ".cpp")) and name.split("/")[0] in FOLDERS and not LEFT_OUT.search(name))
+
+
+def draw(seed, read, names):
+    """All sites in an order that the seed alone decides, kinds of bugs taking turns."""
+    sites = [site for name in production_files(names) for site in sites_of(name, read(name))]
+    random.Random(seed).shuffle(sites)
+    rounds = [[site for site in sites if site.kind in kinds] for kinds in TURNS]
+    assert sum(map(len, rounds)) == len(sites)
+    return [site for turn in itertools.zip_longest(*rounds) for site in turn if site is not None]
+
+
+def run(command, limit_s, cwd, env=None):
+    """(exit code or None when it ran out of time, output); nothing that it started outlives it."""
+    process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=limit_s)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return None, output
+
+
+def confined(command, writable):
+    """Under a bug a test may kill or remove anything: other processes are out of its sight, and all files but those
+    under `writable` are read-only, where the system lets us."""
+    prepare = 'mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", prepare, writable, *command]
+
+
+def can_confine(folder):
+    return bool(shutil.which("unshare")) and run(confined(["true"], str(folder)), 20, ROOT)[0] == 0
+
+
+class Workplace:
+    """A worktree of the commit with a build folder of its own."""
+
+    def __init__(self, folder, commit, jobs):
+        self.tree, self.jobs = folder / "tree", jobs
+        self.temporary = folder / "tmp"
+        self.build = self.tree / "build"
+        git = ["git", "-C", str(ROOT)]
+        if not self.tree.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run([*git, "worktree", "prune"], check=True)
+            subprocess.run([*git, "worktree", "add", "--detach", "--force", str(self.tree), commit], check=True,
+                           stdout=subprocess.DEVNULL)
+        subprocess.run(["git", "-C", str(self.tree), "checkout", "--quiet", "--force", "--detach", commit], check=True)
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
+                                         "TMPDIR": str(self.temporary), "TEST_TMPDIR": str(self.temporary)}
+        done = subprocess.run(["cmake", "--preset", "cpu", "-DSTRATA_CUDA=OFF"], cwd=self.tree, env=self.environment,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+        listed = subprocess.run(["ctest", "--test-dir", str(self.build), "--show-only=json-v1"], check=True,
+                                capture_output=True, text=True).stdout
+        self.tests = json.loads(listed)
+        known = subprocess.run(["ninja", "-C", str(self.build), "-t", "targets", "all"], check=True, capture_output=True,
+                               text=True).stdout
+        self.targets = {line.split(":")[0] for line in known.splitlines()}
+        self.confine = can_confine(folder)
+        if not self.confine:
+            print("mutants: unshare(1) is not allowed here, so tests run unconfined", flush=True)
+        self.writable = str(folder)
+
+    def names(self):
+        return [test["name"] for test in self.tests["tests"]]
+
+    def tests_beside(self, file):
+        """Those that the CMakeLists.txt of the file's folder, or of the nearest one above it, declares."""
+        graph = self.tests["backtraceGraph"]
+        declared = {}
+        for test in self.tests["tests"]:
+            node = graph["nodes"][test["backtrace"]]
+            while "parent" in node and not graph["files"][node["file"]].endswith("CMakeLists.txt"):
+                node = graph["nodes"][node["parent"]]
+            folder = os.path.dirname(os.path.relpath(graph["files"][node["file"]], self.tree))
+            declared.setdefault(folder, []).append(test["name"])
+        folder = os.path.dirname(file)
+        while folder and folder not in declared:
+            folder = os.path.dirname(folder)
+        return declared.get(folder, [])
+
+    def targets_of(self, names):
+        """What ninja must build for these tests: executables among their words, programs for Python."""
+        wanted = set()
+        for test in self.tests["tests"]:
+            if test["name"] not in names or "command" not in test:
+                continue
+            words = [os.path.relpath(word, self.build) for word in test["command"] if word.startswith(str(self.build))]
+            wanted |= {word for word in words if word in self.targets}
+            if any(word.endswith(".py") for word in test["command"]) or "print_plan" in test["name"]:
+                wanted |= set(PYTHON_TARGETS) & self.targets
+        return sorted(wanted)
+
+    def make(self, names, limit_s):
+        return run(["cmake", "--build", str(self.build), "-j", str(self.jobs), "--target", *self.targets_of(names)], limit_s,
+                   self.tree, self.environment)
+
+    def test(self, names, limit_s):
+        """(what failed, whether time ran out)."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        self.temporary.mkdir()
+        pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
+        command = ["ctest", "--test-dir", str(self.build), "-R", pattern, "-j", str(self.jobs), "--stop-on-failure",
+                   "--timeout", str(max(10, limit_s // 2))]
+        code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment)
+        failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled)", output, re.M)
+        return failed or ([] if code == 0 else ["(ctest)"] if code is not None else []), code is None
+
+    @contextlib.contextmanager
+    def planted(self, site):
+        path = self.tree / site.file
+        text = path.read_text()
+        lines = text.split("\n")
+        assert lines[site.line - 1] == site.before, site
+        lines[site.line - 1] = site.after
+        path.write_text("\n".join(lines))
+        try:
+            yield
+        finally:
+            path.write_text(text)
+
+
+def try_site(place, site, limits):
+    """What became of the bug, as a dict."""
+    beside = place.tests_beside(site.file)
+    wider = [name for name in place.names() if re.search(wider_pattern(site.file), name) and name not in beside]
+    result = {"outcome": "survived", "by": "", "stage": "", "build_s": 0.0, "test_s": 0.0}
+    with place.planted(site):
+        for stage, names, limit_s in (("beside", beside, limits.beside_s), ("wider", wider, limits.wider_s)):
+            if not names:
+                continue
+            begin = time.monotonic()
+            code, output = place.make(names, limits.build_s)
+            result["build_s"] += round(time.monotonic() - begin, 1)
+            if code != 0:
+                first = re.search(r"error: .*", output)
+                return result | {"outcome": "stillborn" if code else "timeout", "by": first.group(0) if first else "", "stage": "build"}
+            begin = time.monotonic()
+            failed, late = place.test(names, limit_s)
+            result["test_s"] += round(time.monotonic() - begin, 1)
+            if failed or late:
+                return result | {"outcome": "killed" if failed else "timeout", "by": " ".join(failed), "stage": stage}
+    return result
+
+
+def summary(results):
+    """The text at the end."""
+    count = lambda outcome: sum(result["outcome"] == outcome for result in results)
+    tried = len(results) - count("stillborn")
+    if not tried:
+        return "no bug was tried"
+    dead = count("killed") + count("timeout")
+    seconds = [result["build_s"] + result["test_s"] for result in results]
+    lines = [f"{dead} of {tried} bugs noticed ({100 * dead / tried:.1f} %), {count('timeout')} of them by a time limit; "
+             f"{count('stillborn')} more did not compile; {sum(seconds) / tried:.0f} s each"]
+    for result in results:
+        if result["outcome"] == "survived":
+            lines.append(f"\nsurvived: {result['file']}:{result['line']} ({result['kind']})\n-{result['before']}\n+{result['after']}")
+    return "\n".join(lines)
+
+
+def known_results(path, seed, commit):
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [line for line in lines if (line["seed"], line["commit"]) == (seed, commit)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, help="bugs that compile")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="files whose path begins with this")
+    parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers and tests at a time")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/mutants", help="folder of the worktree and its build")
+    parser.add_argument("--results", type=pathlib.Path, help="JSON lines (default: results.jsonl in the work folder)")
+    parser.add_argument("--build-limit", dest="build_s", type=int, default=3600, metavar="SECONDS")
+    parser.add_argument("--beside-limit", dest="beside_s", type=int, default=300, metavar="SECONDS")
+    parser.add_argument("--wider-limit", dest="wider_s", type=int, default=900, metavar="SECONDS")
+    options = parser.parse_args()
+
+    git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
+    commit = git("rev-parse", "HEAD").strip()
+    names = [name for name in git("ls-tree", "-r", "--name-only", commit).splitlines() if name.startswith(options.only)]
+    sites = draw(options.seed, lambda name: git("show", f"{commit}:{name}"), names)
+    if options.list:
+        for site in sites[:options.count]:
+            print(site.diff())
+        return
+    results_path = options.results or options.work / "results.jsonl"
+    results_path.parent.mkdir(parents=True, exist_ok=True)
+    place = Workplace(options.work.resolve(), commit, options.jobs)
+    results = known_results(results_path, options.seed, commit)
+    for number in range(len(results), len(sites)):
+        if sum(result["outcome"] != "stillborn" for result in results) >= options.count:
+            break
+        site = sites[number]
+        result = {"seed": options.seed, "commit": commit, "number": number, **vars(site), **try_site(place, site, options)}
+        with open(results_path, "a") as out:
+            out.write(json.dumps(result) + "\n")
+        results.append(result)
+        print(f"{number}: {site.file}:{site.line} ({site.kind}) {result['outcome']} {result['by']} "
+              f"[{result['build_s']:.0f} + {result['test_s']:.0f} s]", flush=True)
+    print(summary(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Which bugs scripts/mutants.py plants, and what it makes of results. Nothing is built here."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import mutants
+from mutation_sites import blank, sites_of
+
+
+def bugs(text):
+    """{(line number, kind): lines instead of it}"""
+    found = {}
+    for site in sites_of("a.cpp", text):
+        found.setdefault((site.line, site.kind), []).append(site.after.strip())
+    return found
+
+
+class Sites(unittest.TestCase):
+    def test_borders_and_comparisons(self):
+        self.assertEqual(bugs("  if (a < b) f();")[1, "border"], ["if (a <= b) f();"])
+        self.assertEqual(bugs("  if (a >= b) f();")[1, "border"], ["if (a > b) f();"])
+        self.assertEqual(bugs("  return a == b;")[1, "comparison"], ["return a != b;"])
+
+    def test_template_brackets_and_pointers_are_no_operators(self):
+        self.assertEqual(bugs("std::vector<int> a;\nint* p;\nconst T& r;\nT&& moved;"), {})
+
+    def test_operators(self):
+        self.assertEqual(bugs("x = a + b * c;")[1, "arithmetic"], ["x = a - b * c;", "x = a + b / c;"])
+        self.assertEqual(bugs("if (a && !b) f();")[1, "logic"], ["if (a || !b) f();", "if (a && b) f();"])
+        self.assertEqual(bugs("x = std::min(a, b);")[1, "choice"], ["x = std::max(a, b);"])
+
+    def test_constants(self):
+        self.assertEqual(bugs("int a = 7;")[1, "constant"], ["int a = 6;", "int a = 8;"])
+        self.assertEqual(bugs("int a = 0;")[1, "constant"], ["int a = 1;"])
+        self.assertEqual(bugs("double a = 1e-6;")[1, "constant"], ["double a = (2 * 1e-6);"])
+        self.assertEqual(bugs("bool a = true;")[1, "constant"], ["bool a = false;"])
+        self.assertEqual(bugs("float32x4 a_1 = b.c2;"), {})
+
+    def test_statements_left_out(self):
+        self.assertEqual(bugs("  files.sync_directory(output);")[1, "call left out"], ["{}"])
+        self.assertEqual(bugs("  schedule.rate = s.rate;")[1, "assignment left out"], ["{}"])
+        for line in ("  return f(x);", "  int a = f(x);", "  if (a) f(x);", "  f(x,", "      y);", "void f(int x);"):
+            self.assertNotIn("left out", " ".join(kind for _, kind in bugs(line)), line)
+        # Its second line is no statement of its own.
+        self.assertEqual(bugs("  const int a =\n      f(b);"), {})
+
+    def test_what_says_checks_or_declares_is_left_alone(self):
+        for line in ("// a < b", "/* a == b */", '#include "a/b.h"', "#if A < 2", "STRATA_CHECK(a < b, a);",
+                     'throw IoError(path, 0, "a" + b, 1);', "static_assert(sizeof(a) == 4);", "virtual void f() = 0;",
+                     'text += "a < b";', "using A = B;"):
+            self.assertEqual([kind for _, kind in bugs(line) if kind != "assignment left out"], [], line)
+        # So are the lines on which a check goes on.
+        self.assertEqual(bugs("  STRATA_CHECK(a == 1,\n               b + 1);"), {})
+        self.assertEqual(len(bugs("  STRATA_CHECK(a == 1,\n               b + 1);\n  x = 1;")), 2)
+
+    def test_blank_keeps_positions(self):
+        text = 'a = "x // y"; // b\nc = \'"\'; /* d\n e */ f(1\'000);\nR"(a" < b)" < g;'
+        self.assertEqual([len(line) for line in blank(text).split("\n")], [len(line) for line in text.split("\n")])
+        self.assertEqual(blank(text).split("\n")[0].rstrip(), 'a = "      ";')
+        self.assertIn("f(1'000)", blank(text))
+        self.assertNotIn("<", blank(text).split("\n")[3].split("g")[0][:9])
+
+
+class Draw(unittest.TestCase):
+    NAMES = ["core/a.cpp", "core/a_test.cpp", "tests/b.cpp", "core/testing/c.cpp", "zero/d.h", "kernels/cuda/e.cu", "README.md"]
+
+    def drawn(self, seed):
+        text = "int f() {\n  g(1);\n  x = a < 2 ? 3 : 4;\n  return a + b;\n}\n"
+        return mutants.draw(seed, lambda name: text, self.NAMES)
+
+    def test_equal_seeds_give_equal_bugs(self):
+        self.assertEqual(self.drawn(1), self.drawn(1))
+        self.assertNotEqual(self.drawn(1), self.drawn(2))
+        self.assertEqual(set(self.drawn(1)), set(self.drawn(2)))
+
+    def test_production_code_alone(self):
+        self.assertEqual({site.file for site in self.drawn(1)}, {"core/a.cpp", "zero/d.h"})
+
+    def test_kinds_take_turns(self):
+        first = [site.kind for site in self.drawn(3)[:4]]
+        for kind, turn in zip(first, mutants.TURNS):
+            self.assertIn(kind, turn)
+
+    def test_every_folder_has_wider_tests(self):
+        for folder in mutants.FOLDERS:
+            self.assertTrue(mutants.wider_pattern(folder + "/x.cpp"))
+        self.assertEqual(mutants.wider_pattern("train/config/x.cpp"), mutants.PROGRAMS)
+        self.assertEqual(mutants.wider_pattern("train/planning/x.cpp"), mutants.STEPS)
+
+
+class Results(unittest.TestCase):
+    def result(self, outcome, **more):
+        return {"outcome": outcome, "file": "a.cpp", "line": 3, "kind": "border", "before": "a < b", "after": "a <= b",
+                "build_s": 10, "test_s": 5, **more}
+
+    def test_summary(self):
+        text = mutants.summary([self.result(o) for o in ("killed", "killed", "timeout", "survived", "stillborn")])
+        self.assertIn("3 of 4 bugs noticed (75.0 %), 1 of them by a time limit; 1 more did not compile", text)
+        self.assertIn("survived: a.cpp:3 (border)\n-a < b\n+a <= b", text)
+
+    def test_a_run_goes_on_from_results_of_its_seed_and_commit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "results.jsonl")
+            self.assertEqual(mutants.known_results(path, 1, "c"), [])
+            lines = [self.result("killed", seed=seed, commit=commit) for seed, commit in ((1, "c"), (2, "c"), (1, "d"))]
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self.assertEqual(len(mutants.known_results(path, 1, "c")), 1)
+
+    def test_time_limits_end_what_was_started(self):
+        code, output = mutants.run(["sh", "-c", "echo begun; sleep 60"], 1, "/")
+        self.assertIsNone(code)
+        self.assertEqual(output, "begun\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
