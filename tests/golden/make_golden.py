@@ -43,6 +43,11 @@ LLAMA = dict(vocab_size=96, hidden_size=32, intermediate_size=80, num_hidden_lay
 LLAMA3_ROPE = dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                    original_max_position_embeddings=64)
 
+# Wavelengths 6.3, 17, 44, 118. The ramp from kept to interpolated frequencies begins at the first and would end at pair 8:
+# its bound, head size - 1, counts.
+YARN_ROPE = dict(rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=8192, beta_fast=1024.0,
+                 beta_slow=1.0)
+
 # Odd vocabularies, so that padding to a multiple of 128 is seen; head_dim differs from hidden / heads in qwen3. qwen2 turns
 # fast: where a rotation hardly turns, the gradient of the key's bias cancels to noise, and fp32 could not be judged by it.
 FAMILIES = {
@@ -63,6 +68,8 @@ FAMILIES = {
     "mistral": lambda: transformers.MistralConfig(
         **{**LLAMA, "intermediate_size": 72}, num_key_value_heads=1, sliding_window=CONTEXT,
         rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+    "llama-yarn": lambda: transformers.LlamaConfig(
+        **{**LLAMA, "max_position_embeddings": 32768}, rope_parameters=dict(YARN_ROPE)),
 }
 
 
