@@ -26,6 +26,18 @@ std::string who(const RankContext& context) {
          " on this host)";
 }
 
+std::unique_ptr<Communicator> connect_through_mpi(const RankContext& context) {
+  try {
+    return make_mpi_communicator(context.rank, context.world);
+  } catch (const ConfigError& error) {
+    if (context.started_by != "slurm") throw;
+    throw ConfigError(std::string(error.what()) +
+                      ", or let srun tell MPI who its ranks are: srun --mpi=pmix (`srun "
+                      "--mpi=list` shows whether it can); on one host mlaunch -np " +
+                      std::to_string(context.world) + " needs neither");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const RankContext& context,
@@ -40,14 +52,14 @@ std::unique_ptr<Communicator> make_communicator(const RankContext& context,
   if (backend == "shm") {
     if (!fits_shm(context))
       throw InvalidArgument(
-          "communication backend 'shm' serves the ranks of one host started by mlaunch, "
-          "this is " +
+          "communication backend 'shm' serves the ranks of one host started by mlaunch or "
+          "torchrun, this is " +
           who(context) + "; use 'mpi'");
     return std::make_unique<PeerCommunicator>(
         std::make_unique<ShmLink>(context.store, context.rank, context.world), context.rank,
         context.world);
   }
-  if (backend == "mpi") return make_mpi_communicator(context.rank, context.world);
+  if (backend == "mpi") return connect_through_mpi(context);
   throw InvalidArgument("unknown communication backend '" + std::string(backend) +
                         "'; known: auto, shm, mpi, single");
 }

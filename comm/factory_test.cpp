@@ -19,8 +19,8 @@ std::string refusal(const RankContext& context, std::string_view backend) {
 TEST(Factory, SaysWhichBackendWouldServe) {
   const RankContext far{.rank = 1, .world = 4, .local_world = 2, .started_by = "slurm"};
   EXPECT_EQ(refusal(far, "shm"),
-            "communication backend 'shm' serves the ranks of one host started by mlaunch, this is "
-            "rank 1 of 4 (started by slurm, 2 on this host); use 'mpi'");
+            "communication backend 'shm' serves the ranks of one host started by mlaunch or "
+            "torchrun, this is rank 1 of 4 (started by slurm, 2 on this host); use 'mpi'");
   EXPECT_EQ(
       refusal(far, "single"),
       "communication backend 'single' serves one rank, this is rank 1 of 4 (started by slurm, 2 "

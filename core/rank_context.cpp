@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/host_meeting.h"
 #include "core/integer.h"
 #include "core/run_id.h"
 #include "core/socket_store.h"
@@ -22,9 +23,11 @@ namespace {
 
 const char* text_of(const char* name) { return std::getenv(name); }
 
+/// A variable that is set to nothing says nothing.
+bool is_given(const char* name) { return text_of(name) != nullptr && *text_of(name) != '\0'; }
+
 std::string text_or(const char* name, const std::string& otherwise) {
-  const char* text = text_of(name);
-  return text != nullptr && *text != '\0' ? text : otherwise;
+  return is_given(name) ? text_of(name) : otherwise;
 }
 
 std::string assignment(const char* name) {
@@ -71,14 +74,14 @@ int inherited_fd(const char* name, mode_t type, const char* what) {
   return fd;
 }
 
-void check_against_open_mpi(const RankContext& context) {
-  const char* size_name = "OMPI_COMM_WORLD_SIZE";
-  if (text_of(size_name) == nullptr) return;
+/// One launcher inside another would count every rank twice.
+void refuse_nested(const char* size_name, const RankContext& context, const char* context_name) {
+  if (!is_given(size_name)) return;
   const int size = integer(size_name, 1);
   if (size != 1 && size != context.world)
-    throw ConfigError(
-        assignment(size_name) + " contradicts " + assignment("STRATA_WORLD") +
-        ": mlaunch and mpirun are nested; use `mlaunch --launcher mpi` or one of them");
+    throw ConfigError(assignment(size_name) + " contradicts " + assignment(context_name) +
+                      ": one launcher runs inside another; use one of them (`mlaunch --launcher "
+                      "mpi` starts mpirun itself)");
 }
 
 RankContext from_mlaunch() {
@@ -91,7 +94,8 @@ RankContext from_mlaunch() {
   if (context.local_world > context.world)
     throw ConfigError(assignment("STRATA_LOCAL_WORLD") + " contradicts " +
                       assignment("STRATA_WORLD") + ": a host cannot have more ranks than the run");
-  check_against_open_mpi(context);
+  refuse_nested("OMPI_COMM_WORLD_SIZE", context, "STRATA_WORLD");
+  if (is_given("TORCHELASTIC_RUN_ID")) refuse_nested("WORLD_SIZE", context, "STRATA_WORLD");
   context.host = text_or("STRATA_HOST", host_name());
   context.run_id = text_or("STRATA_RUN_ID", "");
   if (context.run_id.empty())
@@ -167,20 +171,106 @@ RankContext from_slurm() {
   return context;
 }
 
+/// Whether the variables of torchrun say that this is one rank of several. PyTorchJobs of
+/// Kubernetes, accelerate and DeepSpeed's launcher set the same. WORLD_SIZE=1 says nothing.
+bool is_rank_of_torch() {
+  if (!is_given("RANK") && !is_given("WORLD_SIZE")) return false;
+  const int world = integer("WORLD_SIZE", 1);
+  if (world > 1 && !is_given("RANK"))
+    throw ConfigError(assignment("WORLD_SIZE") +
+                      " without RANK: nobody says which of these ranks " +
+                      "this is; start them with `mlaunch -np " + std::to_string(world) +
+                      " train ...`, or unset WORLD_SIZE to start one rank");
+  if (is_given("RANK")) index_below("RANK", "WORLD_SIZE", world);
+  return world > 1;
+}
+
+[[noreturn]] void refuse_torch(const std::string& why, int world) {
+  throw ConfigError(why + "; on one host `mlaunch -np " + std::to_string(world) +
+                    " train ...` or `torchrun --nproc_per_node " + std::to_string(world) +
+                    " --no-python train ...` starts the ranks");
+}
+
+const char* first_given(const char* name, const char* otherwise) {
+  return is_given(name) ? name : otherwise;
+}
+
+RankContext from_torch() {
+  RankContext context;
+  context.started_by = "torchrun";
+  context.world = integer("WORLD_SIZE", 1);
+  context.rank = index_below("RANK", "WORLD_SIZE", context.world);
+  const char* hosts = first_given("GROUP_WORLD_SIZE", "CROSS_SIZE");  // the latter DeepSpeed's
+  if (integer_or(hosts, 1, 1) > 1)
+    refuse_torch(assignment(hosts) + ": ranks on several hosts are not available", context.world);
+  const char* local_size = first_given("LOCAL_WORLD_SIZE", "LOCAL_SIZE");
+  if (!is_given(local_size))
+    refuse_torch(assignment("RANK") + " of " + assignment("WORLD_SIZE") + ", but " +
+                     assignment("LOCAL_WORLD_SIZE") +
+                     ": nobody says whether all ranks are on this host, and several are not "
+                     "available",
+                 context.world);
+  context.local_world = integer(local_size, 1);
+  if (context.local_world < context.world)
+    refuse_torch(assignment(local_size) + " of " + assignment("WORLD_SIZE") +
+                     ": ranks on several hosts are not available",
+                 context.world);
+  if (context.local_world > context.world)
+    throw ConfigError(assignment(local_size) + " contradicts " + assignment("WORLD_SIZE") +
+                      ": a host cannot have more ranks than the run");
+  context.local_rank = index_below("LOCAL_RANK", local_size, context.local_world);
+  context.host = host_name();
+  context.attempt = integer_or("TORCHELASTIC_RESTART_COUNT", 0, 0);
+  context.run_id =
+      text_or("TORCHELASTIC_RUN_ID", "torch") + "-" + std::to_string(integer("MASTER_PORT", 1));
+  context.store =
+      meet_on_host({.place = "MASTER_PORT " + text_or("MASTER_PORT", "") + " of run " +
+                             text_or("TORCHELASTIC_RUN_ID", "(no id)") + ", attempt " +
+                             std::to_string(context.attempt),
+                    .rank = context.rank,
+                    .world = context.world,
+                    .prefix = context.run_id + "/" + std::to_string(context.attempt) + "/"});
+  return context;
+}
+
+/// Another MPI's mpirun would start as many runs of one rank as it was asked for ranks.
+void refuse_other_mpi() {
+  for (const char* name : {"PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
+    if (is_given(name) && integer(name, 1) > 1)
+      throw ConfigError(assignment(name) +
+                        ": these ranks were started by an MPI that is not Open MPI; use Open "
+                        "MPI's mpirun, or mlaunch -np N");
+}
+
+/// Started by none of the launchers that know Strata.
+RankContext alone() {
+  refuse_other_mpi();
+  RankContext context;
+  context.started_by = "none";
+  context.host = host_name();
+  context.run_id = make_run_id();
+  return context;
+}
+
 }  // namespace
 
 RankContext rank_context_from_environment() {
   if (text_of("STRATA_RANK") != nullptr) return from_mlaunch();
   RankContext context;
-  if (text_of("OMPI_COMM_WORLD_RANK") != nullptr)
+  const char* size_name = "";
+  if (text_of("OMPI_COMM_WORLD_RANK") != nullptr) {
     context = from_open_mpi();
-  else if (inside_slurm_step())
+    size_name = "OMPI_COMM_WORLD_SIZE";
+  } else if (inside_slurm_step()) {
     context = from_slurm();
-  else {
-    context.started_by = "none";
-    context.host = host_name();
-    context.run_id = make_run_id();
+    size_name = "SLURM_NTASKS";
   }
+  // Scripts for several launchers export WORLD_SIZE from the one that runs, RANK where it counts.
+  if (context.world > 1 && is_given("RANK")) refuse_nested("WORLD_SIZE", context, size_name);
+  if (context.world == 1 && is_rank_of_torch())
+    context = from_torch();  // inside an srun or mpirun of one rank, too
+  else if (context.started_by.empty())
+    context = alone();
   if (context.world == 1) context.store = make_local_store();
   // Open MPI puts a pseudo-terminal behind a rank's output wherever its own goes.
   const bool behind_mpirun = context.started_by == "openmpi";

@@ -1,5 +1,6 @@
 // Who this process is among the ranks of a run. One reader (rank_context.cpp) with adapters for
-// mlaunch, Open MPI, Slurm and a plain start; nothing else reads those environment variables.
+// mlaunch, Open MPI, Slurm, torchrun and a plain start; nothing else reads those environment
+// variables.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,7 @@ struct RankContext {
   std::string host;  ///< as the launcher gave it
   std::string run_id;
   int attempt = 0;
-  std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "none"
+  std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "torchrun", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr under mpirun / srun until MPI provides one
   std::chrono::seconds grace{0};         ///< from SIGTERM to the launcher's SIGKILL; 0: not known
   int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: make one
@@ -43,8 +44,10 @@ struct RankContext {
   bool stderr_is_terminal = false;
 };
 
-/// Reads the environment. Throws ConfigError naming variable and value when they contradict. Call
-/// it once per process: under mlaunch it takes over the inherited connection to the rendezvous.
+/// Reads the environment. Throws ConfigError naming variable and value when they contradict, or say
+/// that there are more ranks than could find one another. Call it once per process: under mlaunch
+/// it takes over the inherited connection to the rendezvous, under torchrun rank 0 begins to serve
+/// one.
 RankContext rank_context_from_environment();
 
 }  // namespace strata

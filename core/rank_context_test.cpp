@@ -18,7 +18,9 @@ namespace {
 class RankContextTest : public ::testing::Test {
  protected:
   void set(const std::map<std::string, std::string>& variables) {
-    for (const char* prefix : {"STRATA_", "OMPI_", "SLURM", "PMIX_"}) unset_all(prefix);
+    for (const char* prefix : {"STRATA_", "OMPI_", "SLURM", "PMI", "MV2_", "TORCHELASTIC_", "RANK",
+                               "WORLD_SIZE", "LOCAL_", "GROUP_", "CROSS_", "MASTER_"})
+      unset_all(prefix);
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   }
   void TearDown() override { set({}); }
@@ -180,6 +182,126 @@ TEST_F(RankContextTest, RefusesContradictionsOfSlurm) {
     set(variables);
     EXPECT_NE(refusal().find(name + "=" + value), std::string::npos) << name << "=" << value;
   }
+}
+
+/// As torchrun gives them to rank 2 of four.
+std::map<std::string, std::string> torch_variables() {
+  return {{"RANK", "2"},
+          {"WORLD_SIZE", "4"},
+          {"LOCAL_RANK", "2"},
+          {"LOCAL_WORLD_SIZE", "4"},
+          {"GROUP_RANK", "0"},
+          {"GROUP_WORLD_SIZE", "1"},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(20000 + ::getpid() % 10000)},
+          {"TORCHELASTIC_RUN_ID", "none"},
+          {"TORCHELASTIC_RESTART_COUNT", "1"}};
+}
+
+TEST_F(RankContextTest, ReadsTorchrun) {
+  auto variables = torch_variables();
+  set(variables);
+  const RankContext context = rank_context_from_environment();
+  EXPECT_EQ(context.rank, 2);
+  EXPECT_EQ(context.world, 4);
+  EXPECT_EQ(context.local_rank, 2);
+  EXPECT_EQ(context.local_world, 4);
+  EXPECT_EQ(context.attempt, 1);
+  EXPECT_EQ(context.started_by, "torchrun");
+  variables["RANK"] = variables["LOCAL_RANK"] = "0";
+  set(variables);
+  const RankContext first = rank_context_from_environment();
+  EXPECT_EQ(first.run_id, context.run_id);
+  first.store->put("k", "v");
+  EXPECT_EQ(context.store->get("k", std::chrono::seconds(5)), "v");
+}
+
+TEST_F(RankContextTest, ReadsDeepSpeedsLauncher) {
+  auto variables = torch_variables();
+  for (const char* name : {"LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                           "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"})
+    variables.erase(name);
+  variables["LOCAL_SIZE"] = "4";
+  variables["CROSS_SIZE"] = "1";
+  set(variables);
+  EXPECT_EQ(rank_context_from_environment().local_world, 4);
+}
+
+TEST_F(RankContextTest, RanksOfTorchrunOnSeveralHostsAreRefusedWithACommandThatWorks) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"GROUP_WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", ""}};
+  for (const auto& [name, value] : cases) {
+    auto variables = torch_variables();
+    variables["LOCAL_RANK"] = "1";
+    variables[name] = value;
+    set(variables);
+    const std::string text = refusal();
+    EXPECT_NE(text.find(name + "=" + (value.empty() ? "(not set)" : value)), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("mlaunch -np 4 train"), std::string::npos) << text;
+  }
+}
+
+TEST_F(RankContextTest, RefusesContradictionsOfTorchrun) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"RANK", "4"},       {"RANK", "x"},        {"WORLD_SIZE", "zero"},
+      {"LOCAL_RANK", "4"}, {"MASTER_PORT", "x"}, {"LOCAL_WORLD_SIZE", "5"},
+      {"WORLD_SIZE", "0"}};
+  for (const auto& [name, value] : cases) {
+    auto variables = torch_variables();
+    variables[name] = value;
+    set(variables);
+    EXPECT_NE(refusal().find(name + "=" + value), std::string::npos) << name << "=" << value;
+  }
+  set({{"RANK", "0"}});
+  EXPECT_NE(refusal().find("WORLD_SIZE=(not set)"), std::string::npos);
+  set({{"WORLD_SIZE", "4"}});
+  EXPECT_NE(refusal().find("mlaunch -np 4 train"), std::string::npos);
+}
+
+TEST_F(RankContextTest, AWorldOfOneIsAPlainStart) {
+  const std::vector<std::map<std::string, std::string>> cases{
+      {{"WORLD_SIZE", "1"}},
+      {{"WORLD_SIZE", ""}, {"RANK", ""}},
+      {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}}};
+  for (const auto& variables : cases) {
+    set(variables);
+    const RankContext context = rank_context_from_environment();
+    EXPECT_EQ(context.world, 1);
+    EXPECT_EQ(context.started_by, "none");
+  }
+}
+
+TEST_F(RankContextTest, TorchrunInsideAnSrunOfOneTaskCounts) {
+  auto variables = slurm_variables();
+  variables["SLURM_PROCID"] = variables["SLURM_NODEID"] = variables["SLURM_LOCALID"] = "0";
+  variables["SLURM_NTASKS"] = variables["SLURM_STEP_NUM_TASKS"] = "1";
+  variables["SLURM_STEP_TASKS_PER_NODE"] = "1";
+  for (const auto& variable : torch_variables()) variables.insert(variable);
+  set(variables);
+  EXPECT_EQ(rank_context_from_environment().world, 4);
+}
+
+TEST_F(RankContextTest, LaunchersInsideOneAnotherAreRefused) {
+  auto variables = slurm_variables();
+  for (const auto& variable : torch_variables()) variables.insert(variable);
+  set(variables);
+  EXPECT_NE(refusal().find("WORLD_SIZE=4 contradicts SLURM_NTASKS=11"), std::string::npos);
+  variables.erase("RANK");  // a script's export for the program that it starts with srun
+  set(variables);
+  EXPECT_EQ(rank_context_from_environment().started_by, "slurm");
+  auto of_mlaunch = mlaunch_variables();
+  of_mlaunch["WORLD_SIZE"] = "4";
+  of_mlaunch["TORCHELASTIC_RUN_ID"] = "none";
+  set(of_mlaunch);
+  EXPECT_NE(refusal().find("WORLD_SIZE=4 contradicts STRATA_WORLD=8"), std::string::npos);
+}
+
+TEST_F(RankContextTest, AnotherMpiIsRefused) {
+  set({{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}});
+  EXPECT_NE(refusal().find("PMI_SIZE=4"), std::string::npos);
+  set({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}});
+  EXPECT_EQ(rank_context_from_environment().started_by, "none");
 }
 
 }  // namespace

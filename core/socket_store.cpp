@@ -14,7 +14,8 @@ namespace {
 
 using Kind = StoreMessage::Kind;
 
-constexpr const char* kLauncherGone = "the launcher (mlaunch) is gone or closed the connection";
+constexpr const char* kServerGone =
+    "who serves the rendezvous (mlaunch, else rank 0) is gone or closed the connection";
 
 /// The caller's value, or the exception that the reply stands for.
 StoreMessage checked_reply(StoreMessage reply, const std::string& key,
@@ -89,7 +90,7 @@ StoreMessage SocketStore::ask(StoreMessage message) {
   {
     const std::lock_guard lock(mutex_);
     message.id = next_id_++;
-    if (closed_ || !send_message(socket_.get(), message)) throw PeerError(kLauncherGone);
+    if (closed_ || !send_message(socket_.get(), message)) throw PeerError(kServerGone);
   }
   return wait_for_reply(message.id);
 }
@@ -102,7 +103,7 @@ StoreMessage SocketStore::wait_for_reply(std::uint64_t id) {
       replies_.erase(found);
       return reply;
     }
-    if (closed_) throw PeerError(kLauncherGone);
+    if (closed_) throw PeerError(kServerGone);
     if (receiving_)
       reply_came_.wait(lock);
     else

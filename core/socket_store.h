@@ -1,4 +1,4 @@
-// The ranks' side of mlaunch's rendezvous.
+// The ranks' side of the rendezvous (rendezvous_server.h).
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,8 @@ namespace strata {
 
 /// KeyValueStore over one connected SOCK_SEQPACKET socket. Any number of threads may call at once;
 /// a thread waiting in a get delays nobody. Keys up to 1,000 bytes, values up to 64 KiB: longer
-/// ones throw InvalidArgument. PeerError when a rank failed or the launcher is gone.
+/// ones throw InvalidArgument. PeerError when a rank failed or who serves is
+/// gone.
 class SocketStore : public KeyValueStore {
  public:
   /// `prefix` goes before every key (run id and attempt).

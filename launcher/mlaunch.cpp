@@ -13,6 +13,7 @@
 #include "core/rank_context.h"
 #include "core/run_id.h"
 #include "core/system_call.h"
+#include "launcher/free_port.h"
 #include "launcher/mpi_command.h"
 #include "launcher/options.h"
 #include "launcher/program_path.h"
@@ -25,6 +26,9 @@ void print_error(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n"
 
 /// Ranks that start ranks would be counted twice.
 void refuse_to_be_a_rank() {
+  // Without RANK it is a script's setting for whoever starts ranks; these get their own.
+  if (std::getenv("RANK") == nullptr && ::unsetenv("WORLD_SIZE") != 0)
+    throw_system_error("unsetenv");
   const RankContext context = rank_context_from_environment();
   if (context.world > 1)
     throw InvalidArgument("mlaunch was itself started as rank " + std::to_string(context.rank) +
@@ -60,11 +64,18 @@ int run(const std::vector<std::string>& arguments) {
   run.program_path = find_program(run.options.command.front(), own_directory(),
                                   search_path != nullptr ? search_path : "/usr/bin:/bin");
   run.run_id = make_run_id();
+  const auto devices = choose_devices(run.options.devices, devices_of_host());
+  if (!run.options.ranks_given && !devices.empty())
+    run.options.ranks = static_cast<int>(devices.size());
+  run.visible_devices = device_list(devices);
   if (run.options.launcher == Options::Launcher::mpi) {
     if (::setenv("STRATA_RUN_ID", run.run_id.c_str(), 1) != 0) throw_system_error("setenv");
     if (::unsetenv("STRATA_RANK") != 0) throw_system_error("unsetenv");  // of an mlaunch around us
+    if (!devices.empty() && ::setenv("CUDA_VISIBLE_DEVICES", run.visible_devices.c_str(), 1) != 0)
+      throw_system_error("setenv");
     become_mpirun(run.options, run.program_path);
   }
+  run.master_port = run.options.master_port ? *run.options.master_port : find_free_port();
   run.host = host_name();
   return supervise(run);
 }

@@ -11,6 +11,7 @@ enum class OptionUse {
   help,
   version,
   ranks,
+  device_count,  ///< ranks, and GPUs that they see
   launcher,
   launcher_arguments,
   no_prefix,
@@ -19,6 +20,7 @@ enum class OptionUse {
   master_address,
   node_count,
   include,
+  exclude,
   no_effect,      ///< accepted; `advice` is shown once
   several_hosts,  ///< refused: ranks on other hosts
   refused,        ///< refused; `advice` says what to do instead

@@ -33,9 +33,7 @@ std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t 
 
 [[noreturn]] void refuse_several_hosts(const std::string& typed) {
   throw InvalidArgument(
-      typed +
-      ": mlaunch starts ranks on this host only; for several hosts start the program itself with "
-      "`mpirun --hostfile FILE -np N PROGRAM ...` or `srun -n N PROGRAM ...`");
+      typed + ": ranks on several hosts are not available; mlaunch starts all of them on this one");
 }
 
 bool is_this_host(const std::string& name) {
@@ -54,7 +52,7 @@ class Parser {
  private:
   void set_ranks(const Given& given, int ranks);
   void set_launcher(const Given& given);
-  void set_include(const Given& given);
+  void set_devices(const Given& given);
 
   Options options_;
   std::string ranks_given_by_;
@@ -69,8 +67,12 @@ void Parser::take(const Given& given) {
       options_.show_version = true;
       break;
     case OptionUse::ranks:
-      set_ranks(given, static_cast<int>(integer_of(given, 1, kMaxRanks)));
+    case OptionUse::device_count: {
+      const int count = static_cast<int>(integer_of(given, 1, kMaxRanks));
+      set_ranks(given, count);
+      if (given.entry->use == OptionUse::device_count) options_.devices.first_devices = count;
       break;
+    }
     case OptionUse::launcher:
       set_launcher(given);
       break;
@@ -95,7 +97,8 @@ void Parser::take(const Given& given) {
       if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
       break;
     case OptionUse::include:
-      set_include(given);
+    case OptionUse::exclude:
+      set_devices(given);
       break;
     case OptionUse::no_effect:
       options_.notes.push_back(given.name + " has no effect: " + std::string(given.entry->advice));
@@ -112,6 +115,7 @@ void Parser::set_ranks(const Given& given, int ranks) {
   if (!ranks_given_by_.empty() && ranks != options_.ranks)
     throw InvalidArgument(typed + " contradicts " + ranks_given_by_ + "; give one of them");
   options_.ranks = ranks;
+  options_.ranks_given = true;
   ranks_given_by_ = typed;
 }
 
@@ -122,27 +126,30 @@ void Parser::set_launcher(const Given& given) {
     options_.launcher = Options::Launcher::mpi;
   } else if (given.value == "slurm") {
     throw InvalidArgument(
-        "--launcher slurm: start the program with `srun -n N PROGRAM ...`; it "
+        "--launcher slurm: start the program with `srun --mpi=pmix -n N PROGRAM ...`; it "
         "reads Slurm's variables by itself");
   } else {
     throw InvalidArgument("--launcher " + given.value + ": known are local (default) and mpi");
   }
 }
 
-/// DeepSpeed's host[:slot,slot]@...: only this host, and as many ranks as slots.
-void Parser::set_include(const Given& given) {
+/// DeepSpeed's host[:slot,slot]@...: devices of this host.
+void Parser::set_devices(const Given& given) {
+  DeviceRequest& devices = options_.devices;
+  const std::string typed = given.name + " " + given.value;
   const std::size_t colon = given.value.find(':');
   if (given.value.find('@') != std::string::npos || !is_this_host(given.value.substr(0, colon)))
-    refuse_several_hosts(given.name + " " + given.value);
+    refuse_several_hosts(typed);
+  if (!devices.typed.empty())
+    throw InvalidArgument(typed + " and " + devices.typed + ": give one of them");
+  const bool excludes = given.entry->use == OptionUse::exclude;
+  if (excludes && colon == std::string::npos)
+    throw InvalidArgument(typed + " leaves no host; expected as in localhost:0,1");
+  devices.typed = typed;
   if (colon == std::string::npos) return;
-  std::istringstream slots(given.value.substr(colon + 1));
-  int count = 0;
-  for (std::string slot; std::getline(slots, slot, ','); ++count) {
-    const auto number = parse_integer(slot);
-    if (!number || *number < 0)
-      throw InvalidArgument(given.name + " " + given.value + ": expected as in localhost:0,1,2");
-  }
-  set_ranks(given, std::max(1, count));
+  auto& named = excludes ? devices.excluded : devices.included;
+  named = parse_device_list(typed, given.value.substr(colon + 1));
+  if (!excludes) set_ranks(given, static_cast<int>(named.size()));
 }
 
 Options Parser::finish() {
@@ -172,20 +179,44 @@ Given read_option(const std::vector<std::string>& arguments, std::size_t& positi
   if (given.entry == nullptr) refuse_unknown(given.name);
   if (!given.entry->takes_value) {
     if (equals != std::string::npos) throw InvalidArgument(given.name + " takes no value");
-  } else if (equals != std::string::npos) {
-    given.value = typed.substr(equals + 1);
-  } else if (given.entry->use != OptionUse::several_hosts &&
-             given.entry->use != OptionUse::refused) {
-    if (position == arguments.size()) throw InvalidArgument(given.name + " needs a value");
-    given.value = arguments[position++];
+    return given;
   }
+  const bool is_refused =
+      given.entry->use == OptionUse::several_hosts || given.entry->use == OptionUse::refused;
+  const bool has_next = position < arguments.size();
+  if (equals != std::string::npos)
+    given.value = typed.substr(equals + 1);
+  else if (has_next && !(is_refused && arguments[position].starts_with('-')))
+    given.value = arguments[position++];
+  else if (!is_refused)
+    throw InvalidArgument(given.name + " needs a value");
   return given;
 }
+
+/// Everything that is wrong, a line each.
+class Problems {
+ public:
+  template <typename Body>
+  void collect(const Body& body) {
+    try {
+      body();
+    } catch (const InvalidArgument& error) {
+      text_ += (text_.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  void raise() const {
+    if (!text_.empty()) throw InvalidArgument(text_);
+  }
+
+ private:
+  std::string text_;
+};
 
 }  // namespace
 
 Options parse_options(const std::vector<std::string>& arguments) {
   Parser parser;
+  Problems problems;
   std::size_t position = 0;
   while (position < arguments.size() && arguments[position].size() > 1 &&
          arguments[position][0] == '-') {
@@ -193,9 +224,11 @@ Options parse_options(const std::vector<std::string>& arguments) {
       ++position;
       break;
     }
-    parser.take(read_option(arguments, position));
+    problems.collect([&] { parser.take(read_option(arguments, position)); });
   }
-  Options options = parser.finish();
+  Options options;
+  problems.collect([&] { options = parser.finish(); });
+  problems.raise();  // before the program's name is missed: a wrong option may have taken it
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
                          arguments.end());
   if (options.command.empty() && !options.show_help && !options.show_version)
@@ -219,14 +252,19 @@ Examples
 PROGRAM is looked for next to mlaunch first, then in $PATH. Options of mlaunch come before it.
 
 Options
-    -np N, -n N, --num_gpus N    number of ranks (default 1); more than cores is fine
+    -np N, -n N                  number of ranks (default 1); more than cores is fine
+    --num_gpus N                 the same, and ranks see the machine's first N GPUs
+    --include localhost:2,3      a rank for each of these GPUs, which are all that ranks see; none
+                                 beyond CUDA_VISIBLE_DEVICES, where that is set
+    --exclude localhost:0        the same with all other GPUs
     --launcher local|mpi         local (default): mlaunch starts the ranks itself;
                                  mpi: it hands over to Open MPI's mpirun
     --launcher-args "WORDS"      more arguments for mpirun
     --no-prefix                  do not put "[3] " before the lines of rank 3
     --grace SECONDS              time that ranks get after SIGTERM to save and stop (default 30);
                                  at other ends they get at most 4 s of it before they are killed
-    --master_port PORT           passed on as MASTER_PORT; Strata itself needs no port
+    --master_port PORT           MASTER_PORT of the ranks (default: a free one), for programs that
+                                 use torch.distributed; Strata itself needs no port
     -h, --help                   this text
     -V, --version                version
 
@@ -244,7 +282,8 @@ Exit codes
     70 internal error   74 read or write error   75 stopped on request, or another rank failed
     78 configuration   93 do not restart   128+n killed by signal n (130: Ctrl-C)
 
-Several machines: mpirun -np N PROGRAM ... or srun -n N PROGRAM ..., without mlaunch.
+Without mlaunch: mpirun -np N train ... (Open MPI), srun --mpi=pmix -n N train ..., and on one host
+torchrun --nproc_per_node N --no-python train ... start ranks, too.
 )";
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "launcher/mpi_command.h"
 
@@ -72,7 +74,7 @@ TEST(Options, SeveralHostsAreRefusedByName) {
     words.push_back("train");
     const std::string text = refusal(words);
     EXPECT_EQ(text.rfind(name, 0), 0u) << text;
-    EXPECT_NE(text.find("mpirun"), std::string::npos) << text;
+    EXPECT_NE(text.find("several hosts are not available"), std::string::npos) << text;
   }
 }
 
@@ -81,8 +83,31 @@ TEST(Options, ThisHostIsAcceptedInDeepSpeedsWords) {
       parse_options({"--num_nodes", "1", "--master_addr", "localhost", "--master_port", "29501",
                      "--include", "localhost:0,2,3", "--no_local_rank", "train"});
   EXPECT_EQ(options.ranks, 3);
+  EXPECT_EQ(options.devices.included, (Words{"0", "2", "3"}));
   EXPECT_EQ(options.master_port, 29501);
   EXPECT_EQ(options.notes.size(), 1u);
+}
+
+TEST(Options, DevicesAreNotRanks) {
+  EXPECT_EQ(parse_options({"--num_gpus", "4", "train"}).devices.first_devices, 4);
+  EXPECT_EQ(parse_options({"-np", "4", "train"}).devices.first_devices, 0);
+  const Options options = parse_options({"-e", "localhost:1,2", "train"});
+  EXPECT_EQ(options.devices.excluded, (Words{"1", "2"}));
+  EXPECT_FALSE(options.ranks_given);
+  for (const char* value : {"localhost:", "localhost:x", "localhost:-1", "localhost:0,0"})
+    EXPECT_NE(refusal({"--include", value, "train"}), "") << value;
+  EXPECT_NE(refusal({"--exclude", "localhost", "train"}).find("leaves no host"), std::string::npos);
+  EXPECT_NE(refusal({"-i", "localhost:0", "-e", "localhost:1", "train"}).find("give one of them"),
+            std::string::npos);
+}
+
+TEST(Options, AllThatIsWrongIsSaidAtOnce) {
+  const std::string text = refusal({"--nosuch", "-np", "x", "--hostfile", "hosts", "--launcher",
+                                    "pdsh", "--num_nodes=2", "train"});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+  for (const char* part : {"unknown option --nosuch", "-np x: expected", "--hostfile: ranks on",
+                           "--launcher pdsh: known", "--num_nodes 2: ranks on"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 TEST(Options, UnknownOnesNameTheNearest) {
@@ -94,6 +119,9 @@ TEST(Options, UnknownOnesNameTheNearest) {
 
 TEST(Options, UnsupportedOnesSayWhatToDo) {
   EXPECT_NE(refusal({"--module", "train"}).find("python3 -m"), std::string::npos);
+  EXPECT_NE(refusal({"--max_restarts=3", "train"}).find("--resume auto"), std::string::npos);
+  EXPECT_NE(refusal({"--tee", "3", "train"}).find("tee log"), std::string::npos);
+  EXPECT_EQ(parse_options({"--standalone", "--rdzv_backend=c10d", "train"}).notes.size(), 2u);
   EXPECT_NE(refusal({"--launcher", "pdsh", "train"}).find("local"), std::string::npos);
   EXPECT_NE(refusal({"--launcher", "slurm", "train"}).find("srun"), std::string::npos);
   EXPECT_NE(refusal({"--launcher-args", "-x A", "train"}).find("mpi"), std::string::npos);

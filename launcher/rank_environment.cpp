@@ -27,14 +27,16 @@ std::map<std::string, std::string> variables_of(const RankIdentity& identity) {
       {"LOCAL_SIZE", world},
       {"CROSS_RANK", "0"},
       {"CROSS_SIZE", "1"},
+      {"GROUP_RANK", "0"},
+      {"GROUP_WORLD_SIZE", "1"},
+      {"MASTER_ADDR", "127.0.0.1"},
+      {"MASTER_PORT", std::to_string(identity.master_port)},
   };
   std::string terminal = identity.output_on_terminal ? "stdout" : "";
   if (identity.error_on_terminal) terminal += terminal.empty() ? "stderr" : " stderr";
   if (!terminal.empty()) variables["STRATA_TERMINAL"] = terminal;
-  if (identity.master_port) {
-    variables["MASTER_ADDR"] = "127.0.0.1";
-    variables["MASTER_PORT"] = std::to_string(*identity.master_port);
-  }
+  if (!identity.visible_devices.empty())
+    variables["CUDA_VISIBLE_DEVICES"] = identity.visible_devices;
   return variables;
 }
 

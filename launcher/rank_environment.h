@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,8 @@ struct RankIdentity {
   int status_fd = -1;
   bool output_on_terminal = false;  ///< what it prints ends on a terminal
   bool error_on_terminal = false;
-  std::optional<int> master_port;
+  int master_port = 0;
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES; empty: as inherited
 };
 
 /// `inherited` ("NAME=value") with the variables of this rank, for Strata's programs and, as RANK,

@@ -4,42 +4,31 @@
 
 #include <algorithm>
 
+#include "launcher/terminal_text.h"
+
 namespace strata::launcher {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
-/// What a terminal would show of a line that contains carriage returns: the text after the last
-/// one.
-std::string_view visible_part(std::string_view line) {
-  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
-  const std::size_t last = line.rfind('\r');
-  return last == std::string_view::npos ? line : line.substr(last + 1);
-}
-
-/// A progress line that wraps cannot be cleared again: cut it (at a character) to the terminal's
-/// width.
-std::string cut_to_terminal(std::string text, int fd) {
+/// A progress line that wraps cannot be cleared again.
+std::string cut_to_terminal(const std::string& text, int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text;
-  std::size_t columns = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool starts_character = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
-    if (text[i] == '\x1b') return text;  // colours take no column; leave such lines alone
-    if (starts_character && ++columns == size.ws_col) return text.substr(0, i);
-  }
-  return text;
+  return cut_to_columns(text, static_cast<std::size_t>(size.ws_col) - 1);
 }
 
 }  // namespace
 
 Screen::Screen(int ranks, bool prefix, int output_fd, int error_fd)
-    : pass_through_(ranks == 1),
-      queues_{OutputQueue(output_fd), OutputQueue(error_fd)},
+    : queues_{OutputQueue(output_fd), OutputQueue(error_fd)},
+      alone_(ranks == 1),
+      pass_through_(alone_ && !(queues_[0].is_terminal() && queues_[1].is_terminal())),
       tails_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank)
     for (const OutputKind kind : {OutputKind::standard_output, OutputKind::standard_error})
-      streams_.push_back({rank, kind, prefix ? "[" + std::to_string(rank) + "] " : "", ""});
+      streams_.push_back(
+          {rank, kind, prefix && !alone_ ? "[" + std::to_string(rank) + "] " : "", ""});
 }
 
 void Screen::feed(int rank, OutputKind kind, std::string_view bytes) {
@@ -91,16 +80,19 @@ void Screen::keep_tail(int rank, std::string_view bytes) {
 /// The line is `first` + `second`; `second` ends with its newline.
 void Screen::print_line(const Stream& s, std::string_view first, std::string_view second) {
   OutputQueue& q = queue(s.kind);
-  hide_progress(q);
-  q.append(s.prefix);
+  std::string line = s.prefix + std::string(first) + std::string(second);
   if (rewrites_lines(s)) {
-    q.append(visible_part(std::string(first) + std::string(second)));
-    q.append("\n");
-    progress_.clear();
-  } else {
-    q.append(first);
-    q.append(second);
+    line = s.prefix + std::string(visible_part(std::string_view(line).substr(s.prefix.size())));
+    if (progress_.empty() || progress_of_ == s.kind) {
+      rewrite(s, std::move(line));
+      q.append("\n");
+      progress_.clear();
+      return;
+    }
+    line += '\n';
   }
+  hide_progress(q);
+  q.append(line);
   show_progress(q);
 }
 
@@ -108,14 +100,26 @@ bool Screen::rewrites_lines(const Stream& s) const {
   return s.rank == 0 && queues_[static_cast<int>(s.kind)].is_terminal();
 }
 
+/// Of a rank that is alone a line without its end is shown, too: it may be a question.
 void Screen::update_progress(const Stream& s) {
-  if (!rewrites_lines(s) || s.partial.find('\r') == std::string::npos) return;
+  const bool is_progress = s.partial.find('\r') != std::string::npos;
+  if (!rewrites_lines(s) || s.partial.empty() || !(is_progress || alone_)) return;
+  std::string text = s.prefix + std::string(visible_part(s.partial));
+  if (is_progress) text = cut_to_terminal(text, queue(s.kind).fd());
+  rewrite(s, std::move(text));
+}
+
+/// The lowest line is now `text`. What only grows is not written again: it may have wrapped.
+void Screen::rewrite(const Stream& s, std::string text) {
   OutputQueue& q = queue(s.kind);
-  std::string text = cut_to_terminal(s.prefix + std::string(visible_part(s.partial)), q.fd());
-  if (text == progress_) return;
-  hide_progress(q);
+  progress_of_ = s.kind;
+  if (!progress_.empty() && text.starts_with(progress_)) {
+    q.append(std::string_view(text).substr(progress_.size()));
+  } else {
+    hide_progress(q);
+    q.append(text);
+  }
   progress_ = std::move(text);
-  show_progress(q);
 }
 
 void Screen::hide_progress(OutputQueue& q) {

@@ -18,7 +18,8 @@ class Screen {
                                                << 20;  ///< longer lines are cut in pieces
   static constexpr std::size_t kTailBytes = 4096;
 
-  /// With one rank bytes pass unchanged and at once. `prefix`: "[3] " before lines of rank 3.
+  /// With one rank bytes pass unchanged and at once, unless both outputs are a terminal: there its
+  /// two streams must not mix in one line. `prefix`: "[3] " before lines of rank 3.
   Screen(int ranks, bool prefix, int output_fd, int error_fd);
 
   /// Takes what a rank wrote.
@@ -46,16 +47,19 @@ class Screen {
   void keep_tail(int rank, std::string_view bytes);
   void print_line(const Stream& stream, std::string_view first, std::string_view second);
   void update_progress(const Stream& stream);
+  void rewrite(const Stream& stream, std::string text);
   void hide_progress(OutputQueue& queue);
   void show_progress(OutputQueue& queue);
   [[nodiscard]] bool rewrites_lines(const Stream& stream) const;
 
-  const bool pass_through_;
-  bool line_open_ = false;  // pass-through only: standard error is in the middle of a line
   OutputQueue queues_[2];
+  const bool alone_;  // there is one rank
+  const bool pass_through_;
+  bool line_open_ = false;       // pass-through only: standard error is in the middle of a line
   std::vector<Stream> streams_;  // two per rank
   std::vector<std::string> tails_;
   std::string progress_;  // rank 0's line that is not finished yet, as shown on the terminal
+  OutputKind progress_of_ = OutputKind::standard_output;  // the stream that it belongs to
 };
 
 }  // namespace strata::launcher

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "core/unique_fd.h"
 
@@ -93,23 +95,65 @@ TEST(Screen, OwnWordsBeginOnANewLine) {
   EXPECT_EQ(rig.text(kErr), "50 %\nmlaunch: over\n");
 }
 
+/// A screen on a pseudo-terminal.
+struct TerminalRig {
+  explicit TerminalRig(int ranks, unsigned short columns = 0)
+      : master(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+    EXPECT_EQ(::grantpt(master.get()), 0);
+    EXPECT_EQ(::unlockpt(master.get()), 0);
+    terminal = UniqueFd(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY));
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    EXPECT_EQ(::ioctl(terminal.get(), TIOCSWINSZ, &size), 0);
+    screen.emplace(ranks, true, terminal.get(), terminal.get());
+  }
+
+  /// What came since the last call.
+  std::string shown() {
+    for (const OutputKind kind : {kOut, kErr}) screen->queue(kind).write_some();
+    std::array<char, 4096> bytes{};
+    const ssize_t count = ::read(master.get(), bytes.data(), bytes.size());
+    return {bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
+  }
+
+  UniqueFd master;
+  UniqueFd terminal;
+  std::optional<Screen> screen;
+};
+
 TEST(Screen, ProgressOfRankZeroStaysBelowTheLinesOnATerminal) {
-  const UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK));
-  ASSERT_TRUE(master.valid());
-  ASSERT_EQ(::grantpt(master.get()), 0);
-  ASSERT_EQ(::unlockpt(master.get()), 0);
-  const UniqueFd terminal(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY));
-  ASSERT_TRUE(terminal.valid());
-  Screen screen(2, true, terminal.get(), terminal.get());
-  screen.feed(0, kOut, "\rstep 1");
-  screen.feed(1, kOut, "hello\n");
-  screen.feed(0, kOut, "\rstep 2\n");
-  screen.queue(kOut).write_some();
-  std::array<char, 4096> bytes{};
-  const ssize_t count = ::read(master.get(), bytes.data(), bytes.size());
-  ASSERT_GT(count, 0);
-  EXPECT_EQ(std::string(bytes.data(), static_cast<std::size_t>(count)),
-            "[0] step 1\r\x1b[K[1] hello\r\n[0] step 1\r\x1b[K[0] step 2\r\n");
+  TerminalRig rig(2);
+  rig.screen->feed(0, kOut, "\rstep 1");
+  rig.screen->feed(1, kOut, "hello\n");
+  rig.screen->feed(0, kOut, "\rstep 2\n");
+  EXPECT_EQ(rig.shown(), "[0] step 1\r\x1b[K[1] hello\r\n[0] step 1\r\x1b[K[0] step 2\r\n");
+}
+
+TEST(Screen, ProgressThatClearsItsLineIsCutToTheTerminal) {
+  TerminalRig rig(2, 20);
+  rig.screen->feed(0, kOut, "\r\x1b[Kstep 1  loss 1.234567890123456789");
+  EXPECT_EQ(rig.shown(), "[0] step 1  loss 1.");
+  rig.screen->feed(0, kOut, "\r\x1b[K\x1b[32mstep 2  loss 1.234567890123456789");
+  EXPECT_EQ(rig.shown(), "\r\x1b[K[0] \x1b[32mstep 2  loss 1.\x1b[0m");
+}
+
+TEST(Screen, MessagesOfTheOnlyRankDoNotStickToItsProgress) {
+  TerminalRig rig(1, 20);
+  rig.screen->feed(0, kOut, "\r\x1b[Kstep 1  loss 1.234567890123456789");
+  EXPECT_EQ(rig.shown(), "step 1  loss 1.2345");
+  rig.screen->feed(0, kErr, "note: warm\n");
+  EXPECT_EQ(rig.shown(), "\r\x1b[Knote: warm\r\nstep 1  loss 1.2345");
+  rig.screen->feed(0, kOut, "\r\x1b[Kwrote it\n");
+  EXPECT_EQ(rig.shown(), "\r\x1b[Kwrote it\r\n");
+}
+
+TEST(Screen, AQuestionOfTheOnlyRankIsShownAtOnceAndWrittenOnce) {
+  TerminalRig rig(1, 20);
+  rig.screen->feed(0, kOut, "Which of them shall it");
+  EXPECT_EQ(rig.shown(), "Which of them shall it");
+  rig.screen->feed(0, kOut, " be? ");
+  EXPECT_EQ(rig.shown(), " be? ");
+  rig.screen->feed(0, kOut, "this\nnext\n");
+  EXPECT_EQ(rig.shown(), "this\r\nnext\r\n");
 }
 
 TEST(OutputQueue, AStuckReaderBlocksNobody) {

@@ -1,4 +1,5 @@
-// What every KeyValueStore must do, for the store inside one process and for mlaunch's.
+// What every KeyValueStore must do: the store inside one process, mlaunch's, and that of ranks of
+// one host without mlaunch.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,14 +14,14 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/host_meeting.h"
 #include "core/rank_context.h"
+#include "core/rendezvous_server.h"
 #include "core/socket_store.h"
-#include "launcher/rendezvous_server.h"
 
 namespace strata {
 namespace {
 
-using launcher::RendezvousServer;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -92,6 +93,24 @@ class SocketStores : public Stores {
  private:
   ServerThread server_;
   SocketStore stores_[2] = {{server_.connect(0), "run/0/"}, {server_.connect(1), "run/0/"}};
+};
+
+/// A place where no other test meets.
+HostMeeting meeting(int rank, int world = 2) {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  return {.place = std::string(test->name()) + " " + std::to_string(::getpid()),
+          .rank = rank,
+          .world = world,
+          .prefix = "run/0/",
+          .patience = seconds(20)};
+}
+
+class MeetingStores : public Stores {
+ public:
+  KeyValueStore& of(int rank) override { return *stores_[rank]; }
+
+ private:
+  std::shared_ptr<KeyValueStore> stores_[2] = {meet_on_host(meeting(0)), meet_on_host(meeting(1))};
 };
 
 struct Kind {
@@ -211,7 +230,8 @@ TEST_P(KeyValueStoreConformance, TakesSixtyFourKibibytes) {
 INSTANTIATE_TEST_SUITE_P(
     All, KeyValueStoreConformance,
     ::testing::Values(Kind{"Local", [] { return std::make_unique<LocalStores>(); }},
-                      Kind{"Socket", [] { return std::make_unique<SocketStores>(); }}),
+                      Kind{"Socket", [] { return std::make_unique<SocketStores>(); }},
+                      Kind{"Meeting", [] { return std::make_unique<MeetingStores>(); }}),
     [](const auto& kind) { return kind.param.name; });
 
 TEST(SocketStore, RefusesWhatTheServerCannotHold) {
@@ -259,6 +279,43 @@ TEST(SocketStore, ALauncherThatIsGoneIsAPeerError) {
   EXPECT_THROW(store.get("never", seconds(30)), PeerError);
   end.join();
   EXPECT_THROW(store.put("k", "v"), PeerError);
+}
+
+TEST(HostMeeting, ALateRankZeroIsWaitedFor) {
+  const auto second = meet_on_host(meeting(1));
+  std::thread waiting([&] { EXPECT_EQ(second->get("key", seconds(5)), "value"); });
+  std::this_thread::sleep_for(milliseconds(100));
+  const auto first = meet_on_host(meeting(0));
+  first->put("key", "value");
+  waiting.join();
+}
+
+TEST(HostMeeting, ARankZeroThatDoesNotComeIsAPeerError) {
+  HostMeeting alone = meeting(1);
+  alone.patience = milliseconds(100);
+  EXPECT_THROW(meet_on_host(alone)->get("key", seconds(5)), PeerError);
+}
+
+TEST(HostMeeting, ARankZeroThatEndsIsAPeerError) {
+  auto first = meet_on_host(meeting(0));
+  const auto second = meet_on_host(meeting(1));
+  second->put("key", "value");
+  std::thread end([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    first.reset();
+  });
+  EXPECT_THROW(second->get("never", seconds(30)), PeerError);
+  end.join();
+}
+
+TEST(HostMeeting, TwoRunsAtOnePlaceAreRefused) {
+  const auto first = meet_on_host(meeting(0));
+  EXPECT_THROW(meet_on_host(meeting(0)), ConfigError);
+  const auto second = meet_on_host(meeting(1));
+  second->put("key", "value");
+  EXPECT_THROW(meet_on_host(meeting(1))->put("key", "value"), ConfigError) << "it is there already";
+  EXPECT_THROW(meet_on_host(meeting(2, 3))->put("key", "value"), ConfigError) << "another world";
+  EXPECT_EQ(first->get("key", seconds(5)), "value");
 }
 
 /// Whether the server closed this connection; waits up to two seconds for it.

@@ -15,13 +15,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/rendezvous_server.h"
 #include "core/status_page.h"
 #include "core/system_call.h"
 #include "launcher/descendants.h"
 #include "launcher/failure_report.h"
 #include "launcher/rank_environment.h"
 #include "launcher/rank_process.h"
-#include "launcher/rendezvous_server.h"
 #include "launcher/screen.h"
 #include "launcher/signals.h"
 #include "launcher/state_machine.h"
@@ -139,7 +139,8 @@ RankProcess Supervisor::start(int rank, const StatusPage& page) {
   identity.grace = std::chrono::floor<std::chrono::seconds>(run_.options.grace);
   identity.store_fd = store.get();
   identity.status_fd = page.fd();
-  identity.master_port = run_.options.master_port;
+  identity.master_port = run_.master_port;
+  identity.visible_devices = run_.visible_devices;
   if (rank == 0) {
     identity.output_on_terminal = screen_.queue(OutputKind::standard_output).is_terminal();
     identity.error_on_terminal = screen_.queue(OutputKind::standard_error).is_terminal();

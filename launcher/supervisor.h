@@ -13,6 +13,8 @@ struct Run {
   std::string program_path;
   std::string run_id;
   std::string host;
+  int master_port = 0;
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: as mlaunch's own
 };
 
 /// Starts the ranks and returns mlaunch's exit code when nothing of them is left. Must be called

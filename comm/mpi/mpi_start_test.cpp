@@ -64,19 +64,31 @@ TEST(MpiStart, SaysWhereItLookedForTheModule) {
       << broken.output;
 }
 
+std::string refusal(const RankContext& context) {
+  try {
+    make_communicator(context, "mpi");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 TEST(MpiStart, RefusesAWorldThatMpirunDidNotMake) {
   // MPI starts once per process, hence the fork.
   const std::vector<int> statuses = run_forked(1, [](int) {
-    RankContext context{.rank = 1, .world = 4, .started_by = "test"};
-    try {
-      make_communicator(context, "mpi");
-      ADD_FAILURE() << "accepted";
-    } catch (const ConfigError& error) {
-      EXPECT_EQ(
-          std::string(error.what()),
-          "MPI says this is rank 0 of 1, the launcher says rank 1 of 4; start the program with "
-          "this Open MPI's mpirun");
-    }
+    const RankContext context{.rank = 1, .world = 4, .started_by = "test"};
+    EXPECT_EQ(refusal(context),
+              "MPI says this is rank 0 of 1, the launcher says rank 1 of 4; start the program with "
+              "this Open MPI's mpirun");
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(1));
+}
+
+TEST(MpiStart, AnSrunThatDoesNotConnectItsRanksIsToldHow) {
+  const std::vector<int> statuses = run_forked(1, [](int) {
+    const RankContext context{.rank = 1, .world = 4, .started_by = "slurm"};
+    EXPECT_NE(refusal(context).find("srun --mpi=pmix"), std::string::npos);
     return testing::Test::HasFailure() ? 1 : 0;
   });
   EXPECT_EQ(statuses, std::vector<int>(1));

@@ -249,6 +249,45 @@ TEST(Mlaunch, GivesRanksTheirIdentity) {
   }
 }
 
+TEST(Mlaunch, RanksThatUseTorchFindAPlaceToMeet) {
+  MlaunchProcess mlaunch(
+      {"-np", "2", "--no-prefix", "sh", "-c",
+       "echo $MASTER_ADDR:$MASTER_PORT $LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"});
+  EXPECT_EQ(mlaunch.wait(), 0);
+  std::istringstream lines(mlaunch.output());
+  std::string first, second;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  EXPECT_EQ(first, second);
+  EXPECT_TRUE(contains(first, "127.0.0.1:") && contains(first, " 2 0/1")) << first;
+  EXPECT_GT(std::atoi(first.substr(first.find(':') + 1).c_str()), 1024) << first;
+}
+
+TEST(Mlaunch, RanksSeeTheDevicesThatAreIncluded) {
+  const std::string show = " sh -c 'echo see $CUDA_VISIBLE_DEVICES'";
+  for (const auto& [options, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"CUDA_VISIBLE_DEVICES=1,2,3 $0 --include localhost:2,3", "[1] see 2,3\n"},
+           {"CUDA_VISIBLE_DEVICES=1,2,3 $0 --exclude localhost:2", "[1] see 1,3\n"},
+           {"CUDA_VISIBLE_DEVICES=1,2,3 $0 --num_gpus 2", "[1] see 1,2,3\n"},
+           {"unset CUDA_VISIBLE_DEVICES; $0 --num_gpus 2", "[1] see 0,1\n"},
+           {"unset CUDA_VISIBLE_DEVICES; $0 -np 2", "[1] see\n"}}) {
+    MlaunchProcess mlaunch = MlaunchProcess::in_shell(options + show);
+    EXPECT_EQ(mlaunch.wait(), 0) << options;
+    EXPECT_TRUE(contains(mlaunch.output(), expected)) << options << "\n" << mlaunch.output();
+  }
+}
+
+TEST(Mlaunch, IsNoRankOfTorchrunButMindsNoWorldSize) {
+  MlaunchProcess rank = MlaunchProcess::in_shell(
+      "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_PORT=4321 $0 -np 2 true");
+  EXPECT_EQ(rank.wait(), 2);
+  EXPECT_TRUE(contains(rank.error(), "started as rank 1 of 2 by torchrun")) << rank.error();
+  MlaunchProcess script =
+      MlaunchProcess::in_shell("WORLD_SIZE=8 $0 -np 2 sh -c 'echo $WORLD_SIZE'");
+  EXPECT_EQ(script.wait(), 0);
+  EXPECT_TRUE(contains(script.output(), "[1] 2\n")) << script.output();
+}
+
 TEST(Mlaunch, OneRankPrintsWithoutPrefixAndPassesItsCode) {
   MlaunchProcess mlaunch({"sh", "-c", "printf 'no newline'; echo error >&2; exit 3"});
   EXPECT_EQ(mlaunch.wait(), 3);

@@ -39,7 +39,8 @@ def missing_packages(python, names):
 
 def clean_environment():
     """Without what an outer launcher left; mpirun refuses root unless told twice."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA_R", "OMPI_", "SLURM_"))}
+    foreign = ("STRATA_R", "OMPI_", "SLURM_", "TORCHELASTIC_", "PMI", "RANK", "WORLD_SIZE")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 

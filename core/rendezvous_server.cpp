@@ -1,4 +1,4 @@
-#include "launcher/rendezvous_server.h"
+#include "core/rendezvous_server.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/system_call.h"
 
-namespace strata::launcher {
+namespace strata {
 namespace {
 
 using Kind = StoreMessage::Kind;
@@ -43,15 +43,19 @@ UniqueFd RendezvousServer::add_client(int rank) {
           "connecting a rank to the rendezvous");
   UniqueFd own(ends[0]);
   UniqueFd theirs(ends[1]);
-  const int flags = checked(::fcntl(own.get(), F_GETFL), "reading socket flags");
-  checked(::fcntl(own.get(), F_SETFL, flags | O_NONBLOCK), "setting socket flags");
+  add_client(rank, std::move(own));
+  return theirs;
+}
+
+void RendezvousServer::add_client(int rank, UniqueFd connection) {
+  const int socket = connection.get();
+  const int flags = checked(::fcntl(socket, F_GETFL), "reading socket flags");
+  checked(::fcntl(socket, F_SETFL, flags | O_NONBLOCK), "setting socket flags");
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = own.get();
-  checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, own.get(), &event), "watching a rank");
-  const int socket = own.get();
-  clients_.emplace(socket, Client{rank, std::move(own), {}});
-  return theirs;
+  event.data.fd = socket;
+  checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event), "watching a rank");
+  clients_.emplace(socket, Client{rank, std::move(connection), {}, {}});
 }
 
 std::vector<std::string> RendezvousServer::process(TimePoint now) {
@@ -159,7 +163,8 @@ std::optional<StoreMessage> RendezvousServer::stored(const std::string& key, boo
     const auto found = fds_.find(key);
     if (found == fds_.end()) return std::nullopt;
     const int copy = ::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) return message_of(Kind::refused, "mlaunch has too many open files (ulimit -n)");
+    if (copy < 0)
+      return message_of(Kind::refused, "its process has too many open files (ulimit -n)");
     StoreMessage message = message_of(Kind::answer);
     message.fd = UniqueFd(copy);
     return message;
@@ -233,4 +238,4 @@ void RendezvousServer::disconnect(int socket) {
   clients_.erase(socket);  // closing takes it out of the epoll set
 }
 
-}  // namespace strata::launcher
+}  // namespace strata

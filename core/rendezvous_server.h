@@ -1,6 +1,6 @@
-// The run's key-value store, inside mlaunch: one connected socket pair per rank, so nobody else can
-// reach it and nothing is left in the file system. Single-threaded; a get of a missing key is
-// parked.
+// The run's key-value store, inside mlaunch or rank 0 (host_meeting.h): one connected socket per
+// rank, so nobody else can reach it and nothing is left in the file system. Single-threaded; a get
+// of a missing key is parked.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 #include "core/store_message.h"
 #include "core/unique_fd.h"
 
-namespace strata::launcher {
+namespace strata {
 
 class RendezvousServer {
  public:
@@ -27,6 +27,8 @@ class RendezvousServer {
 
   /// Connects a rank: returns its end of the socket pair.
   UniqueFd add_client(int rank);
+  /// Serves a rank that has connected by itself.
+  void add_client(int rank, UniqueFd connection);
 
   /// Readable when process() has something to do.
   [[nodiscard]] int poll_fd() const { return epoll_.get(); }
@@ -77,4 +79,4 @@ class RendezvousServer {
   std::optional<std::string> failure_;
 };
 
-}  // namespace strata::launcher
+}  // namespace strata
