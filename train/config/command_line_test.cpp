@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string word(const ParsedCommandLine& line, const std::string& option) {
   const auto it = line.settings.find(option);
@@ -113,6 +114,9 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--sequence-lenght", "4"}),
               HasSubstr("did you mean '--sequence-length'?"));
   EXPECT_THAT(complaint({"--learnin-rate=4"}), HasSubstr("did you mean '--learning-rate'?"));
+  EXPECT_THAT(complaint({"--adam-eps", "4"}), HasSubstr("did you mean '--adam"));
+  EXPECT_THAT(complaint({"--warm-up-steps", "4"}), HasSubstr("did you mean '--warmup-steps'?"));
+  EXPECT_THAT(complaint({"--lora-rank", "8"}), Not(HasSubstr("did you mean '--local")));
   EXPECT_THAT(complaint({"--zzzzzzzz"}), HasSubstr("unknown flag --zzzzzzzz (train --help"));
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
   EXPECT_THAT(complaint({"--steps"}), HasSubstr("--steps"));

@@ -6,13 +6,37 @@
 namespace strata::train {
 namespace {
 
-std::string folded(std::string_view name) {
-  std::string result;
+bool separates(char c) { return c == '-' || c == '_' || c == ' '; }
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  bool inside = false;
   for (const char c : name) {
-    if (c == '-' || c == '_' || c == ' ') continue;
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!separates(c) && !inside) words.emplace_back();
+    inside = !separates(c);
+    if (inside) words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  return result;
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += word;
+  return text;
+}
+
+/// Mistakes that may be made in so many letters.
+int allowance(std::size_t a, std::size_t b) {
+  return std::max(1, static_cast<int>(std::max(a, b)) / 3);
+}
+
+/// Words are mistaken one by one: "lora-rank" is not meant to be "local-rank". Where their number
+/// differs, a separator was forgotten or is too much.
+bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& b, int distance) {
+  if (a.size() != b.size()) return distance <= 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (edit_distance(a[i], b[i]) > allowance(a[i].size(), b[i].size())) return false;
+  return true;
 }
 
 }  // namespace
@@ -39,17 +63,21 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& candidates) {
   // A key of a hostile file may be a megabyte long; nobody meant a known name by it.
   constexpr std::size_t kLongestName = 100;
-  const std::string wanted = folded(name);
-  if (wanted.empty() || wanted.size() > kLongestName) return "";
+  if (name.size() > kLongestName) return "";
+  const std::vector<std::string> wanted_words = words_of(name);
+  const std::string wanted = joined(wanted_words);
+  if (wanted.empty()) return "";
   std::string_view best;
   int best_distance = 1000;
   for (const std::string_view candidate : candidates) {
-    const std::string other = folded(candidate);
+    const std::vector<std::string> other_words = words_of(candidate);
+    const std::string other = joined(other_words);
     const bool begins = wanted.size() >= 4 && other.size() >= 4 &&
                         (other.starts_with(wanted) || wanted.starts_with(other));
     const int distance = begins ? 2 : edit_distance(wanted, other);
-    const int limit = std::max(1, static_cast<int>(std::max(wanted.size(), other.size())) / 3);
-    if ((begins || distance <= limit) && distance < best_distance) {
+    const bool near = begins || (distance <= allowance(wanted.size(), other.size()) &&
+                                 is_near(wanted_words, other_words, distance));
+    if (near && distance < best_distance) {
       best = candidate;
       best_distance = distance;
     }

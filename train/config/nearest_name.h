@@ -11,7 +11,8 @@ namespace strata::train {
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate nearest to `name` (case, '-' and '_' do not count), or "" when none is near enough
-/// to be what was meant: at most a third of its length apart, or one is the beginning of the other.
+/// to be what was meant: each of its words at most a third of its length apart from its
+/// counterpart, or one is the beginning of the other.
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// ", did you mean 'x'?" or "".
