@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/test_directory.h"
 #include "train/models/hf_config.h"
 #include "train/models/hf_rope.h"
 #include "train/models/presets.h"
@@ -17,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ModelConfig parse(const std::string& text) { return parse_model_config(text, "config.json"); }
 
@@ -226,6 +229,44 @@ TEST(ModelConfig, FindsDirectoriesFilesAndPresets) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("'gpt2-tny'"), HasSubstr("'gpt2-tiny'?"),
                                     HasSubstr("qwen2.5-0.5b")));
   }
+}
+
+/// The message for a --model that is no model directory.
+std::string refusal_of_model(const std::string& model) {
+  try {
+    return "found " + find_model_config(model);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(ModelConfig, HubNamesGetTheDownloadLineAndNeverAPreset) {
+  for (const auto& [name, line] : std::map<std::string, std::string>{
+           {"Qwen/Qwen2.5-0.5B", "hf download Qwen/Qwen2.5-0.5B --local-dir Qwen2.5-0.5B"},
+           {"gpt2", "hf download openai-community/gpt2 --local-dir gpt2"},
+           {"meta-llama/Llama-3.2-1B", "hf download meta-llama/Llama-3.2-1B --local-dir"}})
+    EXPECT_THAT(refusal_of_model(name), AllOf(HasSubstr(line), Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(refusal_of_model("./no/such/folder"), HasSubstr("no such directory, file or preset"));
+}
+
+TEST(ModelConfig, FilesAndDirectoriesOfOtherProgramsAreNamed) {
+  const TestDirectory directory;
+  const auto file = [&](const std::string& name, const std::string& folder) {
+    std::filesystem::create_directories(directory / folder);
+    return directory.file(folder + "/" + name, "x");
+  };
+  EXPECT_THAT(
+      refusal_of_model(file("model.safetensors", "a")),
+      HasSubstr("expected the directory with config.json beside it: --model " + (directory / "a")));
+  EXPECT_THAT(refusal_of_model(file("m.gguf", "b")), HasSubstr("llama.cpp's format is not read"));
+  EXPECT_THAT(refusal_of_model(directory / "b"), HasSubstr("llama.cpp's format is not read"));
+  EXPECT_THAT(refusal_of_model(file("pytorch_model.bin", "c")), HasSubstr("from-torch"));
+  file("adapter_config.json", "d");
+  EXPECT_THAT(refusal_of_model(directory / "d"), HasSubstr("an adapter (LoRA)"));
+  file("config.json", "models--x/snapshots/1");
+  EXPECT_THAT(refusal_of_model(directory / "models--x"), HasSubstr("Hugging Face cache"));
+  file("zero_to_fp32.py", "e");
+  EXPECT_THAT(refusal_of_model(directory / "e"), HasSubstr("from-deepspeed"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "train/config/nearest_name.h"
+#include "train/models/unusable_model.h"
 
 namespace strata::train {
 
@@ -41,6 +42,7 @@ std::vector<std::string> model_preset_names() {
 }
 
 std::string find_model_config(const std::string& model) {
+  refuse_unusable_model(model);
   std::error_code error;
   if (fs::is_regular_file(model, error)) return model;
   if (fs::is_directory(model, error)) {
@@ -56,7 +58,7 @@ std::string find_model_config(const std::string& model) {
   const std::string near = nearest_name(model, {names.begin(), names.end()});
   std::string message = "model '" + model + "': no such directory, file or preset";
   if (!near.empty()) message += ", did you mean '" + near + "'?";
-  message += "; presets:";
+  message += "; presets (shapes with new, random weights):";
   for (const std::string& name : names) message += ' ' + name;
   throw ConfigError(message);
 }
