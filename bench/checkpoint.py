@@ -38,7 +38,7 @@ def arguments():
 
 def train(args, *more):
     command = [os.path.join(args.build, "bin", "mlaunch"), "-np", "2", os.path.join(args.build, "bin", "train"), "--model", args.model,
-               "--data", args.data, "--zero", "2", "--gradient-clipping", "0", "--output", os.path.join(args.folder, "strata"), *map(str, more)]
+               "--data", args.data, "--tokenizer", "bytes", "--zero", "2", "--gradient-clipping", "0", "--output", os.path.join(args.folder, "strata"), *map(str, more)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 

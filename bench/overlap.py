@@ -92,7 +92,7 @@ def main():
     args = p.parse_args()
     program = lambda name: os.path.join(args.build, "bin", name)
     metrics = os.path.join(tempfile.mkdtemp(prefix="strata-overlap-"), "metrics.jsonl")
-    common = [program("mlaunch"), "-np", "2", program("train"), "--model", args.model, "--data", args.data, "--sequence-length", "256",
+    common = [program("mlaunch"), "-np", "2", program("train"), "--model", args.model, "--data", args.data, "--tokenizer", "bytes", "--sequence-length", "256",
               "--micro-batch", "2", "--steps", str(STEPS), "--zero", "3", "--gradient-clipping", "0", "--metrics", metrics]
     ways = {"without": [], "with": ["--offload-optimizer", "nvme", "--nvme-path", args.nvme_path]}
 

@@ -34,7 +34,7 @@ def strata(args, folder, ranks, stage, metrics, offload=()):
     train = [os.path.join(args.build, "bin", "train")]
     if ranks > 1:
         train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks)] + train
-    return train + ["--model", folder, "--data", args.data, "--shuffle", "false", "--no-decay", "none",
+    return train + ["--model", folder, "--data", args.data, "--tokenizer", "bytes", "--shuffle", "false", "--no-decay", "none",
                     "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
                     "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--betas", "0.9", "0.95",
                     "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--metrics", metrics, *offload]
@@ -83,7 +83,7 @@ print(flops / seconds / 1e9, seconds)
 def main():
     args = arguments()
     scratch = tempfile.mkdtemp(prefix="strata-compare-")
-    subprocess.run([os.path.join(args.build, "bin", "train"), "--model", args.model, "--data", args.data, "--steps", "1",
+    subprocess.run([os.path.join(args.build, "bin", "train"), "--model", args.model, "--data", args.data, "--tokenizer", "bytes", "--steps", "1",
                     "--learning-rate", "0", "--weight-decay", "0", "--sequence-length", "32", "--micro-batch", "1",
                     "--output", os.path.join(scratch, "start")], check=True, stdout=subprocess.DEVNULL)
     folder = os.path.join(scratch, "start", "step-00000001")

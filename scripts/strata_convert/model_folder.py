@@ -7,7 +7,7 @@ from folders import appearing_folder, write_file
 from refused import Refused
 from tensor_files import index_name, write_tensors
 
-BESIDE_WEIGHTS = re.compile(r"(tokenizer|special_tokens|added_tokens|vocab|merges|generation_config)")
+BESIDE_WEIGHTS = re.compile(r"(tokenizer|special_tokens|added_tokens|chat_template|vocab|merges|spiece|generation_config)")
 
 
 def read_config(folder):

@@ -93,9 +93,11 @@ class BadModel(BadInput):
         self.run_program(train(*QUICK, "--output", "good"))
         self.model = self.home / "model"
         shutil.copytree((self.home / "good/latest").resolve(), self.model)
+        self.write("text", "What is trained on. " * 20)
+        self.job = [*QUICK, "--model", "model", "--data", "text"]
 
     def refuse_model(self, words, code=DATA):
-        self.refuse(code, words, *QUICK, "--model", "model")
+        self.refuse(code, words, *self.job)
 
     def change_config(self, **changes):
         config = json.loads((self.model / "config.json").read_text()) | changes
@@ -111,7 +113,7 @@ class BadModel(BadInput):
         self.change_weights(lambda file: file.header[TENSOR].update(changes))
 
     def test_the_undamaged_one_is_accepted(self):
-        self.run_program(mlaunch(2, *QUICK, "--model", "model"))
+        self.run_program(mlaunch(2, *self.job))
 
     def test_no_such_model(self):
         self.refuse(CONFIGURATION, ["'gpt-tiny': no such directory, file or preset",
@@ -267,7 +269,8 @@ class OneRankAlone(BadInput):
         change(self.home / "b/a/latest")
         script = self.write("rank.sh", '#!/bin/sh\n[ "$RANK" != 1 ] || cd b\nexec "$@"\n')
         script.chmod(0o755)
-        command = mlaunch(3, *QUICK, "--zero", "3", "--model", "a")
+        text = self.write("text", "What is trained on. " * 20)
+        command = mlaunch(3, *QUICK, "--zero", "3", "--model", "a", "--data", text)
         at = command.index("3") + 1
         done = self.run_program(command[:at] + [str(script)] + command[at:], expect=DATA, limit_s=15)
         self.assertRegex(done.stderr.splitlines()[0], "^mlaunch: rank 1 of 3 failed")

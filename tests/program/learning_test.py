@@ -1,7 +1,10 @@
 """Eight ranks on whatever cores there are learn the bundled text; what they write can be used."""
+import pathlib
 import unittest
 
 from programs import BIN, ProgramTest, mlaunch, train
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Learning(ProgramTest):
@@ -22,7 +25,8 @@ class Learning(ProgramTest):
             self.assertGreater(lines[0][key], 0, key)
 
     def test_output_generates_and_trains_on(self):
-        job = ["--sequence-length", "32", "--learning-rate", "0.003", "--metrics", "metrics"]
+        job = ["--sequence-length", "32", "--learning-rate", "0.003", "--metrics", "metrics",
+               "--data", REPOSITORY / "docs/operations.md"]
         done = self.run_program(mlaunch(2, *job, "--zero", "3", "--steps", "40", "--save-every", "20",
                                         "--output", "out"))
         self.assertIn("wrote out/step-00000040", done.stdout)

@@ -34,6 +34,9 @@ constexpr std::array kFlags = {
     value("--model,--model_name_or_path,--model-name-or-path", "model", "DIR|PRESET"),
     FlagRow{"--data,--train_file,--train-file", FlagUse::option, "data", 1, kAnyNumber, "FILE..."},
     value("--eval-data,--validation_file,--validation-file", "eval_data", "FILE"),
+    on_off("--data-is-text", "data_is_text"),
+    value("--tokenizer,--tokenizer_name,--tokenizer-name", "tokenizer", "DIR|FILE|bytes"),
+    value("--token-cache", "token_cache", "DIR"),
     value("--eval-every,--eval_steps,--eval-steps", "eval_every_steps", "N"),
     value("--sequence-length,--block_size,--max_seq_length,--max_length", "sequence_length", "N"),
     value("--micro-batch,--per_device_train_batch_size,--per-device-train-batch-size,"

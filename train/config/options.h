@@ -173,6 +173,9 @@ struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
   std::string eval_data;
+  bool data_is_text = false;  ///< whatever names and first characters of data files say
+  std::string tokenizer;      ///< directory, tokenizer.json or "bytes"; empty: the model's
+  std::string token_cache;    ///< folder; empty: ~/.cache/strata/tokens
   std::int64_t eval_every_steps = 0;
   std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
   std::int64_t micro_batch = 4;      ///< sequences per rank (or virtual rank) and micro-step

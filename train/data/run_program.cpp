@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <span>
+#include <thread>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -40,14 +42,16 @@ void write_all(int fd, std::string_view text) {
     throw HostError(std::string("lseek failed: ") + std::strerror(errno));
 }
 
-std::string read_all(int fd) {
+/// What the file holds from `begin` on.
+std::string read_from(int fd, std::size_t begin) {
   struct stat status {};
   if (::fstat(fd, &status) != 0)
     throw HostError(std::string("fstat failed: ") + std::strerror(errno));
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::string text(static_cast<std::size_t>(status.st_size) - begin, '\0');
   std::size_t done = 0;
   while (done < text.size()) {
-    const ssize_t n = ::pread(fd, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    const ssize_t n =
+        ::pread(fd, text.data() + done, text.size() - done, static_cast<off_t>(begin + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
       throw HostError(std::string("read of a memory file failed: ") + std::strerror(errno));
@@ -91,16 +95,26 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
-int wait_for(pid_t child) {
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+/// Its exit code; while it runs, `look` is called again and again, if there is any.
+int wait_for(pid_t child, const std::function<void()>& look) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) throw HostError(std::string("waitpid failed: ") + std::strerror(errno));
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, look ? WNOHANG : 0);
+    if (ended < 0 && errno != EINTR)
+      throw HostError(std::string("waitpid failed: ") + std::strerror(errno));
+    if (ended > 0) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (ended < 0) continue;
+    look();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
 }
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& input) {
+ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& input,
+                          const std::function<void(std::string_view)>& hear) {
   STRATA_CHECK(!arguments.empty());
   const UniqueFd in = memory_file("input");
   const UniqueFd out = memory_file("output");
@@ -118,9 +132,14 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
                                    argv.data(), environ);
   if (error != 0) throw HostError("cannot start " + arguments[0] + ": " + std::strerror(error));
   ProgramResult result;
-  result.exit_code = wait_for(child);
-  result.output = read_all(out.get());
-  result.errors = read_all(errors.get());
+  const auto listen = [&] {
+    const std::string more = read_from(out.get(), result.output.size());
+    result.output += more;
+    if (!more.empty()) hear(more);
+  };
+  result.exit_code = wait_for(child, hear ? listen : std::function<void()>());
+  result.output += read_from(out.get(), result.output.size());
+  result.errors = read_from(errors.get(), 0);
   return result;
 }
 

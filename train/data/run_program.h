@@ -1,7 +1,9 @@
 // Runs another program to its end.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace strata::train {
@@ -13,7 +15,9 @@ struct ProgramResult {
 };
 
 /// Spawns arguments[0] (looked up in PATH when it has no slash) without a shell, with `input` as
-/// its standard input, and waits. Throws HostError when it cannot be started.
-ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& input);
+/// its standard input, and waits. `hear` gets its standard output bit by bit while it runs. Throws
+/// HostError when it cannot be started.
+ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& input,
+                          const std::function<void(std::string_view)>& hear = {});
 
 }  // namespace strata::train

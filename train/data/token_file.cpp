@@ -4,11 +4,11 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <filesystem>
 
 #include "core/check.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "train/data/data_kind.h"
 
 namespace strata::train {
 namespace {
@@ -24,10 +24,6 @@ struct LlmcKind {
 };
 /// GPT-2's and Llama 3's token files of llm.c (dev/data/data_common.py).
 constexpr std::array<LlmcKind, 2> kLlmcKinds{{{20240520, 1, 2}, {20240801, 7, 4}}};
-
-/// Kinds that would be read as nonsense text.
-constexpr std::array<std::string_view, 6> kOtherKinds{".jsonl", ".idx", ".parquet",
-                                                      ".gz",    ".zst", ".npy"};
 
 TokenLayout parse_llmc(const LlmcKind& kind, std::span<const std::byte> beginning,
                        std::int64_t file_size_bytes, const std::string& file) {
@@ -103,10 +99,6 @@ class TokenFile : public TokenSource {
 };
 
 File open_data(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (std::find(kOtherKinds.begin(), kOtherKinds.end(), extension) != kOtherKinds.end())
-    throw DataError(path + ": " + extension +
-                    " files are not read; give plain text (UTF-8) or a token file (.bin)");
   try {
     return File::open_for_reading(path);
   } catch (const IoError& error) {
@@ -129,8 +121,6 @@ TokenLayout parse_token_layout(std::span<const std::byte> beginning, std::int64_
         std::to_string(file_size_bytes) + " bytes");
   return {0, 2, file_size_bytes / 2};
 }
-
-bool is_token_file(const std::string& path) { return path.ends_with(".bin"); }
 
 std::shared_ptr<const TokenSource> open_token_file(const std::string& path,
                                                    std::int64_t vocabulary) {

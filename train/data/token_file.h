@@ -25,12 +25,9 @@ struct TokenLayout {
 TokenLayout parse_token_layout(std::span<const std::byte> beginning, std::int64_t file_size_bytes,
                                const std::string& file);
 
-/// Whether the path is that of a token file (.bin) instead of text.
-bool is_token_file(const std::string& path);
-
 /// Opens a token file (.bin) or a text, whose bytes are its tokens. `vocabulary` is the model's;
-/// ids are checked when they are read. Throws DataError on missing, empty or malformed files and on
-/// kinds of files that are not read (.jsonl ...).
+/// ids are checked when they are read. Throws DataError on missing, empty or malformed files; what
+/// is no text at all is for require_plain_data to find.
 std::shared_ptr<const TokenSource> open_token_file(const std::string& path,
                                                    std::int64_t vocabulary);
 

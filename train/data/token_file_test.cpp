@@ -88,12 +88,11 @@ TEST(TokenFile, HeadersThatLieAreRefused) {
   EXPECT_CONTAINS(with(""), "t.bin: the data file is empty");
 }
 
-TEST(TokenFile, MissingEmptyAndForeignFilesHaveOneClearMessageEach) {
+TEST(TokenFile, MissingAndEmptyFilesHaveOneClearMessageEach) {
   const TestDirectory directory;
   EXPECT_CONTAINS(open_error(directory / "none.txt"), "none.txt: cannot open: No such file");
   EXPECT_CONTAINS(open_error(directory.path()), "Is a directory");
   EXPECT_CONTAINS(open_error(directory.file("a.txt", "")), "the data file is empty");
-  EXPECT_CONTAINS(open_error(directory.file("a.jsonl", "{}")), ".jsonl files are not read");
   EXPECT_THROW(open_token_files({}, 256), InvalidArgument);
 }
 
@@ -116,6 +115,16 @@ TEST(TokenSource, ConcatenatedFilesAreOneRow) {
       std::iota(expected.begin(), expected.end(), static_cast<std::int32_t>('a' + first));
       EXPECT_EQ(read(*all, first, count), expected) << first << " " << count;
     }
+}
+
+TEST(TokenSource, AnEndTokenAndAnotherNameGoBetweenOthers) {
+  const TestDirectory directory;
+  const auto text = renamed(open_token_file(directory.file("cache", "ab"), 256), "mine.txt");
+  EXPECT_EQ(text->name(), "mine.txt");
+  const auto all = concatenate({text, single_token(7, 256), text});
+  EXPECT_EQ(read(*all, 0, 5), (std::vector<std::int32_t>{'a', 'b', 7, 'a', 'b'}));
+  EXPECT_EQ(read(*all, 2, 1), (std::vector<std::int32_t>{7}));
+  EXPECT_EQ(all->vocabulary_bound(), 256);
 }
 
 TEST(TokenSource, ThePartHeldOutIsTheEnd) {

@@ -71,7 +71,54 @@ class SlicedTokens : public TokenSource {
   std::int64_t size_;
 };
 
+class RenamedTokens : public TokenSource {
+ public:
+  RenamedTokens(std::shared_ptr<const TokenSource> source, std::string name)
+      : source_(std::move(source)), name_(std::move(name)) {}
+
+  [[nodiscard]] std::int64_t size() const override { return source_->size(); }
+  void read(std::int64_t first, std::span<std::int32_t> out) const override {
+    source_->read(first, out);
+  }
+  [[nodiscard]] std::int64_t vocabulary_bound() const override {
+    return source_->vocabulary_bound();
+  }
+  [[nodiscard]] std::string name() const override { return name_; }
+
+ private:
+  std::shared_ptr<const TokenSource> source_;
+  std::string name_;
+};
+
+class SingleToken : public TokenSource {
+ public:
+  SingleToken(std::int32_t id, std::int64_t vocabulary) : id_(id), vocabulary_(vocabulary) {
+    STRATA_CHECK(id >= 0 && id < vocabulary, id, vocabulary);
+  }
+
+  [[nodiscard]] std::int64_t size() const override { return 1; }
+  void read(std::int64_t first, std::span<std::int32_t> out) const override {
+    STRATA_CHECK(first >= 0 && first + static_cast<std::int64_t>(out.size()) <= 1, first);
+    std::fill(out.begin(), out.end(), id_);
+  }
+  [[nodiscard]] std::int64_t vocabulary_bound() const override { return vocabulary_; }
+  [[nodiscard]] std::string name() const override { return "the end token"; }
+
+ private:
+  std::int32_t id_;
+  std::int64_t vocabulary_;
+};
+
 }  // namespace
+
+std::shared_ptr<const TokenSource> renamed(std::shared_ptr<const TokenSource> source,
+                                           std::string name) {
+  return std::make_shared<RenamedTokens>(std::move(source), std::move(name));
+}
+
+std::shared_ptr<const TokenSource> single_token(std::int32_t id, std::int64_t vocabulary) {
+  return std::make_shared<SingleToken>(id, vocabulary);
+}
 
 std::shared_ptr<const TokenSource> concatenate(
     std::vector<std::shared_ptr<const TokenSource>> parts) {

@@ -32,6 +32,13 @@ std::shared_ptr<const TokenSource> concatenate(
 std::shared_ptr<const TokenSource> slice(std::shared_ptr<const TokenSource> source,
                                          std::int64_t begin, std::int64_t size);
 
+/// The same tokens under another name, for what was made of the file that a user named.
+std::shared_ptr<const TokenSource> renamed(std::shared_ptr<const TokenSource> source,
+                                           std::string name);
+
+/// One token: what separates files.
+std::shared_ptr<const TokenSource> single_token(std::int32_t id, std::int64_t vocabulary);
+
 /// Training and held-out part of one source.
 struct SplitTokens {
   std::shared_ptr<const TokenSource> training;

@@ -14,53 +14,99 @@ namespace {
 /// Exit codes of scripts/tokenize.py besides 0.
 constexpr int kPackageMissing = 69;
 constexpr int kBadData = 65;
+constexpr int kBadCache = 74;
 
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
 }
 
+constexpr const char* kAnswer = "answer of the tokenizer tool";
+
+JsonValue parse_answer(std::string_view text) { return parse_json(text, kAnswer, {}); }
+
+/// Takes whole lines out of `text`, which grows at its end; the progress among them is told.
+void tell_progress(std::string& text, const std::function<void(const EncodingProgress&)>& hear) {
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+    const auto found = parse_answer(std::string_view(text).substr(0, end)).find("progress");
+    if (found)
+      hear({found->at("text").as_string(), found->at("bytes").as_integer(),
+            found->at("size").as_integer(), found->at("tokens").as_integer()});
+    text.erase(0, end + 1);
+  }
+}
+
+std::string last_line(const std::string& text) {
+  const std::string lines = trimmed(text);
+  const std::size_t before = lines.rfind('\n');
+  return before == std::string::npos ? lines : lines.substr(before + 1);
+}
+
 }  // namespace
 
-TokenizerTool::TokenizerTool(std::string tokenizer_json, std::string python)
-    : tokenizer_json_(std::move(tokenizer_json)), python_(std::move(python)) {}
+TokenizerTool::TokenizerTool(std::string tokenizer, std::string cache_directory, std::string python)
+    : tokenizer_(std::move(tokenizer)),
+      cache_directory_(std::move(cache_directory)),
+      python_(std::move(python)) {}
 
-std::string TokenizerTool::run(std::vector<std::string> arguments, const std::string& input) const {
-  std::vector<std::string> command = {python_, "-c", std::string(kTokenizeScript)};
+std::string TokenizerTool::run(const std::string& mode, std::vector<std::string> arguments,
+                               const std::string& input,
+                               const std::function<void(std::string_view)>& hear) const {
+  std::vector<std::string> command = {python_, "-c",          std::string(kTokenizeScript),
+                                      mode,    "--tokenizer", tokenizer_};
+  if (!cache_directory_.empty()) command.insert(command.end(), {"--cache", cache_directory_});
   command.insert(command.end(), arguments.begin(), arguments.end());
-  command.insert(command.end(), {"--tokenizer", tokenizer_json_});
   ProgramResult result;
   try {
-    result = run_program(command, input);
+    result = run_program(command, input, hear);
   } catch (const HostError& error) {
-    throw HostError(
-        std::string(error.what()) + "; the model's tokenizer " + tokenizer_json_ +
-        " is used through Python: install python3 (apt-get install python3), name it with "
-        "--python PROGRAM, or give token files (.bin)");
+    throw HostError(std::string(error.what()) + "; the tokenizer " + tokenizer_ +
+                    " is used through Python: install python3 (apt-get install python3), or give "
+                    "token files (.bin)");
   }
   if (result.exit_code == 0) return std::move(result.output);
   const std::string errors = trimmed(result.errors);
   if (result.exit_code == kBadData) throw DataError(errors);
-  if (result.exit_code == kPackageMissing) throw HostError(python_ + ": " + errors);
+  if (result.exit_code == kPackageMissing) throw HostError(errors);
+  if (result.exit_code == kBadCache) throw Error(ExitCode::io, errors);
   throw HostError(python_ + " ended with code " + std::to_string(result.exit_code) +
-                  " while it used " + tokenizer_json_ + (errors.empty() ? "" : ":\n" + errors));
+                  " while it used " + tokenizer_ + (errors.empty() ? "" : ":\n" + errors));
 }
 
-std::vector<std::string> TokenizerTool::encode_file(const std::string& text_path,
-                                                    const std::string& cache_directory) const {
-  std::vector<std::string> arguments = {"file", "--text", text_path};
-  if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", cache_directory});
-  const JsonValue answer = parse_json(run(arguments, ""), "answer of the tokenizer tool", {});
-  std::vector<std::string> files;
-  for (const JsonValue& file : answer.at("files").elements()) files.push_back(file.as_string());
-  return files;
+std::string TokenizerTool::encode_texts(
+    const std::vector<std::string>& paths, std::int64_t vocabulary,
+    const std::function<void(const EncodingProgress&)>& hear) const {
+  JsonWriter list(0);
+  list.begin_array();
+  for (const std::string& path : paths) list.value(path);
+  std::string unread;
+  const auto listen = [&](std::string_view more) {
+    unread += more;
+    if (hear) tell_progress(unread, hear);
+  };
+  return last_line(run("texts", {"--vocabulary", std::to_string(vocabulary)},
+                       list.end_array().finish(), listen));
+}
+
+EncodedTexts parse_encoded_texts(const std::string& answer) {
+  const JsonValue document = parse_answer(answer);
+  EncodedTexts encoded;
+  for (const JsonValue& text : document.at("texts").elements()) {
+    EncodedText& one = encoded.texts.emplace_back();
+    for (const JsonValue& file : text.at("files").elements()) one.files.push_back(file.as_string());
+    one.tokens = text.at("tokens").as_integer();
+  }
+  if (const JsonValue end = document.at("end"); !end.is(JsonKind::null))
+    encoded.end = {static_cast<std::int32_t>(end.at("id").as_integer()), end.at("text").as_string(),
+                   end.at("from").as_string()};
+  for (const JsonValue& note : document.at("notes").elements())
+    encoded.notes.push_back(note.as_string());
+  return encoded;
 }
 
 std::vector<std::int32_t> TokenizerTool::encode(std::string_view text) const {
-  const JsonValue answer =
-      parse_json(run({"encode"}, std::string(text)), "answer of the tokenizer tool", {});
   std::vector<std::int32_t> ids;
-  for (const JsonValue& id : answer.elements())
+  for (const JsonValue& id : parse_answer(run("encode", {}, std::string(text))).elements())
     ids.push_back(static_cast<std::int32_t>(id.as_integer()));
   return ids;
 }
@@ -69,7 +115,7 @@ std::string TokenizerTool::decode(std::span<const std::int32_t> ids) const {
   JsonWriter list(0);
   list.begin_array();
   for (const std::int32_t id : ids) list.value(id);
-  return run({"decode"}, list.end_array().finish());
+  return run("decode", {}, list.end_array().finish());
 }
 
 }  // namespace strata::train

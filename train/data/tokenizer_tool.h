@@ -1,8 +1,10 @@
-// A model's tokenizer.json, used through Python's `tokenizers` package (scripts/tokenize.py, which
-// is built into the program).
+// A model's tokenizer, used through Python's `tokenizers` package (scripts/tokenize.py, which is
+// built into the program).
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,30 +12,66 @@
 
 namespace strata::train {
 
+/// One text as ids.
+struct EncodedText {
+  std::vector<std::string> files;  ///< token files with its ids, in order
+  std::int64_t tokens = 0;
+};
+
+/// The token that ends a text.
+struct EndToken {
+  std::int32_t id = 0;
+  std::string text;  ///< as the tokenizer writes it
+  std::string from;  ///< the file that names it
+};
+
+struct EncodedTexts {
+  std::vector<EncodedText> texts;  ///< in the order asked for
+  std::optional<EndToken> end;     ///< none: neither tokenizer nor model names one
+  std::vector<std::string> notes;
+};
+
+/// How far the encoding of a text has come.
+struct EncodingProgress {
+  std::string text;
+  std::int64_t bytes = 0;
+  std::int64_t size_bytes = 0;
+  std::int64_t tokens = 0;
+};
+
 class TokenizerTool {
  public:
-  /// `tokenizer_json`: path of the file. `python`: program, looked up in PATH when it has no slash.
-  explicit TokenizerTool(std::string tokenizer_json, std::string python = "python3");
+  /// `tokenizer`: a tokenizer.json, or a folder with one or with what Python's `transformers` makes
+  /// one of. `cache_directory` keeps what was made once; empty: $XDG_CACHE_HOME/strata/tokens or
+  /// ~/.cache/strata/tokens. `python`: program, looked up in PATH when it has no slash.
+  explicit TokenizerTool(std::string tokenizer, std::string cache_directory = "",
+                         std::string python = "python3");
 
-  /// Token files with the ids of `text_path` (UTF-8), in order. They are kept in `cache_directory`
-  /// under a hash of text, tokenizer and versions, and made only once; ranks that ask at the same
-  /// time wait for the first. An empty directory: $XDG_CACHE_HOME/strata/tokens or
-  /// ~/.cache/strata/tokens.
-  [[nodiscard]] std::vector<std::string> encode_file(const std::string& text_path,
-                                                     const std::string& cache_directory) const;
+  /// All of the texts (UTF-8) by one start of Python, in bounded memory. They are kept in the cache
+  /// under a hash of text, tokenizer and versions, and made only once; processes that ask at the
+  /// same time wait for the first. Ids are below `vocabulary`. The answer is for
+  /// parse_encoded_texts, in this process or in another one of this host.
+  [[nodiscard]] std::string encode_texts(
+      const std::vector<std::string>& paths, std::int64_t vocabulary,
+      const std::function<void(const EncodingProgress&)>& hear = {}) const;
   /// A prompt, with the special tokens that the tokenizer adds by itself.
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const;
   /// Special tokens are left out.
   [[nodiscard]] std::string decode(std::span<const std::int32_t> ids) const;
 
-  // All three throw HostError saying what to install when Python or the package is missing,
+  // All three throw HostError saying what to install when Python or a package is missing,
   // DataError when text or tokenizer are at fault.
 
  private:
-  [[nodiscard]] std::string run(std::vector<std::string> arguments, const std::string& input) const;
+  [[nodiscard]] std::string run(const std::string& mode, std::vector<std::string> arguments,
+                                const std::string& input,
+                                const std::function<void(std::string_view)>& hear = {}) const;
 
-  std::string tokenizer_json_;
+  std::string tokenizer_;
+  std::string cache_directory_;
   std::string python_;
 };
+
+EncodedTexts parse_encoded_texts(const std::string& answer);
 
 }  // namespace strata::train

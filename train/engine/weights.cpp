@@ -88,15 +88,6 @@ std::vector<zero::StateEntry> held_entries(const Engine& engine) {
                           zero::StateScope::held, 0);
 }
 
-/// Name under which the files have this tensor.
-std::string stored_name(const ModelFiles& files, const std::string& name) {
-  if (files.find(name) != nullptr) return name;
-  for (const std::string prefix : {"transformer.", "model."})
-    if (name.starts_with(prefix) && files.find(name.substr(prefix.size())) != nullptr)
-      return name.substr(prefix.size());
-  return name;
-}
-
 void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
   std::vector<std::int64_t> expected;
   for (int i = 0; i < entry.shape.ndim(); ++i) expected.push_back(entry.shape[i]);
@@ -110,6 +101,14 @@ void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
 }
 
 }  // namespace
+
+std::string stored_name(const ModelFiles& files, const std::string& name) {
+  if (files.find(name) != nullptr) return name;
+  for (const std::string prefix : {"transformer.", "model."})
+    if (name.starts_with(prefix) && files.find(name.substr(prefix.size())) != nullptr)
+      return name.substr(prefix.size());
+  return name;
+}
 
 void initialize_weights(Engine& engine, std::int64_t seed) {
   std::optional<DeviceInitializer> on_device;

@@ -1,6 +1,8 @@
 // Weights into and out of an engine's shards: random, from a Hugging Face directory.
 #pragma once
 
+#include <string>
+
 #include "train/engine/engine.h"
 #include "train/files/model_files.h"
 
@@ -10,6 +12,9 @@ namespace strata::train {
 /// the memory of a device by its own kernel. An element's value depends on `seed`, its tensor's
 /// name and its index alone, whatever the world, the stage and the device.
 void initialize_weights(Engine& engine, std::int64_t seed);
+
+/// Name under which the files have the tensor: with or without its prefix (`transformer.`).
+std::string stored_name(const ModelFiles& files, const std::string& name);
 
 /// Reads every range this rank holds; never the whole model. Names with or without the
 /// `transformer.` prefix are found. Throws DataError for missing tensors and other shapes.

@@ -2,31 +2,108 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
 
+#include "comm/together.h"
 #include "core/error.h"
+#include "train/data/data_kind.h"
 #include "train/data/token_file.h"
-#include "train/data/tokenizer_tool.h"
+#include "train/files/model_files.h"
 #include "train/models/presets.h"
+#include "train/run/tokenizer_choice.h"
 
 namespace strata::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::shared_ptr<const TokenSource> open_files(const std::vector<std::string>& files,
-                                              const ModelConfig& config, const std::string& model) {
-  const std::string tokenizer = tokenizer_of(model);
-  std::vector<std::string> token_files;
-  for (const std::string& file : files) {
-    if (tokenizer.empty() || is_token_file(file)) {
-      token_files.push_back(file);
-      continue;
-    }
-    for (std::string& part : TokenizerTool(tokenizer).encode_file(file, ""))
-      token_files.push_back(std::move(part));
+/// Between files that are read as bytes: no plain text holds it.
+constexpr std::int32_t kEndByte = 0;
+
+/// Files of a run as ids.
+class DataFiles {
+ public:
+  DataFiles(std::int64_t vocabulary, std::string tokenizer)
+      : vocabulary_(vocabulary), tokenizer_(std::move(tokenizer)) {
+    if (tokenizer_.empty()) end_ = kEndByte;
   }
-  return open_token_files(token_files, config.vocabulary);
-}
+
+  /// Collective: all `texts` become token files of the cache.
+  void encode(const std::vector<std::string>& texts, const std::string& cache,
+              comm::Communicator& communicator,
+              const std::function<void(const EncodingProgress&)>& hear) {
+    if (texts.empty()) return;
+    std::string answer;
+    const auto failure = comm::together(communicator, [&] {
+      if (communicator.rank() == 0)
+        answer = TokenizerTool(tokenizer_, cache).encode_texts(texts, vocabulary_, hear);
+    });
+    if (failure)
+      throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
+    EncodedTexts encoded = parse_encoded_texts(comm::gather_texts(communicator, answer)[0]);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      encoded_.emplace_back(texts[i], std::move(encoded.texts[i].files));
+    notes_ = std::move(encoded.notes);
+    end_token_ = std::move(encoded.end);
+    if (end_token_) end_ = end_token_->id;
+  }
+
+  [[nodiscard]] bool is_text(const std::string& path) const { return !is_token_file(path); }
+  /// Whether a text has to be encoded before it can be opened.
+  [[nodiscard]] bool needs_encoding(const std::string& path) const {
+    return !tokenizer_.empty() && is_text(path);
+  }
+
+  /// One row of tokens.
+  [[nodiscard]] std::shared_ptr<const TokenSource> open(const std::vector<std::string>& paths) {
+    std::vector<std::shared_ptr<const TokenSource>> parts;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (i > 0 && (is_text(paths[i - 1]) || is_text(paths[i]))) separate(parts);
+      parts.push_back(open_one(paths[i]));
+    }
+    std::string name = paths[0];
+    if (paths.size() > 1) name += " and " + std::to_string(paths.size() - 1) + " more";
+    return paths.size() == 1 ? parts[0] : renamed(concatenate(std::move(parts)), name);
+  }
+
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> all = notes_;
+    if (separated_) all.push_back(describe_end());
+    return all;
+  }
+
+ private:
+  [[nodiscard]] std::shared_ptr<const TokenSource> open_one(const std::string& path) const {
+    if (!needs_encoding(path)) return open_token_file(path, vocabulary_);
+    const auto found = std::find_if(encoded_.begin(), encoded_.end(),
+                                    [&](const auto& one) { return one.first == path; });
+    return renamed(open_token_files(found->second, vocabulary_), path);
+  }
+
+  void separate(std::vector<std::shared_ptr<const TokenSource>>& parts) {
+    separated_ = true;
+    if (end_) parts.push_back(single_token(*end_, vocabulary_));
+  }
+
+  [[nodiscard]] std::string describe_end() const {
+    if (tokenizer_.empty()) return "byte 0 stands between data files";
+    if (!end_token_)
+      return "neither the tokenizer " + tokenizer_ +
+             " nor the model names an end token: data files follow one another without one";
+    return "the end token " + end_token_->text + " (" + std::to_string(end_token_->id) +
+           ") stands between data files, as " + end_token_->from + " says";
+  }
+
+  std::int64_t vocabulary_;
+  std::string tokenizer_;  ///< "": bytes are ids
+  std::vector<std::pair<std::string, std::vector<std::string>>> encoded_;
+  std::vector<std::string> notes_;
+  std::optional<EndToken> end_token_;
+  std::optional<std::int32_t> end_;
+  bool separated_ = false;
+};
 
 void read_share(const TokenSource& source, int rank, int world) {
   constexpr std::int64_t kAtOnce = 1 << 18;
@@ -39,11 +116,6 @@ void read_share(const TokenSource& source, int rank, int world) {
 }
 
 }  // namespace
-
-std::string tokenizer_of(const std::string& model) {
-  const fs::path path = fs::path(model) / "tokenizer.json";
-  return fs::is_regular_file(path) ? path.string() : "";
-}
 
 std::string bundled_text() {
   const std::string path = configs_directory() + "/text/alice.txt";
@@ -59,19 +131,50 @@ void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, i
     read_share(*corpus.held_out, rank, world);
 }
 
-Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
-                   const std::string& model) {
+void require_data(const TrainOptions& options) {
+  if (options.data.empty() && options.steps > 0 && ModelFiles::has_weights(options.model))
+    throw InvalidArgument("--model " + options.model +
+                          " holds trained weights: say with --data FILE what to train them on");
+  for (const std::string& file : options.data) require_plain_data(file, options.data_is_text);
+  if (!options.eval_data.empty()) require_plain_data(options.eval_data, options.data_is_text);
+}
+
+Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
+                   comm::Communicator& communicator,
+                   const std::function<void(const EncodingProgress&)>& hear) {
+  std::vector<std::string> training = options.data;
+  std::vector<std::string> held_out;
+  if (!options.eval_data.empty()) held_out = {options.eval_data};
+  // An evaluation alone trains on nothing; the engine asks for some tokens all the same.
+  if (training.empty() && options.steps == 0) training = held_out;
+  const bool bundled = training.empty();
+  if (bundled) training = {bundled_text()};
+
+  std::vector<std::string> all = training;
+  all.insert(all.end(), held_out.begin(), held_out.end());
+  const bool any_text = !std::all_of(all.begin(), all.end(), is_token_file);
+  const bool as_bytes = bundled && options.tokenizer.empty() &&
+                        (options.steps == 0 || tokenizer_of(options.model).empty());
+  DataFiles files(vocabulary, any_text && !as_bytes
+                                  ? choose_tokenizer(options.tokenizer, options.model, vocabulary)
+                                  : "");
+  std::erase_if(all, [&](const std::string& path) { return !files.needs_encoding(path); });
+  files.encode(all, options.token_cache, communicator, hear);
+
   Corpus corpus;
-  corpus.training =
-      open_files(options.data.empty() ? std::vector{bundled_text()} : options.data, config, model);
-  if (!options.eval_data.empty()) {
-    corpus.held_out = open_files({options.eval_data}, config, model);
+  corpus.training = files.open(training);
+  if (!held_out.empty()) {
+    corpus.held_out = files.open(held_out);
   } else if (options.eval_every_steps > 0) {
     constexpr double kHeldOut = 0.1;
     const SplitTokens split = hold_out(corpus.training, kHeldOut);
     corpus.training = split.training;
     corpus.held_out = split.held_out;
   }
+  corpus.notes = files.notes();
+  if (bundled)
+    corpus.notes.push_back("no --data: the text that comes with Strata, for a trial" +
+                           std::string(as_bytes ? ", byte by byte" : ""));
   return corpus;
 }
 

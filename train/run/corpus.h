@@ -1,33 +1,40 @@
 // Which tokens a run reads: its data files, or the bundled text when none are named.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "comm/communicator.h"
 #include "train/config/options.h"
-#include "train/data/batch_loader.h"
-#include "train/models/model_config.h"
+#include "train/data/token_source.h"
+#include "train/data/tokenizer_tool.h"
 
 namespace strata::train {
 
 struct Corpus {
   std::shared_ptr<const TokenSource> training;
   std::shared_ptr<const TokenSource> held_out;  ///< nullptr: no evaluation
+  std::vector<std::string> notes;               ///< for rank 0 to say
 };
 
-/// `model`: what --model said; a directory with tokenizer.json turns text into ids with it, others
-/// read bytes. Throws DataError or ConfigError naming the file.
-Corpus open_corpus(const TrainOptions& options, const ModelConfig& config,
-                   const std::string& model);
+/// Before ranks meet: throws DataError naming a data file that is missing, empty or no text
+/// (data_kind.h), InvalidArgument when stored weights are to be trained without --data.
+void require_data(const TrainOptions& options);
+
+/// Collective: one rank turns text into tokens for all (`hear`: its progress), unless bytes are
+/// tokens. The end token of the tokenizer, or of the model, stands between two files unless both
+/// are token files; byte 0 does between files that are read as bytes. Throws InvalidArgument when
+/// nothing says how text becomes ids (tokenizer_choice.h), DataError naming the file.
+Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
+                   comm::Communicator& communicator,
+                   const std::function<void(const EncodingProgress&)>& hear);
 
 /// Reads this rank's share of the tokens (all ranks together: all of them) when `options` name
 /// token files, which may hold anything. Throws DataError naming file and position of an id beyond
 /// the vocabulary: before training, not when its sample comes.
 void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world);
-
-/// Path of tokenizer.json in a model directory, "" when there is none.
-std::string tokenizer_of(const std::string& model);
 
 /// The text of this installation (configs/text), the same for every commit of the repository.
 std::string bundled_text();

@@ -5,22 +5,22 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/data/tokenizer_tool.h"
-#include "train/run/corpus.h"
 #include "train/run/generator.h"
 #include "train/run/model_directory.h"
+#include "train/run/tokenizer_choice.h"
 #include "train/run/training_run.h"
 
 namespace strata::train {
 namespace {
 
 /// Bytes are printed as they come; ids of a tokenizer are decoded together at the end.
-void print_sample(Generator& generator, const std::string& tokenizer, const std::string& prompt,
-                  std::int64_t count) {
+void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_bytes,
+                  const std::string& prompt, std::int64_t count) {
   std::vector<std::int32_t> tokens;
-  if (tokenizer.empty())
+  if (as_bytes)
     for (const char c : prompt) tokens.push_back(static_cast<unsigned char>(c));
   else
-    tokens = TokenizerTool(tokenizer).encode(prompt);
+    tokens = tokenizer.encode(prompt);
   if (tokens.empty()) throw InvalidArgument("--prompt must hold at least one token");
   for (const std::int32_t token : tokens)
     if (token >= generator.config().vocabulary)
@@ -28,26 +28,29 @@ void print_sample(Generator& generator, const std::string& tokenizer, const std:
                             " of the prompt is outside the model's "
                             "vocabulary of " +
                             std::to_string(generator.config().vocabulary) +
-                            "; does the directory lack its tokenizer.json?");
-  if (tokenizer.empty()) std::fputs(prompt.c_str(), stdout);
+                            "; name the tokenizer that it was trained with (--tokenizer)");
+  if (as_bytes) std::fputs(prompt.c_str(), stdout);
   for (std::int64_t i = 0; i < count; ++i) {
     tokens.push_back(generator.next(tokens));
-    if (!tokenizer.empty()) continue;
+    if (!as_bytes) continue;
     std::putchar(tokens.back());
     std::fflush(stdout);
   }
-  if (!tokenizer.empty()) std::fputs(TokenizerTool(tokenizer).decode(tokens).c_str(), stdout);
+  if (!as_bytes) std::fputs(tokenizer.decode(tokens).c_str(), stdout);
   std::putchar('\n');
 }
 
 int run(int argc, char** argv) {
   GeneratorOptions options;
-  std::string prompt = "The ", dtype = "fp32";
+  std::string prompt = "The ", dtype = "fp32", tokenizer, token_cache;
   std::int64_t tokens = 200, threads = 0;
   CLI::App app("Prints a sample of text from a model directory.");
   app.add_option("--model,--model_name_or_path", options.model,
                  "Hugging Face directory, or an output folder of train (its latest step)")
       ->required();
+  app.add_option("--tokenizer", tokenizer,
+                 "directory or tokenizer.json; bytes: each byte is a token; default: the model's");
+  app.add_option("--token-cache", token_cache, "folder; default: ~/.cache/strata/tokens");
   app.add_option("--prompt", prompt, "text to go on from")->capture_default_str();
   app.add_option("--tokens,--max_new_tokens", tokens, "tokens to add")->capture_default_str();
   app.add_option("--temperature", options.temperature, "0: always the likeliest token")
@@ -68,7 +71,8 @@ int run(int argc, char** argv) {
   train_options.threads = threads;
   options.threads = threads_per_rank(train_options, {});
   Generator generator(options);
-  print_sample(generator, tokenizer_of(options.model), prompt, tokens);
+  tokenizer = choose_tokenizer(tokenizer, options.model, generator.config().vocabulary);
+  print_sample(generator, TokenizerTool(tokenizer, token_cache), tokenizer.empty(), prompt, tokens);
   return static_cast<int>(ExitCode::done);
 }
 

@@ -14,17 +14,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLargestConfigBytes = 1 << 20;
 }  // namespace
 
-std::map<std::string, std::string> tokenizer_files(const std::string& model) {
-  std::map<std::string, std::string> files;
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                           "generation_config.json", "vocab.json", "merges.txt"}) {
-    const fs::path from = fs::path(model) / name;
-    if (fs::is_regular_file(from))
-      files[name] = read_whole_file(from.string(), kWholeFileLimitBytes);
-  }
-  return files;
-}
-
 std::string resolve_model_directory(const std::string& model) {
   const fs::path latest = fs::path(model) / kLatestName;
   if (!fs::exists(fs::path(model) / "config.json") && fs::is_directory(latest))

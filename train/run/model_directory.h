@@ -1,13 +1,9 @@
 // What `--model` may name: a Hugging Face directory, or an output folder, whose `latest` is meant.
 #pragma once
 
-#include <map>
 #include <string>
 
 namespace strata::train {
-
-/// The tokenizer's files of a model directory by name, if it has any.
-std::map<std::string, std::string> tokenizer_files(const std::string& model);
 
 /// `model` itself, or MODEL/latest when that is an output folder.
 std::string resolve_model_directory(const std::string& model);

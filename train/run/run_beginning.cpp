@@ -12,6 +12,7 @@
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
 #include "train/run/resume_terms.h"
+#include "train/run/stored_weights.h"
 
 namespace strata::train {
 namespace {
@@ -96,7 +97,8 @@ void load(RunParts& run) {
     std::fflush(stdout);
   }
   if (stored)
-    load_weights(*run.engine, ModelFiles(options.model));
+    run.print_notes(
+        load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
   else
     initialize_weights(*run.engine, options.seed);
 }

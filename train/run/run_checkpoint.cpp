@@ -55,7 +55,7 @@ SaveContents save_contents(const RunParts& run) {
   for (const auto& [name, text] : run.device->files()) files.push_back({name, text});
   files.push_back({"config.json", to_hf_config_json(run.request.model, config_text(options.model),
                                                     options.dtype)});
-  for (auto& [name, text] : tokenizer_files(options.model)) files.push_back({name, text});
+  for (const auto& [name, text] : run.beside_weights.files) files.push_back({name, text});
   return contents;
 }
 

@@ -30,6 +30,12 @@ void RunParts::print_notes() {
     std::fprintf(stderr, "note: %s\n", notes[notes_printed_].c_str());
 }
 
+void RunParts::print_notes(const std::vector<std::string>& notes) const {
+  if (!first) return;
+  for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
+  std::fflush(stdout);
+}
+
 /// The time to save after a signal is over. On a thread beside the run, which may be anywhere.
 void RunParts::give_up(const std::string& why) {
   // All ranks have the same to say; without a launcher that says it once, rank 0 does.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "core/status_page.h"
@@ -13,6 +14,7 @@
 #include "runtime/trace.h"
 #include "train/engine/engine.h"
 #include "train/engine/status_observer.h"
+#include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
 #include "train/run/metrics_log.h"
@@ -47,6 +49,8 @@ struct RunParts {
   }
   /// Notes of device and disk that are new since the last call; rank 0 says them.
   void print_notes();
+  /// Rank 0 says them.
+  void print_notes(const std::vector<std::string>& notes) const;
 
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
@@ -62,6 +66,7 @@ struct RunParts {
   runtime::LockstepReport lockstep;
 
   Corpus corpus;
+  BesideWeights beside_weights;  ///< rank 0's, which writes them
   std::string data_digest;
   std::unique_ptr<comm::Communicator> communicator;
   std::unique_ptr<RunDevice> device;

@@ -10,6 +10,7 @@
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
+#include "train/data/batch_loader.h"
 #include "train/run/run_checkpoint.h"
 
 namespace strata::train {

@@ -8,6 +8,7 @@
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
 #include "train/run/run_beginning.h"
+#include "train/run/run_data.h"
 #include "train/run/run_end.h"
 #include "train/run/run_engine.h"
 #include "train/run/run_parts.h"
@@ -34,9 +35,9 @@ void open_run(RunParts& run) {
   const RankContext& context = run.request.context;
   require_writable(run.options);
   require_weights(run.options.model);
-  run.corpus = open_corpus(run.options, run.request.model, run.options.model);
-  check_tokens(run.corpus, run.options, context.rank, context.world);
+  require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto");
+  open_data(run);
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator);
   run.saver.emplace(run.options.checkpoint, *run.output);
 }

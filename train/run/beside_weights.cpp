@@ -1,0 +1,105 @@
+#include "train/run/beside_weights.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "core/file.h"
+#include "train/checkpoint/manifest.h"
+
+namespace strata::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Held in memory while the run lasts, and written with each checkpoint.
+constexpr std::int64_t kLargestBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
+
+/// Tensors, in whichever format, and what belongs to them.
+constexpr std::string_view kWeights[] = {
+    ".safetensors", ".bin",     ".pt",     ".pth", ".ckpt",   ".gguf",      ".ggml",
+    ".h5",          ".msgpack", ".onnx",   ".ot",  ".pkl",    ".npz",       ".npy",
+    ".data",        ".mlmodel", ".tflite", ".pb",  ".engine", ".index.json"};
+
+/// Of the run that wrote the directory, not of its model.
+constexpr std::string_view kOfAnotherRun[] = {"config.json", kManifestName, "trainer_state.json",
+                                              "strata_choices.json"};
+
+/// Beginnings of the names under which tokenizers are stored.
+constexpr std::string_view kTokenizer[] = {
+    "tokenizer", "special_tokens_map", "added_tokens",  "chat_template", "vocab",
+    "merges",    "spiece.model",       "sentencepiece", "normalizer"};
+
+bool is_weights(std::string_view name) {
+  return std::any_of(std::begin(kWeights), std::end(kWeights),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+bool is_tokenizer(std::string_view name) {
+  return std::any_of(std::begin(kTokenizer), std::end(kTokenizer),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+bool is_of_another_run(std::string_view name) {
+  return std::find(std::begin(kOfAnotherRun), std::end(kOfAnotherRun), name) !=
+         std::end(kOfAnotherRun);
+}
+
+class Collector {
+ public:
+  explicit Collector(BesideWeights& beside) : beside_(beside) {}
+
+  /// Those files of a folder whose names are `wanted`.
+  template <typename Wanted>
+  void add_folder(const fs::path& folder, const Wanted& wanted) {
+    std::string left;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with('.') || is_weights(name) || is_of_another_run(name) || !wanted(name))
+        continue;
+      if (const std::string why = add(entry, name); !why.empty())
+        left += (left.empty() ? "" : ", ") + name + " (" + why + ")";
+    }
+    if (!left.empty())
+      beside_.notes.push_back(folder.string() + ": not copied to the output: " + left);
+  }
+
+ private:
+  /// Why it stays behind; "": it does not.
+  std::string add(const fs::directory_entry& entry, const std::string& name) {
+    if (entry.is_directory()) return "a folder";
+    if (!entry.is_regular_file()) return "no file";
+    if (!is_plain_name(name)) return "its name has blanks or characters beyond ASCII";
+    const auto size = static_cast<std::int64_t>(entry.file_size());
+    if (size > kLargestBytes) return "more than 64 MiB";
+    if ((total_bytes_ += size) > kMostBytes) return "more than 128 MiB in all";
+    beside_.files[name] = read_whole_file(entry.path().string(), kLargestBytes);
+    return "";
+  }
+
+  BesideWeights& beside_;
+  std::int64_t total_bytes_ = 0;
+};
+
+}  // namespace
+
+BesideWeights read_beside_weights(const std::string& model, const std::string& tokenizer) {
+  BesideWeights beside;
+  Collector collector(beside);
+  if (fs::is_directory(model)) {
+    collector.add_folder(model, [](const std::string&) { return true; });
+  } else if (fs::is_regular_file(model) && tokenizer.empty()) {
+    const fs::path parent = fs::path(model).parent_path();
+    collector.add_folder(parent.empty() ? "." : parent, is_tokenizer);
+  }
+  if (tokenizer.empty()) return beside;
+  std::erase_if(beside.files, [](const auto& file) { return is_tokenizer(file.first); });
+  if (fs::is_directory(tokenizer))
+    collector.add_folder(tokenizer, is_tokenizer);
+  else
+    beside.files["tokenizer.json"] = read_whole_file(tokenizer, kLargestBytes);
+  return beside;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,43 @@
+#include "train/run/encoding_line.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace strata::train {
+
+std::string describe(const EncodingProgress& progress, double seconds) {
+  const auto done = static_cast<double>(progress.bytes);
+  const auto size = static_cast<double>(std::max<std::int64_t>(progress.size_bytes, 1));
+  const double rate = done / std::max(seconds, 1e-3);
+  char text[160];
+  std::snprintf(text, sizeof text,
+                ": %.0f %% of %.1f MB is %.1f million tokens, %.1f MB/s, %.0f s left",
+                100 * done / size, size / 1e6, static_cast<double>(progress.tokens) / 1e6,
+                rate / 1e6, (size - done) / std::max(rate, 1.0));
+  return progress.text + text;
+}
+
+void EncodingLine::show(const EncodingProgress& progress) {
+  if (!visible_) return;
+  const Clock::time_point now = Clock::now();
+  if (text_ != progress.text) {
+    finish();
+    text_ = progress.text;
+    begin_ = printed_ = now;  // what came before the first report is not counted
+    return;
+  }
+  constexpr std::chrono::seconds kBetweenLines{10};
+  if (!terminal_ && now - printed_ < kBetweenLines) return;
+  printed_ = now;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  std::printf(terminal_ ? "\r\033[K%s" : "%s\n", describe(progress, seconds).c_str());
+  std::fflush(stdout);
+  line_open_ = terminal_;
+}
+
+void EncodingLine::finish() {
+  if (line_open_) std::printf("\n");
+  line_open_ = false;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,23 @@
+#include "train/run/run_data.h"
+
+#include "train/run/encoding_line.h"
+#include "train/run/tokenizer_choice.h"
+
+namespace strata::train {
+
+void open_data(RunParts& run) {
+  const TrainOptions& options = run.options;
+  const RankContext& context = run.request.context;
+  EncodingLine line(run.first, context.stdout_is_terminal);
+  run.corpus = open_corpus(options, run.request.model.vocabulary, *run.communicator,
+                           [&](const EncodingProgress& progress) { line.show(progress); });
+  line.finish();
+  check_tokens(run.corpus, options, context.rank, context.world);
+  run.print_notes(run.corpus.notes);
+  if (options.output.empty() || !run.first) return;
+  run.beside_weights = read_beside_weights(
+      options.model, options.tokenizer == kBytesAsTokens ? "" : options.tokenizer);
+  run.print_notes(run.beside_weights.notes);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,87 @@
+#include "train/run/stored_weights.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "train/engine/weights.h"
+#include "train/files/model_files.h"
+
+namespace strata::train {
+namespace {
+
+constexpr const char* kHead = "lm_head.weight";
+
+std::string embedding_of(const ModelConfig& config) {
+  return config.family == ModelFamily::gpt2 ? "transformer.wte.weight"
+                                            : "model.embed_tokens.weight";
+}
+
+/// Compares this rank's share of a head in the files with the embedding that config.json ties it
+/// to.
+void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const std::string& model,
+                       const comm::Communicator& communicator) {
+  if (!config.tied_embeddings || files.find(kHead) == nullptr) return;
+  const StoredTensor& head = files.at(kHead);
+  const StoredTensor& embedding = files.at(stored_name(files, embedding_of(config)));
+  const auto refuse = [&](const std::string& how) {
+    throw DataError(head.file + ": config.json says tie_word_embeddings true, but tensor '" +
+                    head.name + "' " + how + " than '" + embedding.name +
+                    "'; set tie_word_embeddings to false in " + model +
+                    "/config.json to train both, or remove the tensor");
+  };
+  if (head.shape != embedding.shape) refuse("has another shape");
+  constexpr std::int64_t kAtOnce = 1 << 18;
+  const std::int64_t share = (head.elements() + communicator.size() - 1) / communicator.size();
+  const std::int64_t end = std::min(head.elements(), (communicator.rank() + 1) * share);
+  std::vector<float> a(static_cast<std::size_t>(std::min(kAtOnce, share))), b(a.size());
+  for (std::int64_t first = communicator.rank() * share; first < end; first += kAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kAtOnce, end - first));
+    const std::span<float> one(a.data(), count), other(b.data(), count);
+    files.read(head.name, first, std::ssize(one), DType::f32, std::as_writable_bytes(one));
+    files.read(embedding.name, first, std::ssize(one), DType::f32, std::as_writable_bytes(other));
+    if (!std::equal(one.begin(), one.end(), other.begin())) refuse("holds other values");
+  }
+}
+
+/// What older versions of transformers stored besides weights: made anew by everyone.
+bool is_buffer(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with("rotary_emb.inv_freq");
+}
+
+std::string describe_unused(const ModelFiles& files, const Engine& engine,
+                            const ModelConfig& config) {
+  std::unordered_set<std::string> used;
+  for (const runtime::ParameterUnit& unit : engine.programs().units)
+    for (const auto& segment : unit.segments) used.insert(stored_name(files, segment.name));
+  if (config.tied_embeddings) used.insert(kHead);
+  constexpr int kNamed = 3;
+  int unused = 0;
+  std::string names;
+  for (const StoredTensor& tensor : files.tensors()) {
+    if (used.contains(tensor.name) || is_buffer(tensor.name)) continue;
+    if (++unused <= kNamed) names += (names.empty() ? "'" : ", '") + tensor.name + "'";
+  }
+  if (unused == 0) return "";
+  if (unused > kNamed) names += " and " + std::to_string(unused - kNamed) + " more";
+  return std::to_string(unused) + " stored " + (unused == 1 ? "tensor is" : "tensors are") +
+         " no part of this model, neither trained nor saved: " + names;
+}
+
+}  // namespace
+
+std::vector<std::string> load_stored_weights(Engine& engine, const std::string& model,
+                                             const ModelConfig& config,
+                                             const comm::Communicator& communicator) {
+  const ModelFiles files(model);
+  refuse_other_head(files, config, model, communicator);
+  load_weights(engine, files);
+  const std::string unused = describe_unused(files, engine, config);
+  if (unused.empty()) return {};
+  return {model + ": " + unused};
+}
+
+}  // namespace strata::train
