@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
                  "Hugging Face directory, or an output folder of train (its latest step)")
       ->required();
   app.add_option("--tokenizer", tokenizer,
-                 "directory or tokenizer.json; bytes: each byte is a token; default: the model's");
+                 "directory, tokenizer.json or bytes; default: the model's");
   app.add_option("--token-cache", token_cache, "folder; default: ~/.cache/strata/tokens");
   app.add_option("--prompt", prompt, "text to go on from")->capture_default_str();
   app.add_option("--tokens,--max_new_tokens", tokens, "tokens to add")->capture_default_str();
