@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A GPT-2 of 0.8 M parameters learns "Alice's Adventures in Wonderland" byte by byte in a minute, then says what it learned.
+# A Llama of 0.8 million parameters learns "Alice's Adventures in Wonderland" byte by byte in a minute, then says what it learned.
 #   run.sh [OUT [flags for train]]      the last of two equal flags counts
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${STRATA_BIN:-build/bin}
 out=${1:-out/example-00}
-"$bin/mlaunch" -np 2 train --zero 3 --model gpt2-bytes-1m --sequence-length 128 --micro-batch 8 --steps 600 \
-  --learning-rate 2e-3 --threads 1 --seed 1 --metrics "$out.jsonl" --output "$out" "${@:2}"
+"$bin/mlaunch" -np 2 train --zero 3 --model llama-bytes-1m --sequence-length 128 --micro-batch 4 --steps 800 \
+  --learning-rate 3e-3 --scheduler cosine --warmup-steps 50 --betas 0.9 0.99 --threads 1 --seed 1 --metrics "$out.jsonl" --output "$out" "${@:2}"
 printf '\n== loss\n'
 python3 - "$out.jsonl" <<'PYTHON'
 import json, sys

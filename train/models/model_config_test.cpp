@@ -49,7 +49,7 @@ std::string gpt2(const std::string& more = "") {
 TEST(ModelConfig, EveryPresetParsesAndReadsBackFromWhatIsWritten) {
   const std::vector<std::string> names = model_preset_names();
   for (const char* name :
-       {"gpt2-tiny", "gpt2-bytes-1m", "gpt2-bytes-10m", "gpt2-124m", "llama-tiny", "llama-2-7b",
+       {"gpt2-tiny", "gpt2-bytes-10m", "gpt2-124m", "llama-tiny", "llama-bytes-1m", "llama-2-7b",
         "llama-3.2-1b", "qwen2.5-0.5b", "qwen2.5-1.5b", "qwen2.5-3b", "qwen2.5-7b", "qwen3-0.6b",
         "mistral-7b"}) {
     EXPECT_THAT(names, Contains(name));
