@@ -188,7 +188,7 @@ bool is_rank_of_torch() {
 [[noreturn]] void refuse_torch(const std::string& why, int world) {
   throw ConfigError(why + "; on one host `mlaunch -np " + std::to_string(world) +
                     " train ...` or `torchrun --nproc_per_node " + std::to_string(world) +
-                    " --no-python train ...` starts the ranks");
+                    " --no-python train ...` starts the ranks, once RANK and WORLD_SIZE are unset");
 }
 
 const char* first_given(const char* name, const char* otherwise) {

@@ -128,16 +128,17 @@ DeviceCount count_devices() {
   return count;
 }
 
-std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries) {
+std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries, Tf32 tf32) {
   const DeviceCount count = count_devices();
   if (count.devices == 0) throw HostError("no CUDA device: " + count.why_none);
   if (ordinal < 0 || ordinal >= count.devices)
     throw HostError("CUDA device " + std::to_string(ordinal) + " was asked for, but this process " +
                     "sees " + std::to_string(count.devices) + "; look at CUDA_VISIBLE_DEVICES");
-  return std::make_unique<CudaDevice>(ordinal, libraries);
+  return std::make_unique<CudaDevice>(ordinal, libraries, tf32);
 }
 
-CudaDevice::CudaDevice(int ordinal, Libraries libraries) : ordinal_(ordinal) {
+CudaDevice::CudaDevice(int ordinal, Libraries libraries, Tf32 tf32)
+    : ordinal_(ordinal), tf32_(tf32) {
   make_current();
   STRATA_CUDA(cudaGetDeviceProperties(&properties_, ordinal_));
   if (!probe_runs())
@@ -157,6 +158,7 @@ void CudaDevice::open_libraries() {
     products_ = std::make_unique<ProductLibrary>(
         cublas_lt_->functions(),
         ProductLibrary::Settings{.gpu = properties_.name,
+                                 .tf32 = tf32_ == Tf32::allowed,
                                  .report = [this](const std::string& text) { note(text); }});
   } catch (const HostError& error) {
     cublas_lt_.reset();

@@ -21,7 +21,7 @@ namespace strata::cuda {
 class CudaDevice final : public kernels::Device {
  public:
   /// Throws HostError as open_device does.
-  CudaDevice(int ordinal, Libraries libraries);
+  CudaDevice(int ordinal, Libraries libraries, Tf32 tf32);
   ~CudaDevice() override;
 
   [[nodiscard]] std::string_view backend() const override { return "cuda"; }
@@ -70,6 +70,7 @@ class CudaDevice final : public kernels::Device {
   void note(const std::string& text);
 
   int ordinal_;
+  Tf32 tf32_;
   cudaDeviceProp properties_{};
   std::optional<CublasLt> cublas_lt_;
   std::unique_ptr<ProductLibrary> products_;   ///< null: our own kernels multiply

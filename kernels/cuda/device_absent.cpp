@@ -13,6 +13,6 @@ constexpr const char* kWhy =
 
 DeviceCount count_devices() { return {0, kWhy}; }
 
-std::unique_ptr<kernels::Device> open_device(int, Libraries) { throw HostError(kWhy); }
+std::unique_ptr<kernels::Device> open_device(int, Libraries, Tf32) { throw HostError(kWhy); }
 
 }  // namespace strata::cuda

@@ -22,8 +22,13 @@ DeviceCount count_devices();
 /// benchmarks want to see both.
 enum class Libraries : std::uint8_t { used, left_out };
 
+/// Whether libraries may round fp32 operands of products to TF32 (10 bits of fraction), which
+/// tensor cores multiply several times as fast.
+enum class Tf32 : std::uint8_t { never, allowed };
+
 /// Opens device `ordinal` of 0 .. devices - 1. Throws HostError when there is none, or when this
 /// binary holds no code for its architecture.
-std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries = Libraries::used);
+std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries = Libraries::used,
+                                             Tf32 tf32 = Tf32::never);
 
 }  // namespace strata::cuda

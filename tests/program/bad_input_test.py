@@ -255,7 +255,7 @@ class BadData(BadInput):
 
     def test_output_that_exists(self):
         self.write("out/step-00000002/config.json", "mine")
-        self.refuse(DATA, ["out has checkpoints (the newest is out/step-00000002)", "--resume auto"], *QUICK, "--output", "out")
+        self.refuse(USAGE, ["out has checkpoints (the newest is out/step-00000002)", "--resume auto"], *QUICK, "--output", "out")
         self.assertEqual(self.read("out/step-00000002/config.json"), "mine")
 
 

@@ -131,15 +131,21 @@ std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::st
   const auto old = steps_to_remove(steps, retention);
   if (old.empty()) return {};
   { const CheckpointReader newest(files, output + "/" + checkpoint_name(step)); }
+  return remove_checkpoints(files, output, old, attempt);
+}
+
+std::vector<std::string> remove_checkpoints(FileSystem& files, const std::string& output,
+                                            std::span<const std::int64_t> steps,
+                                            const SaveAttempt& attempt) {
   std::vector<std::string> removed;
-  for (const std::int64_t one : old) {
-    removed.push_back(output + "/" + checkpoint_name(one));
-    files.rename(removed.back(), output + "/" + folder_name(one, FolderState::removed, attempt));
+  for (const std::int64_t step : steps) {
+    removed.push_back(output + "/" + checkpoint_name(step));
+    files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
   }
   // Else a crash could bring a name back whose files are gone.
   files.sync_directory(output);
-  for (const std::int64_t one : old)
-    remove_tree(files, output + "/" + folder_name(one, FolderState::removed, attempt));
+  for (const std::int64_t step : steps)
+    remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));
   return removed;
 }
 

@@ -82,4 +82,9 @@ std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::st
                                                 std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt);
 
+/// Removes the checkpoints of these steps, each at once, never in part. The paths. Throws IoError.
+std::vector<std::string> remove_checkpoints(FileSystem& files, const std::string& output,
+                                            std::span<const std::int64_t> steps,
+                                            const SaveAttempt& attempt);
+
 }  // namespace strata::train

@@ -377,6 +377,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.recompute_norms", flag, "recompute_norms"),
     obeyed("strata.device", text, "device"),
     obeyed("strata.device_graphs", flag, "device_graphs"),
+    obeyed("strata.tf32", flag, "tf32"),
     obeyed("strata.autotune", flag, "autotune"),
     obeyed("strata.threads", number, "threads"),
     obeyed("strata.tile_elements", number, "tile_elements"),

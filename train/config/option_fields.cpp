@@ -235,6 +235,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"check_device", "run each instruction on the CPU, too, and stop where results differ",
         &o.check_device},
        {"device_graphs", "record steps as CUDA graphs; the bits are the same", &o.device_graphs},
+       {"tf32",
+        "on a GPU: products of fp32 operands round them to TF32 (10 bits of fraction), several "
+        "times as fast and with other bits",
+        &o.tf32},
        {"threads", "per rank, 0: the host's cores divided by its ranks", &o.threads, 0, 4096},
        {"tile_elements", "unit of placement and of host optimizer work, a multiple of 1024",
         &o.tile_elements, 1024, 1LL << 40, NumberKind::count},
@@ -265,6 +269,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         &o.checkpoint.resume},
        {"checkpoint.changed_data", "resume although the data are not those that were saved with",
         &o.checkpoint.changed_data},
+       {"checkpoint.overwrite",
+        "start anew where --output has checkpoints of another run; these are removed once this run "
+        "has committed its first",
+        &o.checkpoint.overwrite},
        {"metrics", "JSONL file, a line per step", &o.metrics},
        {"trace", "Perfetto file", &o.trace},
        {"dump_state", "file with a digest per persistent tensor", &o.dump_state},
@@ -273,7 +281,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"print_program", "print the instructions of a step", &o.print_program},
        {"steps_per_print", "steps between progress lines, 0: as the terminal allows",
         &o.steps_per_print, 0, kMostSteps},
-       {"wall_clock_breakdown", "print times by phase", &o.wall_clock_breakdown}});
+       {"wall_clock_breakdown",
+        "print what a step spends on forward, backward and update and on what runs beside them: "
+        "after every steps_per_print steps, 0: ten times a run",
+        &o.wall_clock_breakdown}});
 }
 
 }  // namespace

@@ -167,6 +167,7 @@ struct CheckpointOptions {
   /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
   std::string resume = "never";
   bool changed_data = false;  ///< resume although the data are others
+  bool overwrite = false;     ///< replace another run's checkpoints once there is one of this run
 };
 
 struct TrainOptions {
@@ -206,6 +207,7 @@ struct TrainOptions {
   std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them
+  bool tf32 = false;          ///< products of fp32 operands on a GPU may round them to TF32
   std::int64_t threads = 0;   ///< per rank; 0: the host's cores / its ranks
   std::int64_t tile_elements = 4 << 20;
   std::string output;

@@ -87,6 +87,10 @@ void Resolver::check() {
                              " (all ranks): smaller groups are not supported");
   }
   check_model_limits();
+  if (options_.tf32 && options_.dtype != DType::f32)
+    findings_.notes.push_back(given("tf32")->where +
+                              ": changes nothing, products have operands of " +
+                              std::string(name_of(options_.dtype)));
   if (origin("gradient_clipping") == Origin::default_value) {
     findings_.notes.push_back(
         "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
@@ -95,6 +99,9 @@ void Resolver::check() {
 }
 
 void Resolver::check_checkpoints() {
+  if (options_.checkpoint.overwrite && !same_word(options_.checkpoint.resume, "never"))
+    findings_.notes.push_back(given("checkpoint.overwrite")->where +
+                              ": replaces nothing, since --resume goes on from what is there");
   if (!options_.output.empty()) return;
   for (const char* name : {"checkpoint.every", "checkpoint.keep", "checkpoint.keep_every"})
     if (const Given* said = given(name); said != nullptr && said->words[0] != "0")

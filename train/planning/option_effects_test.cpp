@@ -292,7 +292,7 @@ const std::set<std::string> kElsewhere{
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "output", "print_config", "print_plan", "print_program", "reduction",
     "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
-    "wall_clock_breakdown",
+    "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "train/checkpoint/checkpoint_directory.h"
+#include "train/checkpoint/checkpoint_reader.h"
 
 namespace strata::train {
 namespace {
@@ -80,14 +81,25 @@ SaveRequest CheckpointSaver::request(SaveContents contents) {
 void CheckpointSaver::tidy_up(std::int64_t step) {
   try {
     point_latest(folder_.files(), folder_.path(), step);  // before what it says may go
+    remove_replaced(step);
     if (options_.keep == 0) return;
-    removed_ = remove_old_checkpoints(
+    const std::vector<std::string> old = remove_old_checkpoints(
         folder_.files(), folder_.path(), step,
         {.keep = static_cast<int>(options_.keep), .keep_every = options_.keep_every},
         {folder_.run_tag(), attempts_});
+    removed_.insert(removed_.end(), old.begin(), old.end());
   } catch (const Error& error) {
     warnings_.emplace_back(error.what());
   }
+}
+
+void CheckpointSaver::remove_replaced(std::int64_t step) {
+  std::vector<std::int64_t> others = folder_.take_replaced();
+  std::erase(others, step);  // this one has taken its place
+  if (others.empty()) return;
+  { const CheckpointReader mine(folder_.files(), folder_.path() + "/" + checkpoint_name(step)); }
+  removed_ = remove_checkpoints(folder_.files(), folder_.path(), others,
+                                {folder_.run_tag(), attempts_});
 }
 
 bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<void()>& body) {

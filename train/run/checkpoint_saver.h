@@ -87,6 +87,8 @@ class CheckpointSaver {
   SavedCheckpoint finish();
   /// Rank 0, behind a commit; a failure costs nothing but space.
   void tidy_up(std::int64_t step);
+  /// What --overwrite-output-dir asks for.
+  void remove_replaced(std::int64_t step);
 
   CheckpointOptions options_;
   OutputFolder& folder_;

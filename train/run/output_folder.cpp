@@ -42,9 +42,16 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     for (const std::string& name : remove_leftovers(files_, path_))
       std::printf("removed %s/%s, which an interrupted run left\n", path_.c_str(), name.c_str());
     if (!same_word(options.resume, "never")) return;
-    if (const auto found = list_checkpoints(files_, path_); !found.empty())
-      throw DataError(path_ + " has checkpoints (the newest is " + found.back().path +
-                      "); go on with --resume auto, or name another --output");
+    const std::vector<FoundCheckpoint> found = list_checkpoints(files_, path_);
+    if (found.empty()) return;
+    if (!options.overwrite)
+      throw InvalidArgument("--output " + path_ + " has checkpoints (the newest is " +
+                            found.back().path +
+                            "); go on with --resume auto, start anew with --overwrite-output-dir, "
+                            "or name another --output");
+    for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
+    std::printf("%s and older ones go once this run has committed its first checkpoint\n",
+                found.back().path.c_str());
   });
   probe();
   together([&] {

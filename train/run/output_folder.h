@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/together.h"
@@ -17,8 +19,8 @@ namespace strata::train {
 class OutputFolder {
  public:
   /// Makes the folder, takes its lock (each rank a part) and removes what a broken run left there.
-  /// Throws HostError when another run has it or ranks do not share it, DataError when it has
-  /// checkpoints and nothing is said about resuming. `path` may be empty: then nothing is made, and
+  /// Throws HostError when another run has it or ranks do not share it, InvalidArgument when it has
+  /// checkpoints and nothing is said about resuming or replacing them. `path` may be empty: then nothing is made, and
   /// nothing will be written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
                comm::Communicator& communicator);
@@ -31,6 +33,9 @@ class OutputFolder {
   [[nodiscard]] comm::Communicator& communicator() { return communicator_; }
   /// Is this rank 0?
   [[nodiscard]] bool first() const { return context_.rank == 0; }
+
+  /// Steps of another run's checkpoints, which go once this run has one: on rank 0, and once.
+  [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
   /// What rank 0 says.
   std::string from_first(const std::string& text);
@@ -52,6 +57,7 @@ class OutputFolder {
   comm::Communicator& communicator_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;
+  std::vector<std::int64_t> replaced_;
 };
 
 }  // namespace strata::train

@@ -24,18 +24,20 @@ constexpr std::int64_t kMostChoicesBytes = 64 << 20;
 
 }  // namespace
 
-RunDevice::RunDevice(DeviceChoice choice, comm::Reduction reduction, int local_rank,
-                     comm::Communicator& host)
+RunDevice::RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host)
     : host_(host) {
-  make(choice, reduction, local_rank);
-  if (reduction != comm::Reduction::native) return;
+  make(options, local_rank);
+  if (options.tf32 && !device_)
+    notes_.emplace_back("tf32 changes nothing: the CPU multiplies fp32 operands as they are");
+  if (options.reduction != comm::Reduction::native) return;
   notes_.push_back(communicator_ && communicator_->backend() == "nccl"
                        ? "gradients are added in NCCL's own order: bits depend on it and on the "
                          "number of ranks"
                        : "native reduction exists over NCCL only; gradients are added in order");
 }
 
-void RunDevice::make(DeviceChoice choice, comm::Reduction reduction, int local_rank) {
+void RunDevice::make(const TrainOptions& options, int local_rank) {
+  const DeviceChoice choice = options.check_device ? DeviceChoice::cuda : options.device;
   description_ = "CPU";
   if (choice == DeviceChoice::cpu) return;
   const cuda::DeviceCount count = cuda::count_devices();
@@ -51,8 +53,10 @@ void RunDevice::make(DeviceChoice choice, comm::Reduction reduction, int local_r
     description_ = "CPU (" + count.why_none + ")";
     return;
   }
-  device_ = cuda::open_device(local_rank % count.devices);
-  comm::DeviceCommunicator made = comm::make_device_communicator(host_, *device_, reduction);
+  device_ = cuda::open_device(local_rank % count.devices, cuda::Libraries::used,
+                              options.tf32 ? cuda::Tf32::allowed : cuda::Tf32::never);
+  comm::DeviceCommunicator made =
+      comm::make_device_communicator(host_, *device_, options.reduction);
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();

@@ -16,10 +16,9 @@ namespace strata::train {
 /// The CPU, or the GPU that this rank takes: ranks of a host share its GPUs in turn.
 class RunDevice {
  public:
-  /// Throws HostError when a GPU is demanded and there is none, saying why. `host` and this object
-  /// outlive the engine.
-  RunDevice(DeviceChoice choice, comm::Reduction reduction, int local_rank,
-            comm::Communicator& host);
+  /// Throws HostError when a GPU is demanded and there is none, saying why. Of `options` what says
+  /// which device, and how it computes. `host` and this object outlive the engine.
+  RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host);
 
   /// For planning.
   [[nodiscard]] kernels::DeviceCapabilities capabilities(int threads) const;
@@ -52,7 +51,7 @@ class RunDevice {
   void close();
 
  private:
-  void make(DeviceChoice choice, comm::Reduction reduction, int local_rank);
+  void make(const TrainOptions& options, int local_rank);
 
   comm::Communicator& host_;
   std::unique_ptr<kernels::Device> device_;

@@ -86,6 +86,12 @@ void add_observers(RunParts& run, EngineParts& parts) {
   parts.observers.push_back(&run.observer);
   parts.observers.push_back(&run.meter.observer());
   parts.observers.push_back(&run.transfers.observer());
+  const bool on_device = run.device->device() != nullptr;
+  if (run.options.wall_clock_breakdown && run.first) {
+    run.breakdown.emplace(on_device ? Measured::device : Measured::threads,
+                          run.options.steps_per_print, run.options.steps);
+    parts.observers.push_back(&*run.breakdown);
+  }
   if (run.options.trace.empty()) return;
   run.trace.emplace(
       run.request.context.rank,
@@ -126,8 +132,10 @@ void build_engine(RunParts& run) {
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
   const kernels::Device* device = run.device->device();
+  // Published peaks of fp32 are those without TF32.
+  const bool has_peak = device != nullptr && !options.tf32;
   run.meter.begin(*run.engine, run.request.model, options,
-                  device != nullptr ? find_device_peak(device->name()) : std::nullopt, rates);
+                  has_peak ? find_device_peak(device->name()) : std::nullopt, rates);
 }
 
 }  // namespace strata::train

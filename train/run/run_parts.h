@@ -23,6 +23,7 @@
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
+#include "train/run/step_breakdown.h"
 #include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
 #include "train/run/training_run.h"
@@ -62,6 +63,7 @@ struct RunParts {
   StatusObserver observer;
   std::optional<runtime::TraceRecorder> trace;
   StepMeter meter;
+  std::optional<StepBreakdown> breakdown;
   TransferLedger transfers;
   runtime::LockstepReport lockstep;
 

@@ -113,6 +113,7 @@ class StepLoop {
     if (saver_.saves()) report.checkpoint_age_seconds = saver_.age_seconds();
     run_.log->write(report);
     run_.progress->show(report);
+    if (run_.breakdown) show(run_.breakdown->complete(report.step, report.seconds));
     if (report.metrics.at_floor != 0) {
       engine_.drain();  // all ranks refuse the same step: none leaves a collective behind
       refuse_floor(report);
@@ -124,6 +125,13 @@ class StepLoop {
     }
     if (is_raised(report.metrics, Flag::stop)) run_.position.stopped = true;
     saver_.hear(report.metrics);
+  }
+
+  void show(const std::optional<std::string>& line) {
+    if (!line) return;
+    run_.progress->finish();
+    std::printf("%s\n", line->c_str());
+    std::fflush(stdout);
   }
 
   /// Behind the step that was started last: what saves under way, checkpoints and evaluations that

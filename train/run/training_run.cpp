@@ -22,6 +22,8 @@ void require_checkable_device(const TrainOptions& options) {
   if (!options.check_device) return;
   if (options.device == DeviceChoice::cpu)
     throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
+  if (options.tf32)
+    throw ConfigError("--check-device compares with products that do not round; leave out --tf32");
   const OffloadOptions& offload = options.offload;
   if (offload.optimizer != OffloadTarget::none || offload.parameters != OffloadTarget::none ||
       offload.activations != OffloadTarget::none)
@@ -45,9 +47,8 @@ void open_run(RunParts& run) {
 void open_machine(RunParts& run) {
   const TrainOptions& options = run.options;
   require_checkable_device(options);
-  run.device = std::make_unique<RunDevice>(
-      options.check_device ? DeviceChoice::cuda : options.device, options.reduction,
-      run.request.context.local_rank, *run.communicator);
+  run.device =
+      std::make_unique<RunDevice>(options, run.request.context.local_rank, *run.communicator);
   run.disk = std::make_unique<RunDisk>(options.offload, *run.communicator,
                                        run.request.context.local_world);
 }
