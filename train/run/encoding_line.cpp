@@ -5,15 +5,14 @@
 
 namespace strata::train {
 
-std::string describe(const EncodingProgress& progress, double seconds) {
+std::string describe(const EncodingProgress& progress, double bytes_per_second) {
   const auto done = static_cast<double>(progress.bytes);
   const auto size = static_cast<double>(std::max<std::int64_t>(progress.size_bytes, 1));
-  const double rate = done / std::max(seconds, 1e-3);
   char text[160];
   std::snprintf(text, sizeof text,
                 ": %.0f %% of %.1f MB is %.1f million tokens, %.1f MB/s, %.0f s left",
                 100 * done / size, size / 1e6, static_cast<double>(progress.tokens) / 1e6,
-                rate / 1e6, (size - done) / std::max(rate, 1.0));
+                bytes_per_second / 1e6, (size - done) / std::max(bytes_per_second, 1.0));
   return progress.text + text;
 }
 
@@ -23,14 +22,16 @@ void EncodingLine::show(const EncodingProgress& progress) {
   if (text_ != progress.text) {
     finish();
     text_ = progress.text;
-    begin_ = printed_ = now;  // what came before the first report is not counted
+    begin_bytes_ = progress.bytes;  // what came before the first report is not counted
+    begin_ = printed_ = now;
     return;
   }
   constexpr std::chrono::seconds kBetweenLines{10};
   if (!terminal_ && now - printed_ < kBetweenLines) return;
   printed_ = now;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
-  std::printf(terminal_ ? "\r\033[K%s" : "%s\n", describe(progress, seconds).c_str());
+  const double seconds = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-3);
+  const double rate = static_cast<double>(progress.bytes - begin_bytes_) / seconds;
+  std::printf(terminal_ ? "\r\033[K%s" : "%s\n", describe(progress, rate).c_str());
   std::fflush(stdout);
   line_open_ = terminal_;
 }

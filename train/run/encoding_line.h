@@ -20,10 +20,11 @@ class EncodingLine {
   bool visible_, terminal_;
   bool line_open_ = false;
   std::string text_;
+  std::int64_t begin_bytes_ = 0;
   Clock::time_point begin_, printed_;
 };
 
 /// "corpus.txt: 45 % of 22.1 MB is 1.2 million tokens, 1.4 MB/s, 9 s left".
-std::string describe(const EncodingProgress& progress, double seconds);
+std::string describe(const EncodingProgress& progress, double bytes_per_second);
 
 }  // namespace strata::train
