@@ -135,9 +135,10 @@ class Workplace:
         if not self.confine:
             print("mutants: unshare(1) is not allowed here, so tests run unconfined", flush=True)
         self.writable = str(folder)
+        self.sound, self.unsound = set(), set()  # tests seen to pass, and to fail, without a bug
 
     def names(self):
-        return [test["name"] for test in self.tests["tests"]]
+        return [test["name"] for test in self.tests["tests"] if test["name"] not in self.unsound]
 
     def tests_beside(self, file):
         """Those that the CMakeLists.txt of the file's folder, or of the nearest one above it, declares."""
@@ -152,7 +153,7 @@ class Workplace:
         folder = os.path.dirname(file)
         while folder and folder not in declared:
             folder = os.path.dirname(folder)
-        return declared.get(folder, [])
+        return [name for name in declared.get(folder, []) if name not in self.unsound]
 
     def targets_of(self, names):
         """What ninja must build for these tests: executables among their words, programs for Python."""
@@ -167,8 +168,11 @@ class Workplace:
         return sorted(wanted)
 
     def make(self, names, limit_s):
-        return run(["cmake", "--build", str(self.build), "-j", str(self.jobs), "--target", *self.targets_of(names)], limit_s,
-                   self.tree, self.environment)
+        targets = self.targets_of(names)
+        if not targets:
+            return 0, ""
+        return run(["cmake", "--build", str(self.build), "-j", str(self.jobs), "--target", *targets], limit_s, self.tree,
+                   self.environment)
 
     def test(self, names, limit_s):
         """(what failed, whether time ran out)."""
@@ -176,10 +180,18 @@ class Workplace:
         self.temporary.mkdir()
         pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
         command = ["ctest", "--test-dir", str(self.build), "-R", pattern, "-j", str(self.jobs), "--stop-on-failure",
-                   "--timeout", str(max(10, limit_s // 2))]
+                   "--timeout", str(max(10, int(limit_s) // 2))]
         code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment)
         failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled)", output, re.M)
         return failed or ([] if code == 0 else ["(ctest)"] if code is not None else []), code is None
+
+    def prove(self, names, limits):
+        """Runs tests without a bug, once each. Whether all of them pass."""
+        for name in set(names) - self.sound - self.unsound:
+            self.make([name], limits.build_s)
+            failed, late = self.test([name], limits.wider_s)
+            (self.unsound if failed or late else self.sound).add(name)
+        return not self.unsound & set(names)
 
     @contextlib.contextmanager
     def planted(self, site):
@@ -200,22 +212,36 @@ def try_site(place, site, limits):
     beside = place.tests_beside(site.file)
     wider = [name for name in place.names() if re.search(wider_pattern(site.file), name) and name not in beside]
     result = {"outcome": "survived", "by": "", "stage": "", "build_s": 0.0, "test_s": 0.0}
+    left = lambda: max(1, limits.deadline - time.monotonic())
     with place.planted(site):
         for stage, names, limit_s in (("beside", beside, limits.beside_s), ("wider", wider, limits.wider_s)):
             if not names:
                 continue
             begin = time.monotonic()
-            code, output = place.make(names, limits.build_s)
+            code, output = place.make(names, min(limits.build_s, left()))
             result["build_s"] += round(time.monotonic() - begin, 1)
+            if left() <= 1:
+                return result | {"outcome": "unfinished"}
             if code != 0:
                 first = re.search(r"error: .*", output)
                 return result | {"outcome": "stillborn" if code else "timeout", "by": first.group(0) if first else "", "stage": "build"}
             begin = time.monotonic()
-            failed, late = place.test(names, limit_s)
+            failed, late = place.test(names, min(limit_s, left()))
             result["test_s"] += round(time.monotonic() - begin, 1)
+            if late and left() <= 1:
+                return result | {"outcome": "unfinished"}
             if failed or late:
                 return result | {"outcome": "killed" if failed else "timeout", "by": " ".join(failed), "stage": stage}
     return result
+
+
+def judge(place, site, limits):
+    """try_site, by tests that pass without the bug."""
+    while True:
+        result = try_site(place, site, limits)
+        if result["outcome"] != "killed" or place.prove(result["by"].split(), limits):
+            return result
+        print(f"mutants: fails without a bug, too, and is left out: {', '.join(sorted(place.unsound))}", flush=True)
 
 
 def summary(results):
@@ -234,11 +260,11 @@ def summary(results):
     return "\n".join(lines)
 
 
-def known_results(path, seed, commit):
+def known_results(path, seed, commit, only=""):
     if not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return [line for line in lines if (line["seed"], line["commit"]) == (seed, commit)]
+    return [line for line in lines if (line["seed"], line["commit"], line["only"]) == (seed, commit, only)]
 
 
 def main():
@@ -250,10 +276,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers and tests at a time")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/mutants", help="folder of the worktree and its build")
     parser.add_argument("--results", type=pathlib.Path, help="JSON lines (default: results.jsonl in the work folder)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="plant no more after this time, and give up what is under way")
     parser.add_argument("--build-limit", dest="build_s", type=int, default=3600, metavar="SECONDS")
     parser.add_argument("--beside-limit", dest="beside_s", type=int, default=300, metavar="SECONDS")
     parser.add_argument("--wider-limit", dest="wider_s", type=int, default=900, metavar="SECONDS")
     options = parser.parse_args()
+    options.deadline = time.monotonic() + options.seconds
 
     git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
     commit = git("rev-parse", "HEAD").strip()
@@ -266,12 +294,17 @@ def main():
     results_path = options.results or options.work / "results.jsonl"
     results_path.parent.mkdir(parents=True, exist_ok=True)
     place = Workplace(options.work.resolve(), commit, options.jobs)
-    results = known_results(results_path, options.seed, commit)
+    results = known_results(results_path, options.seed, commit, options.only)
     for number in range(len(results), len(sites)):
         if sum(result["outcome"] != "stillborn" for result in results) >= options.count:
             break
+        if time.monotonic() >= options.deadline:
+            break
         site = sites[number]
-        result = {"seed": options.seed, "commit": commit, "number": number, **vars(site), **try_site(place, site, options)}
+        result = {"seed": options.seed, "commit": commit, "only": options.only, "number": number, **vars(site),
+                  **judge(place, site, options)}
+        if result["outcome"] == "unfinished":
+            break
         with open(results_path, "a") as out:
             out.write(json.dumps(result) + "\n")
         results.append(result)

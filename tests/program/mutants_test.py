@@ -1,13 +1,15 @@
 """Which bugs scripts/mutants.py plants, and what it makes of results. Nothing is built here."""
+import contextlib
 import json
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import mutants
-from mutation_sites import blank, sites_of
+from mutation_sites import Site, blank, sites_of
 
 
 def bugs(text):
@@ -91,6 +93,65 @@ class Draw(unittest.TestCase):
         self.assertEqual(mutants.wider_pattern("train/planning/x.cpp"), mutants.STEPS)
 
 
+class FakePlace(mutants.Workplace):
+    """Knows two tests beside each file; one notices nothing, `broken` fails always, `aimed` under a bug."""
+
+    def __init__(self, notices):
+        self.notices, self.bug, self.ran = notices, None, []
+        self.sound, self.unsound = set(), set()
+
+    def tests_beside(self, file):
+        return [name for name in ("aimed", "broken") if name not in self.unsound]
+
+    def names(self):
+        return [name for name in ("aimed", "broken", "golden_test") if name not in self.unsound]
+
+    def make(self, names, limit_s):
+        return (1, "a.cpp:1: error: no") if self.bug and self.bug.after == "?" else (0, "")
+
+    def test(self, names, limit_s):
+        self.ran.append((bool(self.bug), names))
+        failed = [name for name in names if name == "broken" or (self.bug and name == self.notices)]
+        return failed, False
+
+    @contextlib.contextmanager
+    def planted(self, site):
+        self.bug = site
+        yield
+        self.bug = None
+
+
+class Judge(unittest.TestCase):
+    LIMITS = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"))
+
+    def judged(self, place, after="x"):
+        return mutants.judge(place, Site("zero/a.cpp", 1, "border", "y", after), self.LIMITS)
+
+    def test_tests_beside_the_file_come_first(self):
+        place = FakePlace("aimed")
+        result = self.judged(place)
+        self.assertEqual((result["outcome"], result["by"], result["stage"]), ("killed", "aimed", "beside"))
+        self.assertNotIn("golden_test", [name for _, names in place.ran for name in names])
+
+    def test_what_they_do_not_notice_goes_to_wider_ones(self):
+        result = self.judged(FakePlace("golden_test"))
+        self.assertEqual((result["outcome"], result["by"], result["stage"]), ("killed", "golden_test", "wider"))
+
+    def test_a_test_that_fails_without_the_bug_kills_nothing(self):
+        place = FakePlace("nobody")
+        self.assertEqual(self.judged(place)["outcome"], "survived")
+        self.assertEqual(place.unsound, {"broken"})
+
+    def test_what_does_not_compile_is_stillborn(self):
+        result = self.judged(FakePlace("aimed"), after="?")
+        self.assertEqual((result["outcome"], result["by"]), ("stillborn", "error: no"))
+
+    def test_no_time_is_left(self):
+        limits = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=0)
+        place = FakePlace("aimed")
+        self.assertEqual(mutants.judge(place, Site("zero/a.cpp", 1, "border", "y", "x"), limits)["outcome"], "unfinished")
+
+
 class Results(unittest.TestCase):
     def result(self, outcome, **more):
         return {"outcome": outcome, "file": "a.cpp", "line": 3, "kind": "border", "before": "a < b", "after": "a <= b",
@@ -105,7 +166,8 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "results.jsonl")
             self.assertEqual(mutants.known_results(path, 1, "c"), [])
-            lines = [self.result("killed", seed=seed, commit=commit) for seed, commit in ((1, "c"), (2, "c"), (1, "d"))]
+            lines = [self.result("killed", seed=seed, commit=commit, only=only)
+                     for seed, commit, only in ((1, "c", ""), (2, "c", ""), (1, "d", ""), (1, "c", "zero/"))]
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.assertEqual(len(mutants.known_results(path, 1, "c")), 1)
 
