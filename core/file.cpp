@@ -20,7 +20,7 @@ constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 UniqueFd open_checked(const std::string& path, int flags) {
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) throw IoError(path, 0, "cannot open", errno);
   return UniqueFd(fd);

@@ -17,8 +17,9 @@
 namespace strata {
 namespace {
 
-constexpr mode_t kFileMode = 0600;
-constexpr mode_t kDirectoryMode = 0700;
+// The umask takes from these what its owner does not want to share.
+constexpr mode_t kFileMode = 0666;
+constexpr mode_t kDirectoryMode = 0777;
 /// Linux transfers at most 0x7ffff000 bytes per call; a multiple of the alignment below that.
 constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 

@@ -53,14 +53,14 @@ class FileSystem {
   FileSystem(const FileSystem&) = delete;
   FileSystem& operator=(const FileSystem&) = delete;
 
-  /// A new file, for its owner only (0600); one that exists is an error.
+  /// A new file, shared as the umask says; one that exists is an error.
   virtual std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) = 0;
   /// A file that exists, for reading and writing.
   virtual std::unique_ptr<StorageFile> open_for_writing(const std::string& path,
                                                         Caching caching) = 0;
   virtual std::unique_ptr<StorageFile> open_for_reading(const std::string& path,
                                                         Caching caching) = 0;
-  /// A new directory, for its owner only (0700), in one that exists.
+  /// A new directory, shared as the umask says, in one that exists.
   virtual void make_directory(const std::string& path) = 0;
   /// A new symbolic link that says `target`, as it is. Syncing its directory makes it last.
   virtual void make_link(const std::string& target, const std::string& path) = 0;

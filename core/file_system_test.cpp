@@ -37,14 +37,20 @@ class FileSystemTest : public testing::Test {
   PosixFileSystem files_;
 };
 
-TEST_F(FileSystemTest, FilesAndDirectoriesAreForTheirOwner) {
-  files_.make_directory(path("d"));
-  const auto file = files_.create(path("d/a"), Caching::cached);
-  struct stat status {};
-  ASSERT_EQ(::stat(path("d").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777U, 0700U);
-  ASSERT_EQ(::stat(path("d/a").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+TEST_F(FileSystemTest, FilesAndDirectoriesAreSharedAsTheUmaskSays) {
+  const mode_t before = ::umask(0);
+  for (const mode_t mask : {0022U, 0002U, 0077U}) {
+    ::umask(mask);
+    const std::string folder = path("d" + std::to_string(mask));
+    files_.make_directory(folder);
+    const auto file = files_.create(folder + "/a", Caching::cached);
+    struct stat status {};
+    EXPECT_EQ(::stat(folder.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0777U & ~mask);
+    EXPECT_EQ(::stat(file->path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0666U & ~mask);
+  }
+  ::umask(before);
 }
 
 TEST_F(FileSystemTest, SyncsReachTheSystem) {

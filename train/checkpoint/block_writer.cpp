@@ -15,8 +15,6 @@ namespace strata::train {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-/// One part in so many more: small files, and what the file system needs for itself.
-constexpr std::int64_t kSpareShare = 100;
 
 }  // namespace
 
@@ -74,9 +72,7 @@ BlockWriter::~BlockWriter() {
 
 /// What cannot fit is not begun. Older checkpoints stay beside it until it is whole.
 void BlockWriter::require_space() const {
-  std::int64_t bytes = 0;
-  for (const auto& file : layout_.files()) bytes += file.size_bytes;
-  bytes += bytes / kSpareShare;
+  const std::int64_t bytes = layout_.room_bytes();
   const std::optional<std::int64_t> free = files_.free_bytes(directory_);
   if (free && *free < bytes)
     throw IoError(directory_, 0,

@@ -20,6 +20,27 @@ std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& out
   return entries;
 }
 
+/// Whole by its sizes, without NaN and infinity as far as its manifest says.
+bool is_finite(FileSystem& files, const std::string& path) {
+  try {
+    return CheckpointReader(files, path).manifest().find_fact(kNotFiniteFact) == nullptr;
+  } catch (const Error& error) {
+    if (!is_unusable(error)) throw;
+    return false;
+  }
+}
+
+/// Takes the newest checkpoint with finite values out of `old`, unless a later one that stays has
+/// them, too. Both ascending.
+void spare_newest_finite(FileSystem& files, const std::string& output,
+                         std::span<const std::int64_t> steps, std::vector<std::int64_t>& old) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!is_finite(files, output + "/" + checkpoint_name(*step))) continue;
+    std::erase(old, *step);
+    return;
+  }
+}
+
 /// Not a directory.
 bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
@@ -57,6 +78,8 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
         throw DataError(it->path + ": its manifest is of step " +
                         std::to_string(reader.manifest().step) +
                         "; give the folder back the name that it was saved under");
+      if (const std::string* what = reader.manifest().find_fact(kNotFiniteFact))
+        throw DataError(it->path + ": is not finite: " + *what + "; name it to go on from it");
       if (verification == Verification::full) reader.verify();
       newest.found = *it;
       return newest;
@@ -128,9 +151,10 @@ std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::st
   std::vector<std::int64_t> steps;
   for (const FoundCheckpoint& found : list_checkpoints(files, output))
     if (found.step <= step) steps.push_back(found.step);
-  const auto old = steps_to_remove(steps, retention);
+  std::vector<std::int64_t> old = steps_to_remove(steps, retention);
   if (old.empty()) return {};
   { const CheckpointReader newest(files, output + "/" + checkpoint_name(step)); }
+  spare_newest_finite(files, output, steps, old);
   return remove_checkpoints(files, output, old, attempt);
 }
 

@@ -42,8 +42,8 @@ struct NewestCheckpoint {
   std::vector<PassedOver> refused;  ///< newer ones, newest first
 };
 
-/// Of those before step `before`. Unusable ones are passed over, and those whose manifest is of
-/// another step than their name: somebody renamed them.
+/// Of those before step `before`. Unusable ones are passed over, those whose values are not finite,
+/// and those whose manifest is of another step than their name: somebody renamed them.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,
                                    std::int64_t before = std::numeric_limits<std::int64_t>::max());
@@ -75,9 +75,9 @@ std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps,
                                           const Retention& retention);
 
 /// After the commit of `step`: removes what `retention` gives up of it and those before, once it
-/// has been found whole by its sizes. Later ones are neither counted nor removed: the run has
-/// passed them over, or goes on from before them. Each disappears at once, never in part. The
-/// paths. Throws DataError or IoError.
+/// has been found whole by its sizes; but the newest one with finite values stays, whatever its
+/// age. Later ones are neither counted nor removed: the run has passed them over, or goes on from
+/// before them. Each disappears at once, never in part. The paths. Throws DataError or IoError.
 std::vector<std::string> remove_old_checkpoints(FileSystem& files, const std::string& output,
                                                 std::int64_t step, const Retention& retention,
                                                 const SaveAttempt& attempt);

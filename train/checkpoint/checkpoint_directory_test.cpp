@@ -32,6 +32,10 @@ class CheckpointDirectoryTest : public testing::Test {
   void save(std::int64_t step, FileSystem* files = nullptr) {
     save_test_checkpoint(files != nullptr ? *files : files_, output(), step);
   }
+  void save_not_finite(std::int64_t step) {
+    save_test_checkpoint(files_, output(), step, test_layout(), {"run", 0},
+                         {{kNotFiniteFact, "values of model.a"}});
+  }
   [[nodiscard]] std::set<std::string> names() const {
     std::set<std::string> found;
     for (const auto& entry : fs::directory_iterator(output()))
@@ -134,6 +138,28 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndEveryNth) {
   EXPECT_EQ(removed,
             (std::vector<std::string>{output() + "/step-00000001", output() + "/step-00000003"}));
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004"}));
+}
+
+TEST_F(CheckpointDirectoryTest, TheNewestWithFiniteValuesIsFoundAndNeverRemoved) {
+  for (const int step : {1, 2}) save(step);
+  for (const int step : {3, 4, 5}) save_not_finite(step);
+  const auto found = newest_checkpoint(files_, output(), Verification::sizes);
+  EXPECT_EQ(found.found->step, 2);
+  EXPECT_EQ(found.refused.size(), 3U);
+  EXPECT_EQ(
+      found.refused.at(0).reason,
+      output() + "/step-00000005: is not finite: values of model.a; name it to go on from it");
+  remove_old_checkpoints(files_, output(), 5, {.keep = 2}, {"run", 0});
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000004", "step-00000005"}));
+  // A damaged one that stays is nothing to count on.
+  save(6);
+  save_not_finite(7);
+  fs::resize_file(output() + "/step-00000006/model.safetensors", 5000);
+  remove_old_checkpoints(files_, output(), 7, {.keep = 2}, {"run", 0});
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000002", "step-00000006", "step-00000007"}));
+  save(8);
+  remove_old_checkpoints(files_, output(), 8, {.keep = 1}, {"run", 0});
+  EXPECT_EQ(names(), std::set<std::string>{"step-00000008"});
 }
 
 TEST_F(CheckpointDirectoryTest, NothingIsRemovedWhileTheNewestIsNotWhole) {

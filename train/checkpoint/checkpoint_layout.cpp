@@ -12,6 +12,9 @@
 namespace strata::train {
 namespace {
 
+/// One part in so many more: small files, and what the file system needs for itself.
+constexpr std::int64_t kSpareShare = 100;
+
 struct SavedPiece {
   Piece piece;
   int rank = 0;
@@ -104,6 +107,12 @@ void CheckpointLayout::add_list(std::vector<TensorSpec> specs, const char* base_
                       first_of_list + shard.first_tensor, first_of_list + shard.end_tensor});
     blocks_ += (shard.size_bytes + block_bytes_ - 1) / block_bytes_;
   }
+}
+
+std::int64_t CheckpointLayout::room_bytes() const {
+  std::int64_t bytes = 0;
+  for (const CheckpointFile& file : files_) bytes += file.size_bytes;
+  return bytes + bytes / kSpareShare;
 }
 
 Piece CheckpointLayout::block(std::int64_t number) const {

@@ -59,6 +59,9 @@ class CheckpointLayout {
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& indexes() const {
     return indexes_;
   }
+  /// What a file system must have free for it: all files, and a little for small files and the file
+  /// system's own needs.
+  [[nodiscard]] std::int64_t room_bytes() const;
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
   [[nodiscard]] Piece block(std::int64_t number) const;

@@ -47,7 +47,8 @@ inline std::vector<WholeFile> test_whole_files(const CheckpointLayout& layout, s
 /// Saves and commits; as a run does, a failed save is abandoned.
 inline void save_test_checkpoint(FileSystem& files, const std::string& output, std::int64_t step,
                                  const CheckpointLayout& layout = test_layout(),
-                                 const SaveAttempt& attempt = {"run", 0}) {
+                                 const SaveAttempt& attempt = {"run", 0},
+                                 const Facts& facts = {{"world", "2"}}) {
   // Every tensor is cut where no block is.
   std::vector<std::vector<Piece>> saved(2);
   for (std::size_t t = 0; t < layout.tensors().size(); ++t) {
@@ -75,7 +76,7 @@ inline void save_test_checkpoint(FileSystem& files, const std::string& output, s
     std::vector<BlockHash> hashes = first.finish();
     for (const BlockHash& hash : second.finish()) hashes.push_back(hash);
     const auto whole = test_whole_files(layout, step);
-    const Manifest manifest = make_manifest(layout, step, {{"world", "2"}}, whole, hashes);
+    const Manifest manifest = make_manifest(layout, step, facts, whole, hashes);
     commit_checkpoint(files, output, manifest, whole, attempt);
   } catch (...) {
     abandon_checkpoint(files, output, step, attempt);

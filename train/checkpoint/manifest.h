@@ -26,6 +26,9 @@ inline constexpr std::int64_t kWholeFileLimitBytes = std::int64_t{256} << 20;
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
+/// The fact of a checkpoint that is not finite: what of it. Older ones say nothing about it.
+inline constexpr const char* kNotFiniteFact = "not_finite";
+
 /// A block as its writer hashed it.
 struct BlockHash {
   std::int64_t block = 0;  ///< its number in the CheckpointLayout

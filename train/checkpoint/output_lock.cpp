@@ -62,7 +62,7 @@ bool lock_until(const UniqueFd& file, const std::string& output, off_t byte,
 
 OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait) {
   const std::string path = lock_path(output);
-  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (!file_.valid()) throw IoError(path, 0, "cannot create the lock file", errno);
   const Clock::time_point end = Clock::now() + wait;
   if (!lock_until(file_, output, kOwnerByte, end))

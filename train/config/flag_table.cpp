@@ -108,6 +108,8 @@ constexpr std::array kFlags = {
     value("--keep,--save_total_limit,--save-total-limit", "checkpoint.keep", "N"),
     value("--keep-every", "checkpoint.keep_every", "N"),
     value("--on-save-error", "checkpoint.on_error", "continue|stop"),
+    value("--on-nonfinite", "on_nonfinite", "auto|stop|skip"),
+    value("--nonfinite-steps", "nonfinite_steps", "N"),
     on_off("--save-on-signal,--save_on_signal", "checkpoint.on_signal"),
     value("--grace", "checkpoint.grace_seconds", "SECONDS"),
     on_off("--async-save", "checkpoint.asynchronous"),

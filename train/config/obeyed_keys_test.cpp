@@ -140,6 +140,7 @@ const std::map<std::string, Case> kCases{
     {"strata.update_time", {"\"step_end\""}},
     {"strata.save_every", {"7"}},
     {"strata.on_save_error", {"\"stop\""}},
+    {"strata.on_nonfinite", {"\"stop\""}},
 };
 
 /// Of a flag the opposite of the option's default, of a number the next one up.

@@ -213,8 +213,16 @@ void add_precision_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"loss_scale.consecutive_hysteresis", "a clean step refills that tolerance",
         &p.consecutive_hysteresis},
        {"loss_scale.minimum", "an overflow at this scale ends the run", &p.minimum, 1e-30, 1e30},
-       {"bf16_check_overflow", "skip steps whose bf16 gradients are not finite",
-        &o.bf16_check_overflow}});
+       {"bf16_check_overflow",
+        "false: a bf16 step whose gradients are not finite ends the run, as in fp32",
+        &o.bf16_check_overflow},
+       {"on_nonfinite",
+        "a step whose loss or gradient is not finite changes no parameter; stop: it ends the run, "
+        "which saves its state (code 93); skip: training goes on; auto: stop in fp32, skip in 16 "
+        "bits",
+        &o.on_nonfinite},
+       {"nonfinite_steps", "with skip: such steps in a row that end the run", &o.nonfinite_steps, 1,
+        kMostSteps}});
 }
 
 void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {

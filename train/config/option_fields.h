@@ -13,7 +13,8 @@ namespace strata::train {
 using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
                  OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
-                 comm::Reduction*, OffloadTarget*, UpdateTime*, SaveInterval*, SaveFailure*>;
+                 comm::Reduction*, OffloadTarget*, UpdateTime*, SaveInterval*, SaveFailure*,
+                 NonFinite*>;
 
 /// How the words of a whole number are read.
 enum class NumberKind {

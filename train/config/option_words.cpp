@@ -75,6 +75,9 @@ constexpr Choice<UpdateTime> kUpdateTimes[] = {{UpdateTime::automatic, "automati
 constexpr Choice<SaveFailure> kSaveFailures[] = {{SaveFailure::keep_training, "continue"},
                                                  {SaveFailure::stop, "stop"}};
 
+constexpr Choice<NonFinite> kNonFinites[] = {
+    {NonFinite::automatic, "auto"}, {NonFinite::stop, "stop"}, {NonFinite::skip, "skip"}};
+
 struct TimeUnit {
   std::string_view name;
   std::int64_t seconds;
@@ -93,6 +96,7 @@ constexpr auto& choices(const comm::Reduction*) { return kReductions; }
 constexpr auto& choices(const OffloadTarget*) { return kOffloadTargets; }
 constexpr auto& choices(const UpdateTime*) { return kUpdateTimes; }
 constexpr auto& choices(const SaveFailure*) { return kSaveFailures; }
+constexpr auto& choices(const NonFinite*) { return kNonFinites; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);

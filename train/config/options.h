@@ -170,6 +170,10 @@ struct CheckpointOptions {
   bool overwrite = false;     ///< replace another run's checkpoints once there is one of this run
 };
 
+/// What a step whose loss or gradient is not finite means: the run ends, or goes on without the
+/// step's update. automatic: fp32 ends, 16 bits go on.
+enum class NonFinite : std::uint8_t { automatic, stop, skip };
+
 struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
@@ -198,7 +202,9 @@ struct TrainOptions {
   SchedulerOptions scheduler;
   double gradient_clipping = 1;  ///< largest global L2 norm, 0: no clipping
   LossScaleOptions loss_scale;
-  bool bf16_check_overflow = true;  ///< skip steps whose gradients are not finite
+  bool bf16_check_overflow = true;  ///< steps that are not finite are skipped and no more
+  NonFinite on_nonfinite = NonFinite::automatic;
+  std::int64_t nonfinite_steps = 20;  ///< in a row, skipped, that end the run
   bool activation_checkpointing = false;
   bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one

@@ -114,6 +114,7 @@ void Resolver::check_updates() {
            "set gradient_clipping to 0 (--gradient-clipping 0)");
   if (options_.dtype == DType::f16)
     refuse("fp16, whose loss scale skips steps that overflow", "train in bf16");
+  if (options_.on_nonfinite == NonFinite::skip) refuse("on_nonfinite skip", "leave it out");
   if (options_.dtype == DType::bf16 && options_.bf16_check_overflow)
     refuse("bf16.check_grad_overflow, which skips steps that are not finite",
            "set \"bf16\": {\"enabled\": true, \"check_grad_overflow\": false}");

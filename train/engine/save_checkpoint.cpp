@@ -96,7 +96,8 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
   engine_.give_snapshot_to(
       [this](const std::string& storage, std::int64_t begin, std::span<const std::byte> bytes) {
         try {
-          for (const SavedState::Routed& part : state_.route(storage, begin, bytes)) take(part);
+          for (const SavedState::Routed& part : state_.route(storage, begin, bytes, values_))
+            take(part);
         } catch (...) {
           error_ = std::current_exception();  // of the save, not of the step
         }
@@ -109,7 +110,7 @@ CheckpointSave::~CheckpointSave() {
   engine_.release_snapshot();
   writer_.reset();
   // Others may still write there: into files that have no name any more.
-  if (stage_ != Stage::done && rank() == 0)
+  if (stage_ != Stage::done && stage_ != Stage::given_up && rank() == 0)
     abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
 }
 
@@ -141,10 +142,15 @@ void CheckpointSave::together(const Body& body) {
   for (std::size_t r = 0; r < failure->messages.size(); ++r)
     if (!failure->messages[r].empty())
       all += (all.empty() ? "rank " : "; rank ") + std::to_string(r) + ": " + failure->messages[r];
+  give_up_staging();
+  throw Error(failure->code, all);
+}
+
+/// Collective.
+void CheckpointSave::give_up_staging() {
   writer_.reset();
   engine_.barrier();  // nobody writes any more
   if (rank() == 0) abandon_checkpoint(files_, request_.output, request_.step, request_.attempt);
-  throw Error(failure->code, all);
 }
 
 void CheckpointSave::launch(std::function<void()> body) {
@@ -237,7 +243,7 @@ std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource s
         .subspan(static_cast<std::size_t>(leaving_.at({piece.file, piece.begin})),
                  static_cast<std::size_t>(piece.size_bytes()));
   if (!error_) try {
-      return state_.read(engine_, source, piece, buffer_);
+      return state_.read(engine_, source, piece, buffer_, values_);
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -291,15 +297,25 @@ bool CheckpointSave::advance() {
     stage_ = Stage::done;
     return true;
   }
+  for (const std::string& tensor : comm::gather_texts(engine_.communicator(), values_.not_finite()))
+    if (not_finite_.empty() && !tensor.empty()) not_finite_ = "values of " + tensor;
+  if (request_.only_finite && !not_finite_.empty()) {
+    give_up_staging();
+    stage_ = Stage::given_up;
+    return true;
+  }
+  if (not_finite_.empty() && request_.not_finite) not_finite_ = request_.not_finite();
   stage_ = Stage::committing;
   std::vector<BlockHash> hashes = gather(hashes_);
   if (rank() == 0)
     launch([this, hashes = std::move(hashes)] {
       const std::vector<WholeFile> small = small_files();
+      Facts facts = request_.facts;
+      if (!not_finite_.empty()) facts.emplace_back(kNotFiniteFact, not_finite_);
       const Manifest manifest =
-          make_manifest(state_.layout(), request_.step, request_.facts, small, hashes);
+          make_manifest(state_.layout(), request_.step, std::move(facts), small, hashes);
       commit_checkpoint(files_, request_.output, manifest, small, request_.attempt);
-      if (request_.after_commit) request_.after_commit();
+      if (request_.after_commit) request_.after_commit(not_finite_);
     });
   return false;
 }
@@ -308,7 +324,9 @@ SaveResult CheckpointSave::result() const {
   SaveResult result;
   for (const CheckpointLayout::CheckpointFile& file : state_.layout().files())
     result.bytes += file.size_bytes;
-  result.my_bytes = writer_->bytes_written();
+  result.my_bytes = writer_ ? writer_->bytes_written() : 0;
+  result.committed = stage_ == Stage::done;
+  result.not_finite = not_finite_;
   return result;
 }
 

@@ -28,13 +28,22 @@ struct SaveRequest {
   SaveAttempt attempt;
   Facts facts;                         ///< of the manifest; rank 0's count
   std::vector<WholeFile> whole_files;  ///< config.json, trainer_state.json, ...; rank 0's count
-  /// On rank 0, behind the commit, on a thread of the save. Throws nothing. May be empty.
-  std::function<void()> after_commit;
+  bool only_finite = false;            ///< nothing is committed where a value is NaN or infinite
+  /// Once all is written: what of the run is not finite, whatever the values, in words that are the
+  /// same on all ranks; "": nothing. May be empty.
+  std::function<std::string()> not_finite;
+  /// On rank 0, after the commit, on a thread of the save. Throws nothing. May be empty.
+  /// `not_finite` as in SaveResult.
+  std::function<void(const std::string& not_finite)> after_commit;
 };
 
 struct SaveResult {
   std::int64_t bytes = 0;     ///< of the whole checkpoint, small files left out
   std::int64_t my_bytes = 0;  ///< written by this rank
+  bool committed = false;
+  /// Once all is written: what is NaN or infinite, "values of" a tensor or the request's words; "":
+  /// nothing.
+  std::string not_finite;
 };
 
 /// One save in stages, each done on every rank before the next begins anywhere. Calls marked
@@ -62,8 +71,8 @@ class CheckpointSave {
 
   /// Whether this rank has something to do before advance() need not wait. Any time.
   [[nodiscard]] bool is_busy() const { return busy_; }
-  /// Collective, behind write_*: waits for this rank and goes on to the next stage. True: the
-  /// checkpoint survives a crash of the machine.
+  /// Collective, behind write_*: waits for this rank and goes on to the next stage. True: that was
+  /// the last; what was committed survives a crash of the machine.
   bool advance();
 
   [[nodiscard]] std::int64_t step() const { return request_.step; }
@@ -71,13 +80,14 @@ class CheckpointSave {
 
  private:
   class PieceCarrier;
-  enum class Stage : std::uint8_t { writing, committing, done };
+  enum class Stage : std::uint8_t { writing, committing, done, given_up };
 
   [[nodiscard]] int rank() const { return engine_.communicator().rank(); }
   [[nodiscard]] std::string staging() const;
   [[nodiscard]] std::unique_ptr<BlockWriter> make_writer(const std::string& directory,
                                                          BlockWriter::Role role) const;
   [[nodiscard]] std::vector<WholeFile> small_files() const;
+  void give_up_staging();
   template <typename Body>
   void together(const Body& body);
   void launch(std::function<void()> body);
@@ -106,6 +116,8 @@ class CheckpointSave {
   std::atomic<bool> given_up_ = false;
   std::exception_ptr error_;       ///< of this rank; its thread's, until it is joined
   std::vector<BlockHash> hashes_;  ///< likewise
+  ValueCheck values_;              ///< of this rank
+  std::string not_finite_;         ///< of all ranks, once all is written
   std::vector<std::byte> buffer_;
   bool has_windows_;
   /// Of pieces that go through windows and that other ranks write: where they wait in kSaveLeaving.

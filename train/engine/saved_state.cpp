@@ -12,6 +12,11 @@ namespace {
 /// Bytes of pieces that travel before blocks are filled again: what bounds the memory for them.
 constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 
+/// Its tensor's name in the files.
+std::string stored_name(const zero::StateEntry& entry) {
+  return entry.kind == "parameter" ? entry.name : optimizer_tensor_name(entry.kind, entry.name);
+}
+
 /// What each rank saves, scalars left out: they are text.
 std::vector<std::vector<zero::StateEntry>> list_saved(const ProgramSet& set) {
   zero::StepSettings settings = set.settings;
@@ -30,8 +35,7 @@ std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<zero::StateEn
   std::map<Key, TensorSpec> specs;
   for (const std::vector<zero::StateEntry>& of_rank : saved)
     for (const zero::StateEntry& entry : of_rank) {
-      TensorSpec spec{.name = entry.name, .dtype = entry.dtype, .shape = {}};
-      if (entry.kind != "parameter") spec.name = optimizer_tensor_name(entry.kind, entry.name);
+      TensorSpec spec{.name = stored_name(entry), .dtype = entry.dtype, .shape = {}};
       for (int i = 0; i < entry.shape.ndim(); ++i) spec.shape.push_back(entry.shape[i]);
       specs.try_emplace({entry.kind, entry.name}, std::move(spec));
     }
@@ -76,9 +80,8 @@ SavedState::SavedState(const ProgramSet& programs,
   std::vector<std::vector<Piece>> pieces(saved.size());
   for (std::size_t rank = 0; rank < saved.size(); ++rank)
     for (const zero::StateEntry& entry : saved[rank]) {
-      const std::size_t tensor = entry.kind == "parameter"
-                                     ? model.at(entry.name)
-                                     : optimizer.at(optimizer_tensor_name(entry.kind, entry.name));
+      const std::size_t tensor =
+          (entry.kind == "parameter" ? model : optimizer).at(stored_name(entry));
       const Piece piece = layout_.piece(tensor, entry.first_element, entry.elements);
       if (piece.size_bytes() == 0) continue;
       pieces[rank].push_back(piece);
@@ -148,8 +151,8 @@ const SavedState::Entry& SavedState::entry_of(const Piece& piece) const {
 }
 
 std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource source,
-                                            const Piece& piece,
-                                            std::vector<std::byte>& buffer) const {
+                                            const Piece& piece, std::vector<std::byte>& buffer,
+                                            ValueCheck& check) const {
   const Entry& entry = entry_of(piece);
   // Borders of blocks may cut an element.
   const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
@@ -158,22 +161,28 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
   const std::span<const std::byte> whole =
       source == SaveSource::state ? engine.read(entry.state, first, end - first, buffer)
                                   : engine.read_snapshot(entry.state, first, end - first, buffer);
+  check.look(stored_name(entry.state), entry.state.dtype, whole);
   return whole.subspan(static_cast<std::size_t>(begin - first * size),
                        static_cast<std::size_t>(piece.size_bytes()));
 }
 
 std::vector<SavedState::Routed> SavedState::route(const std::string& storage, std::int64_t begin,
-                                                  std::span<const std::byte> bytes) const {
+                                                  std::span<const std::byte> bytes,
+                                                  ValueCheck& check) const {
   std::vector<Routed> all;
   const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
   auto at = by_storage_.upper_bound({storage, begin});
   if (at != by_storage_.begin()) --at;
   for (; at != by_storage_.end() && at->first < std::pair(storage, end); ++at) {
+    const zero::StateEntry& state = entries_[at->second].state;
     const Piece& saved = entries_[at->second].piece;
     const std::int64_t starts = at->first.second;  // in the storage
     const std::int64_t from = std::max(begin, starts);
     const std::int64_t to = std::min(end, starts + saved.size_bytes());
     if (at->first.first != storage || from >= to) continue;
+    check.look(
+        stored_name(state), state.dtype,
+        bytes.subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(to - from)));
     const Piece part{saved.file, saved.begin + from - starts, saved.begin + to - starts};
     auto routed = std::upper_bound(assignment_.pieces.begin(), assignment_.pieces.end(), part,
                                    [](const Piece& wanted, const RoutedPiece& other) {

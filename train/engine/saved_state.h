@@ -13,6 +13,7 @@
 
 #include "train/checkpoint/checkpoint_layout.h"
 #include "train/engine/engine.h"
+#include "train/engine/value_check.h"
 
 namespace strata::train {
 
@@ -54,10 +55,11 @@ class SavedState {
   [[nodiscard]] bool is_header(const Piece& piece) const;
 
   /// A piece that this rank saves: memory of the engine or of `buffer`, valid until either changes.
-  /// Between steps, or of the snapshot (any thread, until another one is taken).
+  /// Between steps, or of the snapshot (any thread, until another one is taken). `check` looks at
+  /// the values.
   [[nodiscard]] std::span<const std::byte> read(const Engine& engine, SaveSource source,
-                                                const Piece& piece,
-                                                std::vector<std::byte>& buffer) const;
+                                                const Piece& piece, std::vector<std::byte>& buffer,
+                                                ValueCheck& check) const;
   /// Whether a piece that this rank saves lives on the disk.
   [[nodiscard]] bool is_on_disk(const Piece& piece) const;
 
@@ -68,9 +70,10 @@ class SavedState {
     std::span<const std::byte> bytes;
   };
   /// Where in the files the bytes of a storage from `begin` on belong, which this rank saves; what
-  /// is no tensor's (alignment) nowhere.
+  /// is no tensor's (alignment) nowhere. Whole elements, at which `check` looks.
   [[nodiscard]] std::vector<Routed> route(const std::string& storage, std::int64_t begin,
-                                          std::span<const std::byte> bytes) const;
+                                          std::span<const std::byte> bytes,
+                                          ValueCheck& check) const;
 
  private:
   /// Of this rank.

@@ -205,6 +205,8 @@ std::string list_output(FileSystem& files, const std::string& output) {
       bytes = std::to_string(reader.manifest().total_bytes());
       if (reader.manifest().step != *step)
         state = "its manifest is of step " + std::to_string(reader.manifest().step);
+      if (const std::string* what = reader.manifest().find_fact(kNotFiniteFact))
+        state += "; not finite: " + *what;
     } catch (const DataError& error) {
       state = error.what();
     } catch (const IoError& error) {

@@ -224,8 +224,11 @@ kernels::Attributes control_attributes(const TrainOptions& options) {
   rules.hysteresis = options.loss_scale.hysteresis;
   rules.consecutive_hysteresis = options.loss_scale.consecutive_hysteresis;
   rules.min_loss_scale = options.loss_scale.minimum;
-  rules.skip_nonfinite =
-      options.dtype == DType::f16 || (options.dtype == DType::bf16 && options.bf16_check_overflow);
+  // Whatever such a step means for the run, its update would leave nothing to go on from. Updates
+  // behind their own gradient know of no other gradient.
+  rules.skip_nonfinite = options.offload.updates != UpdateTime::gradient ||
+                         options.dtype == DType::f16 ||
+                         (options.dtype == DType::bf16 && options.bf16_check_overflow);
   rules.beta1 = options.optimizer.beta1;
   rules.beta2 = options.optimizer.beta2;
   rules.bias_correction = options.optimizer.bias_correction;

@@ -1,5 +1,6 @@
 #include "train/run/checkpoint_saver.h"
 
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -43,6 +44,7 @@ void CheckpointSaver::raise_flags(Engine& engine, std::int64_t step) {
 }
 
 void CheckpointSaver::hear(const kernels::StepMetrics& metrics) {
+  bad_loss_ = std::isfinite(metrics.loss) ? "" : "loss of step " + std::to_string(metrics.step + 1);
   if (stage_ == Stage::under_way && metrics.step >= counts_from_ &&
       !is_raised(metrics, Flag::saving))
     all_done_ = true;
@@ -67,7 +69,7 @@ bool CheckpointSaver::is_due(std::int64_t step) {
   return false;
 }
 
-SaveRequest CheckpointSaver::request(SaveContents contents) {
+SaveRequest CheckpointSaver::request(SaveContents contents, SaveOf of) {
   contents.whole_files.push_back({kTrainerStateName, to_text(contents.state)});
   const std::int64_t step = contents.state.step;
   return {.output = folder_.path(),
@@ -75,13 +77,17 @@ SaveRequest CheckpointSaver::request(SaveContents contents) {
           .attempt = {folder_.run_tag(), attempts_++},
           .facts = std::move(contents.facts),
           .whole_files = std::move(contents.whole_files),
-          .after_commit = [this, step] { tidy_up(step); }};
+          .only_finite = of == SaveOf::finite_state,
+          .not_finite = [this] { return bad_loss_; },
+          .after_commit =
+              [this, step](const std::string& not_finite) { tidy_up(step, not_finite.empty()); }};
 }
 
-void CheckpointSaver::tidy_up(std::int64_t step) {
+void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
   try {
-    point_latest(folder_.files(), folder_.path(), step);  // before what it says may go
-    remove_replaced(step);
+    // Before what it says may go. Nobody wants the weights of a checkpoint that is not finite.
+    if (is_finite) point_latest(folder_.files(), folder_.path(), step);
+    if (is_finite) remove_replaced(step);
     if (options_.keep == 0) return;
     const std::vector<std::string> old = remove_old_checkpoints(
         folder_.files(), folder_.path(), step,
@@ -126,16 +132,18 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
   }
 }
 
-void CheckpointSaver::open(Engine& engine, SaveContents contents) {
+void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of) {
   STRATA_CHECK(stage_ == Stage::none, "a save is under way");
   begin_ = Clock::now();
   blocked_seconds_ = 0;
-  save_ = std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents)));
+  save_ =
+      std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents), of));
   stage_ = Stage::begun;
 }
 
 void CheckpointSaver::begin(Engine& engine, SaveContents contents) {
-  attempt(contents.state.step, false, [&] { open(engine, std::move(contents)); });
+  attempt(contents.state.step, false,
+          [&] { open(engine, std::move(contents), SaveOf::any_state); });
 }
 
 bool CheckpointSaver::is_ready() const {
@@ -168,31 +176,43 @@ std::optional<SavedCheckpoint> CheckpointSaver::complete() {
 }
 
 std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
-                                                     bool must) {
+                                                     bool must, SaveOf of) {
   const bool saved = attempt(contents.state.step, must, [&] {
-    open(engine, std::move(contents));
+    open(engine, std::move(contents), of);
     save_->write_state();
     while (!save_->advance()) continue;
   });
   if (!saved) return {};
-  SavedCheckpoint result = finish();
-  result.blocked_seconds = result.seconds;
+  std::optional<SavedCheckpoint> result = finish();
+  if (result) result->blocked_seconds = result->seconds;
   return result;
 }
 
-SavedCheckpoint CheckpointSaver::finish() {
+std::optional<SavedCheckpoint> CheckpointSaver::finish() {
   const std::int64_t step = save_->step();
-  const SavedCheckpoint saved{step, folder_.path() + "/" + checkpoint_name(step),
-                              save_->result().bytes, blocked_seconds_, seconds_since(begin_)};
+  SaveResult result = save_->result();
   save_.reset();
   stage_ = Stage::none;
   said_due_ = false;
+  if (!result.committed) return {};
+  last_step_ = step;
   last_commit_ = Clock::now();
+  SavedCheckpoint saved{step,
+                        folder_.path() + "/" + checkpoint_name(step),
+                        result.bytes,
+                        blocked_seconds_,
+                        seconds_since(begin_),
+                        std::move(result.not_finite)};
   for (const std::string& path : std::exchange(removed_, {}))
     std::printf("removed %s\n", path.c_str());
   for (const std::string& warning : std::exchange(warnings_, {}))
     std::fprintf(stderr, "warning: the checkpoint of step %lld is whole, but: %s\n",
                  static_cast<long long>(step), warning.c_str());
+  if (!saved.not_finite.empty() && folder_.first())
+    std::fprintf(stderr,
+                 "warning: %s is not finite: %s; 'latest', --resume auto and --keep count on the "
+                 "newest checkpoint that is\n",
+                 saved.directory.c_str(), saved.not_finite.c_str());
   return saved;
 }
 

@@ -32,7 +32,11 @@ struct SavedCheckpoint {
   std::int64_t bytes = 0;
   double blocked_seconds = 0;  ///< for which training stood still
   double seconds = 0;          ///< from its beginning to the commit
+  std::string not_finite;      ///< as SaveResult's
 };
+
+/// Whether a state with NaN or infinity is worth a checkpoint.
+enum class SaveOf : std::uint8_t { any_state, finite_state };
 
 /// What goes into a checkpoint besides tensors, made when it begins.
 struct SaveContents {
@@ -67,8 +71,15 @@ class CheckpointSaver {
   /// Collective, drained, when no further step is started: the rest of the save under way at once.
   std::optional<SavedCheckpoint> complete();
   /// Collective, drained: a whole save while training stands still. `must`: a failure ends the run.
-  std::optional<SavedCheckpoint> save(Engine& engine, SaveContents contents, bool must);
+  /// None: it failed, or the state is not `of` the kind to be saved.
+  std::optional<SavedCheckpoint> save(Engine& engine, SaveContents contents, bool must,
+                                      SaveOf of = SaveOf::any_state);
 
+  /// Of the last commit of this process.
+  [[nodiscard]] std::optional<std::int64_t> last_step() const { return last_step_; }
+  /// "loss of step 7", where that is the last step that was heard of and its loss was not finite:
+  /// nor is what the state computes, whatever its values; else "".
+  [[nodiscard]] const std::string& bad_loss() const { return bad_loss_; }
   /// Since the last commit of this process, or its start.
   [[nodiscard]] double age_seconds() const;
   [[nodiscard]] bool saves() const { return !folder_.path().empty(); }
@@ -77,16 +88,16 @@ class CheckpointSaver {
   using Clock = std::chrono::steady_clock;
   enum class Stage : std::uint8_t { none, begun, under_way };
 
-  [[nodiscard]] SaveRequest request(SaveContents contents);
+  [[nodiscard]] SaveRequest request(SaveContents contents, SaveOf of);
   /// Collective; throws what fails.
-  void open(Engine& engine, SaveContents contents);
+  void open(Engine& engine, SaveContents contents, SaveOf of);
   /// `source`: of a save that has only begun.
   std::optional<SavedCheckpoint> go_on(SaveSource source);
   /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.
   bool attempt(std::int64_t step, bool must, const std::function<void()>& body);
-  SavedCheckpoint finish();
-  /// Rank 0, behind a commit; a failure costs nothing but space.
-  void tidy_up(std::int64_t step);
+  std::optional<SavedCheckpoint> finish();
+  /// Rank 0, after a commit; a failure costs nothing but space.
+  void tidy_up(std::int64_t step, bool is_finite);
   /// What --overwrite-output-dir asks for.
   void remove_replaced(std::int64_t step);
 
@@ -94,6 +105,8 @@ class CheckpointSaver {
   OutputFolder& folder_;
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
+  std::optional<std::int64_t> last_step_;
+  std::string bad_loss_;
   std::unique_ptr<CheckpointSave> save_;
   Stage stage_ = Stage::none;
   std::int64_t last_started_ = -1;  ///< step, counted from 0

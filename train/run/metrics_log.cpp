@@ -1,12 +1,39 @@
 #include "train/run/metrics_log.h"
 
-#include <cerrno>
-#include <cmath>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "core/error.h"
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/file.h"
 
 namespace strata::train {
 namespace {
+
+constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
+constexpr std::string_view kStepKey = "{\"step\": ";
+
+bool is_regular(const UniqueFd& file) {
+  struct stat status {};
+  return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// Of a line about a step, its evaluation or its checkpoint; the least number of any other.
+std::int64_t step_of(std::string_view line) {
+  std::int64_t step = std::numeric_limits<std::int64_t>::min();
+  if (!line.starts_with(kStepKey)) return step;
+  std::from_chars(line.data() + kStepKey.size(), line.data() + line.size(), step);
+  return step;
+}
 
 /// JSON has no NaN or infinity.
 std::string number(double value) {
@@ -18,19 +45,62 @@ std::string number(double value) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& path, Begin begin) : path_(path) {
+MetricsLog::MetricsLog(const std::string& path, std::int64_t first_step, OnFailure on_failure)
+    : path_(path), on_failure_(std::move(on_failure)) {
   if (path.empty()) return;
-  file_.reset(std::fopen(path.c_str(), begin == Begin::append ? "a" : "w"));
-  if (!file_) throw IoError(path, 0, "cannot create the metrics file", errno);
+  const int begin = first_step > 0 ? O_APPEND : O_TRUNC | O_APPEND;
+  file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | begin, 0666));
+  if (!file_.valid()) throw IoError(path, 0, "cannot create the metrics file", errno);
+  if (first_step > 0 && is_regular(file_)) cut_after(first_step);
 }
 
-void MetricsLog::append(const std::string& line) {
-  if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
-    throw IoError(path_, 0, "cannot write metrics", errno);
+/// Lines of other kinds stay, wherever they are.
+void MetricsLog::cut_after(std::int64_t step) {
+  const File file = File::open_for_reading(path_);
+  const std::int64_t size = file.size_bytes();
+  std::string block, line, kept;
+  std::int64_t line_begin = 0, cut = size;  // from `cut` on only what is kept is written again
+  for (std::int64_t at = 0; at < size; at += std::ssize(block)) {
+    block.resize(static_cast<std::size_t>(std::min(kReadBytes, size - at)));
+    file.read(at, std::as_writable_bytes(std::span(block)));
+    for (const char c : block) {
+      line += c;
+      if (c != '\n') continue;
+      const bool goes = step_of(line) > step;
+      if (goes && cut == size) cut = line_begin;
+      if (!goes && cut < size) kept += line;
+      line_begin += std::ssize(line);
+      line.clear();
+    }
+  }
+  if (!line.empty()) cut = std::min(cut, line_begin);
+  if (cut == size) return;
+  if (::ftruncate(file_.get(), cut) != 0)
+    throw IoError(path_, static_cast<std::uint64_t>(cut), "cannot cut the metrics file", errno);
+  append(kept);
+}
+
+void MetricsLog::append(const std::string& lines) {
+  std::size_t done = 0;
+  while (done < lines.size()) {
+    const ssize_t n = ::write(file_.get(), lines.data() + done, lines.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+      continue;
+    }
+    const IoError error(path_, 0, "cannot write metrics", n < 0 ? errno : 0);
+    struct stat status {};
+    // Half a line would spoil the next one. What follows is tried again: disks become free.
+    if (done > 0 && is_regular(file_) && ::fstat(file_.get(), &status) == 0)
+      (void)!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(done));
+    if (on_failure_) std::exchange(on_failure_, nullptr)(error);
+    return;
+  }
 }
 
 void MetricsLog::write(const StepReport& r) {
-  if (!file_) return;
+  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
          ", \"learning_rate\": " + number(r.metrics.learning_rate) + ", \"grad_norm\": " +
          number(r.metrics.gradient_norm) + ", \"loss_scale\": " + number(r.metrics.loss_scale) +
@@ -47,20 +117,20 @@ void MetricsLog::write(const StepReport& r) {
 }
 
 void MetricsLog::write_evaluation(std::int64_t step, double loss) {
-  if (!file_) return;
+  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(step) + ", \"eval_loss\": " + number(loss) + "}\n");
 }
 
 void MetricsLog::write_checkpoint(std::int64_t step, std::int64_t bytes, double blocked_seconds,
                                   double seconds) {
-  if (!file_) return;
+  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(step) + ", \"checkpoint_bytes\": " + std::to_string(bytes) +
          ", \"checkpoint_seconds\": " + number(seconds) +
          ", \"checkpoint_blocked_seconds\": " + number(blocked_seconds) + "}\n");
 }
 
 void MetricsLog::write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank) {
-  if (!file_) return;
+  if (!file_.valid()) return;
   std::string ranks;
   for (const std::string& rank : by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
   append("{\"steps\": " + std::to_string(steps) + ", \"ranks\": [" + ranks + "]}\n");

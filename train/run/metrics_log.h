@@ -1,12 +1,14 @@
 // One JSON object per step (JSONL), and what both it and the progress line say of a step.
 #pragma once
 
-#include <cstdio>
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
+#include "core/unique_fd.h"
 #include "kernels/step_state.h"
 #include "train/run/step_bound.h"
 
@@ -28,13 +30,18 @@ struct StepReport {
   std::optional<double> checkpoint_age_seconds;
 };
 
-/// Appends to a file; nothing when the path is empty. Each line is flushed, so a killed run keeps
-/// what it reported.
+/// Appends to a file; nothing when the path is empty. Each line goes to the system at once and as a
+/// whole, so that a killed run keeps what it reported.
 class MetricsLog {
  public:
-  enum class Begin : std::uint8_t { empty, append };
-  /// Throws IoError when the file cannot be created.
-  explicit MetricsLog(const std::string& path, Begin begin = Begin::empty);
+  /// Told of the first line that cannot be written; the others are tried nonetheless.
+  using OnFailure = std::function<void(const IoError&)>;
+
+  /// From step 0 (`first_step` 0) the file begins empty; a run that goes on from `first_step` cuts
+  /// lines of later steps, and the torn last line of a killed run: it will write them again. Throws
+  /// IoError.
+  explicit MetricsLog(const std::string& path, std::int64_t first_step = 0,
+                      OnFailure on_failure = {});
   void write(const StepReport& report);
   void write_evaluation(std::int64_t step, double loss);
   /// `blocked_seconds`: for which training stood still; `seconds`: until the commit.
@@ -44,12 +51,11 @@ class MetricsLog {
   void write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank);
 
  private:
-  void append(const std::string& line);
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
+  void cut_after(std::int64_t step);
+  void append(const std::string& lines);
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  OnFailure on_failure_;  ///< empty: it has been told
+  UniqueFd file_;
 };
 
 }  // namespace strata::train

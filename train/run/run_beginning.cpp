@@ -77,15 +77,6 @@ bool is_done(const RunParts& run) {
          run.resume_source->goes_on_by_itself();
 }
 
-ExitCode leave_done(RunParts& run) {
-  if (run.first)
-    std::printf("%s: all %lld steps are done, so nothing is to do; more --steps go on from here\n",
-                run.resume_point->directory.c_str(), static_cast<long long>(run.options.steps));
-  run.communicator->close();
-  run.status.set_phase(Phase::done);
-  return ExitCode::done;
-}
-
 void load(RunParts& run) {
   if (run.resume_point) return resume(run);
   const TrainOptions& options = run.options;

@@ -1,7 +1,6 @@
 // With what a run begins: where it goes on from and what that asks of its options, or new weights.
 #pragma once
 
-#include "core/error.h"
 #include "train/run/run_parts.h"
 
 namespace strata::train {
@@ -12,9 +11,6 @@ void find_beginning(RunParts& run);
 
 /// A loop that starts the run with "--resume auto" until it succeeds needs an end.
 bool is_done(const RunParts& run);
-/// Collective: says so.
-ExitCode leave_done(RunParts& run);
-
 /// Collective: the checkpoint's state, stored weights or new ones into the engine; says which.
 void load(RunParts& run);
 

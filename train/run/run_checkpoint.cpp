@@ -46,6 +46,19 @@ Facts facts(const RunParts& run) {
           {"data_digest", run.data_digest}};
 }
 
+/// Whether there is a checkpoint of this step now.
+bool save_as(RunParts& run, bool must, SaveOf of) {
+  if (!run.saver->saves()) return false;
+  if (run.saver->last_step() == run.position.steps_done) return true;
+  run.status.set_phase(Phase::saving);
+  std::optional<SavedCheckpoint> saved;
+  run.transfers.beside_programs(*run.engine, [&] {
+    saved = run.saver->save(*run.engine, save_contents(run), must, of);
+    report_saved(run, saved);
+  });
+  return saved.has_value();
+}
+
 }  // namespace
 
 SaveContents save_contents(const RunParts& run) {
@@ -59,13 +72,9 @@ SaveContents save_contents(const RunParts& run) {
   return contents;
 }
 
-void save(RunParts& run, bool must) {
-  if (!run.saver->saves()) return;
-  run.status.set_phase(Phase::saving);
-  run.transfers.beside_programs(*run.engine, [&] {
-    report_saved(run, run.saver->save(*run.engine, save_contents(run), must));
-  });
-}
+void save(RunParts& run) { (void)save_as(run, false, SaveOf::any_state); }
+void save_last(RunParts& run) { (void)save_as(run, true, SaveOf::any_state); }
+bool save_finite(RunParts& run) { return save_as(run, true, SaveOf::finite_state); }
 
 void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved) {
   if (!run.first || !saved) return;

@@ -9,8 +9,14 @@ namespace strata::train {
 /// As the run stands: behind position.steps_done, settled.
 SaveContents save_contents(const RunParts& run);
 
-/// Collective, drained: nothing without an output folder. `must`: a failure ends the run.
-void save(RunParts& run, bool must);
+/// Collective, drained: a checkpoint while training stands still; nothing without an output folder.
+/// A failure is said, or ends the run, as --on-save-error says.
+void save(RunParts& run);
+/// The same behind the last step, for which a failure ends the run.
+void save_last(RunParts& run);
+/// The same for a run that ends for steps that are not finite: false where the values of its state
+/// are not, either, so that nothing is committed.
+bool save_finite(RunParts& run);
 
 /// Rank 0 says on the screen and in the metrics what was committed, if anything was.
 void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved);

@@ -3,12 +3,50 @@
 #include <cstdio>
 #include <string>
 
+#include "comm/gather_texts.h"
 #include "core/file.h"
+#include "train/checkpoint/checkpoint_directory.h"
 #include "train/engine/state_digest.h"
+#include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
 
 namespace strata::train {
 namespace {
+
+/// Collective: the newest checkpoint to go on from.
+std::string newest_finite(RunParts& run) {
+  std::string newest;
+  run.output->together([&] {
+    if (!run.first) return;
+    const auto found =
+        newest_checkpoint(run.output->files(), run.output->path(), Verification::sizes).found;
+    newest = found ? "the newest checkpoint that is finite is " + found->path
+                   : "no checkpoint in " + run.output->path() + " is finite";
+  });
+  return run.output->from_first(newest);
+}
+
+/// Saves what a run that ended for steps that are not finite leaves to go on from; says what.
+std::string save_finite_state(RunParts& run) {
+  if (!run.saver->saves()) return "without --output its weights are lost";
+  const std::string step = std::to_string(run.position.steps_done);
+  if (!save_finite(run))
+    return "values of its state are not finite, either, and not saved; " + newest_finite(run);
+  if (run.saver->bad_loss().empty()) return "its state is saved as of step " + step;
+  return "its state is saved as of step " + step +
+         ", but what it computes is not finite: " + newest_finite(run);
+}
+
+void report_transfers(RunParts& run) {
+  const OffloadOptions& offload = run.options.offload;
+  if (run.options.metrics.empty() ||
+      (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
+       offload.activations == OffloadTarget::none))
+    return;
+  run.log->write_transfers(
+      run.position.steps_done,
+      comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk)));
+}
 
 /// Rank 0 writes the named file, others NAME.rankR beside it.
 std::string trace_path(const RunParts& run) {
@@ -16,29 +54,68 @@ std::string trace_path(const RunParts& run) {
                    : run.options.trace + ".rank" + std::to_string(run.request.context.rank);
 }
 
-}  // namespace
-
-void finish(RunParts& run) {
-  const TrainOptions& options = run.options;
-  save(run, true);
-  if (run.stop) run.stop->saved();
-  if (!options.dump_state.empty()) {
-    const std::string state = describe_state(*run.engine);
-    if (run.first) write_file_atomically(options.dump_state, state);
-  }
-  if (options.check_device && run.first)
+/// What people and files are told when everything is saved.
+void report(RunParts& run) {
+  run.print_notes();
+  if (const auto bound = run.meter.mean_bound(); run.first && bound && bound->moves())
+    std::printf("%s\n", describe(*bound).c_str());
+  if (const std::string use = run.device->describe_use(run.engine->arena().bytes());
+      run.first && !use.empty())
+    std::printf("%s\n", use.c_str());
+  report_transfers(run);
+  dump_state(run);
+  if (run.options.check_device && run.first)
     std::printf("the device agrees with the CPU in %lld steps:\n%s",
                 static_cast<long long>(run.position.steps_done), run.lockstep.to_string().c_str());
-  if (!options.trace.empty()) run.trace->write(trace_path(run));
-  if (run.stopped_early() && run.first)
+  if (run.trace) run.late_failures.guard([&] { run.trace->write(trace_path(run)); });
+}
+
+/// Nobody leaves before all have written; MPI insists on it.
+void leave(RunParts& run) {
+  if (run.engine) run.engine->forget_recordings();
+  if (run.device) run.device->close();
+  run.communicator->close();
+  run.status.set_phase(Phase::done);
+}
+
+}  // namespace
+
+void dump_state(RunParts& run) {
+  if (run.options.dump_state.empty()) return;
+  const std::string state = describe_state(*run.engine);
+  if (run.first)
+    run.late_failures.guard([&] { write_file_atomically(run.options.dump_state, state); });
+}
+
+ExitCode finish(RunParts& run) {
+  const std::string& nonfinite = run.nonfinite.end();
+  std::string left;
+  if (nonfinite.empty())
+    save_last(run);
+  else
+    left = save_finite_state(run);
+  if (run.stop) run.stop->saved();
+  if (!run.position.stopped) evaluate(run);
+  report(run);
+  if (nonfinite.empty() && run.stopped_early() && run.first)
     std::printf("stopped on request after step %lld of %lld%s\n",
                 static_cast<long long>(run.position.steps_done),
-                static_cast<long long>(options.steps),
-                options.output.empty() ? "; without --output its weights are lost" : "");
-  run.engine->forget_recordings();
-  run.device->close();
-  run.communicator->close();  // nobody leaves before all have written; MPI insists on it
-  run.status.set_phase(Phase::done);
+                static_cast<long long>(run.options.steps),
+                run.options.output.empty() ? "; without --output its weights are lost" : "");
+  leave(run);
+  if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, nonfinite + "; " + left);
+  if (run.stopped_early()) return ExitCode::try_again;
+  run.late_failures.throw_if_any();
+  return ExitCode::done;
+}
+
+ExitCode leave_done(RunParts& run) {
+  if (run.first)
+    std::printf("%s: all %lld steps are done, so nothing is to do; more --steps go on from here\n",
+                run.resume_point->directory.c_str(), static_cast<long long>(run.options.steps));
+  leave(run);
+  run.late_failures.throw_if_any();
+  return ExitCode::done;
 }
 
 }  // namespace strata::train

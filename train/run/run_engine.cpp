@@ -9,7 +9,9 @@
 #include "comm/gather_texts.h"
 #include "train/accounting/device_peak.h"
 #include "train/engine/program_set.h"
+#include "train/engine/saved_state.h"
 #include "train/planning/make_plan.h"
+#include "train/run/checkpoint_room.h"
 #include "train/run/host_memory.h"
 #include "train/run/numa.h"
 #include "train/run/plan_for_saving.h"
@@ -57,6 +59,23 @@ ProgramSet build_programs_for_saving(RunParts& run, const kernels::DeviceCapabil
   return plan_for_snapshots(
       {*run.communicator, *run.disk, local_world, build,
        [&run](const ProgramSet& programs) { require_memory(run, programs); }});
+}
+
+/// Collective.
+void require_checkpoint_room(RunParts& run, const ProgramSet& programs) {
+  if (!run.saver->saves()) return;
+  OutputFolder& output = *run.output;
+  output.together([&] {
+    if (!run.first) return;
+    const std::optional<std::int64_t> free_bytes = output.files().free_bytes(output.path());
+    if (!free_bytes) return;
+    const CheckpointRoom room{output.path(), SavedState(programs).layout().room_bytes(),
+                              *free_bytes,
+                              std::ssize(list_checkpoints(output.files(), output.path()))};
+    const std::int64_t first_step = run.resume_point ? run.resume_point->state.step : 0;
+    if (const std::string note = require_room(room, run.options, first_step); !note.empty())
+      std::fprintf(stderr, "note: %s\n", note.c_str());
+  });
 }
 
 void report_plan(const RunParts& run, const ProgramSet& programs, const std::string& place) {
@@ -120,6 +139,7 @@ void build_engine(RunParts& run) {
   require_memory(run, parts.programs);
   run.device->choose(parts.programs, options);
   run.disk->open(parts.programs.disk_bytes());
+  require_checkpoint_room(run, parts.programs);
   run.print_notes();
   run.device->give_to(parts);
   parts.disk = run.disk->disk();

@@ -17,10 +17,14 @@ RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page)
       options(request.config.options),
       first(request.context.rank == 0),
       status(status_page),
-      observer(status_page) {
-  if (options.checkpoint.on_signal)
-    stop.emplace(stop_limits(options.checkpoint, request.context.grace),
-                 [this](const std::string& why) { give_up(why); });
+      observer(status_page),
+      nonfinite(options) {
+  if (!options.checkpoint.on_signal) return;
+  StopRequest::Interrupted interrupted;  // a launcher says it itself
+  if (request.context.started_by == "none") interrupted = [this] { say_what_is_lost(); };
+  stop.emplace(
+      stop_limits(options.checkpoint, request.context.grace),
+      [this](const std::string& why) { give_up(why); }, std::move(interrupted));
 }
 
 void RunParts::print_notes() {
@@ -43,6 +47,13 @@ void RunParts::give_up(const std::string& why) {
     say_last_words(request.context, status, ExitCode::try_again,
                    why + "; " + what_is_lost(options.output, status.data().step.load()));
   ::_exit(static_cast<int>(ExitCode::try_again));
+}
+
+/// Of Ctrl-C, on a thread beside the run.
+void RunParts::say_what_is_lost() const {
+  std::fprintf(stderr, "%strain: ended by Ctrl-C; %s\n",
+               request.context.stderr_is_terminal ? "\n" : "",
+               what_is_lost(options.output, status.data().step.load()).c_str());
 }
 
 }  // namespace strata::train

@@ -17,7 +17,9 @@
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
+#include "train/run/late_failures.h"
 #include "train/run/metrics_log.h"
+#include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
 #include "train/run/progress.h"
 #include "train/run/resume_source.h"
@@ -78,11 +80,14 @@ struct RunParts {
   std::optional<CheckpointSaver> saver;
   std::optional<ResumeSource> resume_source;
   std::optional<ResumePoint> resume_point;
+  NonFiniteWatch nonfinite;
+  LateFailures late_failures;
   std::optional<MetricsLog> log;
   std::optional<Progress> progress;
 
  private:
   [[noreturn]] void give_up(const std::string& why);
+  void say_what_is_lost() const;
 
   std::size_t notes_printed_ = 0;
 

@@ -6,9 +6,8 @@
 
 namespace strata::train {
 
-/// Collective: from position.steps_done to the last step or the stop, drained, every save that
-/// began is committed. Throws DataError, or Error, naming the step, where gradients leave no way
-/// on.
+/// Collective: from position.steps_done to the last step or the stop, be it for a signal or for
+/// steps that are not finite; drained, and every save that began is committed.
 void run_steps(RunParts& run);
 
 }  // namespace strata::train

@@ -25,12 +25,22 @@ constexpr milliseconds kBeforeLauncher{1000};
   throw HostError(std::string(what) + " failed: " + std::strerror(error));
 }
 
-sigset_t both_signals() {
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t heard_signals(bool with_sigint) {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGUSR1);
+  for (const int number : {SIGTERM, SIGUSR1, SIGHUP})
+    if (!is_ignored(number)) sigaddset(&signals, number);
+  if (with_sigint && !is_ignored(SIGINT)) sigaddset(&signals, SIGINT);
   return signals;
+}
+
+const char* name_of_signal(int number) {
+  return number == SIGTERM ? "SIGTERM" : number == SIGHUP ? "SIGHUP" : "SIGUSR1";
 }
 
 /// As if it had never been blocked.
@@ -65,9 +75,9 @@ StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds la
   return {all - std::min(kBeforeLauncher, all / 10), milliseconds(0)};
 }
 
-StopRequest::StopRequest(const StopLimits& limits, TooLate too_late)
-    : limits_(limits), too_late_(std::move(too_late)) {
-  const sigset_t wanted = both_signals();
+StopRequest::StopRequest(const StopLimits& limits, TooLate too_late, Interrupted interrupted)
+    : limits_(limits), too_late_(std::move(too_late)), interrupted_(std::move(interrupted)) {
+  const sigset_t wanted = heard_signals(interrupted_ != nullptr);
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &wanted, &before_); error != 0)
     fail("blocking signals", error);
   signals_ = UniqueFd(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
@@ -108,17 +118,19 @@ void StopRequest::watch() {
       take(static_cast<int>(info.ssi_signo));
     if (limit_.count() == 0 || timeout_ms() > 0) continue;
     if (!saved_)
-      too_late_(std::string(first_ == SIGTERM ? "SIGTERM" : "SIGUSR1") + ": " +
-                seconds_text(limit_) + " are over");
+      too_late_(std::string(name_of_signal(first_)) + ": " + seconds_text(limit_) + " are over");
     limit_ = milliseconds(0);
   }
 }
 
 void StopRequest::take(int number) {
-  if (first_ == 0) {
+  if (number == SIGINT) {
+    interrupted_();
+    have_default_effect(number);
+  } else if (first_ == 0) {
     first_ = number;
     since_ = Clock::now();
-    limit_ = number == SIGTERM ? limits_.after_sigterm : limits_.after_sigusr1;
+    limit_ = number == SIGUSR1 ? limits_.after_sigusr1 : limits_.after_sigterm;
     requested_ = true;
   } else if (Clock::now() - since_ > kSameRequest) {
     have_default_effect(number);

@@ -1,4 +1,4 @@
-// SIGTERM and SIGUSR1 as a question asked between steps: no handler, no global state.
+// SIGTERM, SIGUSR1 and SIGHUP as a question asked between steps: no handler.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace strata::train {
 
 /// How long a run may take from a signal to its last checkpoint; 0: as long as it takes.
 struct StopLimits {
-  std::chrono::milliseconds after_sigterm{0};
+  std::chrono::milliseconds after_sigterm{0};  ///< and SIGHUP: a terminal or its connection ended
   std::chrono::milliseconds after_sigusr1{0};  ///< an early warning: no launcher counts from it
 };
 
@@ -27,18 +27,20 @@ inline constexpr std::chrono::milliseconds kSameRequest{1000};
 /// Throws ConfigError when --grace is longer than that.
 StopLimits stop_limits(const CheckpointOptions& options, std::chrono::seconds launcher_grace);
 
-/// Blocks both signals in the calling thread and in threads it starts afterwards, and takes them in
+/// Blocks the signals in the calling thread and in threads it starts afterwards, and takes them in
 /// a thread of its own, so that they count from when they come. One that comes later than
-/// kSameRequest after the first has its default effect: who asks a second time means now. SIGINT is
-/// left alone.
+/// kSameRequest after the first has its default effect: who asks a second time means now. Signals
+/// that were ignored stay ignored, as SIGHUP is under nohup.
 class StopRequest {
  public:
+  /// Told of SIGINT, on a thread of its own, before that has its usual effect: the process ends.
+  using Interrupted = std::function<void()>;
   /// Told that the limit is over, with "SIGTERM: 5 s are over", on a thread of its own. Ends the
   /// process.
   using TooLate = std::function<void(const std::string& why)>;
 
-  /// Throws HostError.
-  StopRequest(const StopLimits& limits, TooLate too_late);
+  /// Throws HostError. Without `interrupted` SIGINT is left alone.
+  StopRequest(const StopLimits& limits, TooLate too_late, Interrupted interrupted = {});
   /// Restores the thread's signal mask.
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
@@ -57,6 +59,7 @@ class StopRequest {
 
   StopLimits limits_;
   TooLate too_late_;
+  Interrupted interrupted_;
   sigset_t before_{};
   UniqueFd signals_;
   UniqueFd end_;

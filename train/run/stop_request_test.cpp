@@ -27,7 +27,7 @@ bool comes(const StopRequest& stop) {
 }
 
 TEST(StopRequest, SignalsAreSeenAndDoNotKill) {
-  for (const int signal : {SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) {
     StopRequest stop(kNoLimit, kNever);
     EXPECT_FALSE(stop.requested());
     ASSERT_EQ(::kill(::getpid(), signal), 0);
@@ -39,6 +39,31 @@ TEST(StopRequest, ThreadsStartedAfterwardsLeaveTheSignalAlone) {
   StopRequest stop(kNoLimit, kNever);
   std::thread([] { ASSERT_EQ(::kill(::getpid(), SIGTERM), 0); }).join();
   EXPECT_TRUE(comes(stop));
+}
+
+TEST(StopRequest, WhatWasIgnoredStaysIgnored) {
+  struct sigaction ignore {
+  }, before{};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGHUP, &ignore, &before), 0);  // as nohup does
+  {
+    StopRequest stop(kNoLimit, kNever);
+    ASSERT_EQ(::kill(::getpid(), SIGHUP), 0);
+    std::this_thread::sleep_for(milliseconds(50));
+    EXPECT_FALSE(stop.requested());
+  }
+  ASSERT_EQ(::sigaction(SIGHUP, &before, nullptr), 0);
+}
+
+TEST(StopRequestDeathTest, AnInterruptIsToldAndKills) {
+  EXPECT_EXIT(
+      {
+        StopRequest stop(kNoLimit, kNever, [] { std::fputs("told\n", stderr); });
+        ::kill(::getpid(), SIGINT);
+        std::this_thread::sleep_for(seconds(20));
+        ::_exit(2);
+      },
+      testing::KilledBySignal(SIGINT), "told");
 }
 
 TEST(StopRequest, ASecondSignalAtOnceIsTheSameRequest) {
@@ -64,7 +89,7 @@ TEST(StopRequestDeathTest, ALaterOneKills) {
 }
 
 TEST(StopRequest, TheLimitCountsFromTheSignal) {
-  for (const int signal : {SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) {
     std::promise<std::string> said;
     StopRequest stop({milliseconds(300), milliseconds(200)},
                      [&](const std::string& why) { said.set_value(why); });
@@ -72,9 +97,10 @@ TEST(StopRequest, TheLimitCountsFromTheSignal) {
     ASSERT_EQ(::kill(::getpid(), signal), 0);
     std::future<std::string> words = said.get_future();
     ASSERT_EQ(words.wait_for(seconds(10)), std::future_status::ready);
-    EXPECT_EQ(words.get(),
-              signal == SIGTERM ? "SIGTERM: 0.3 s are over" : "SIGUSR1: 0.2 s are over");
-    EXPECT_GE(Clock::now() - begin, milliseconds(signal == SIGTERM ? 300 : 200));
+    EXPECT_EQ(words.get(), signal == SIGUSR1  ? "SIGUSR1: 0.2 s are over"
+                           : signal == SIGHUP ? "SIGHUP: 0.3 s are over"
+                                              : "SIGTERM: 0.3 s are over");
+    EXPECT_GE(Clock::now() - begin, milliseconds(signal == SIGUSR1 ? 200 : 300));
   }
 }
 

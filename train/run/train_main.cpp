@@ -1,4 +1,5 @@
 // `train`: one rank of a training run (train --help).
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -67,6 +68,8 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
 
 int main(int argc, char** argv) {
   using strata::ExitCode;
+  // Where a terminal ends, so does what output is piped to: printing must not end the last save.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     const strata::RankContext context = strata::rank_context_from_environment();
     strata::StatusPage status = context.status_fd >= 0 ? strata::StatusPage::open(context.status_fd)

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
+#include "train/run/run_batches.h"
 #include "train/run/run_beginning.h"
 #include "train/run/run_data.h"
 #include "train/run/run_end.h"
@@ -40,7 +41,12 @@ void open_run(RunParts& run) {
   require_data(run.options);
   run.communicator = comm::make_communicator(context, "auto");
   open_data(run);
+  (void)training_loader(run);  // long enough for one sample
+  if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator);
+  run.output->together([&] {
+    if (run.first) try_writing(run.options);
+  });
   run.saver.emplace(run.options.checkpoint, *run.output);
 }
 
@@ -65,14 +71,18 @@ ExitCode run_training(const RunRequest& request, StatusPage& status) {
   status.set_phase(Phase::planning);
   open_run(run);
   find_beginning(run);
-  if (is_done(run)) return leave_done(run);
+  const bool done = is_done(run);
+  if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);
   build_engine(run);
   status.set_phase(Phase::loading);
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
+  if (done) {
+    dump_state(run);
+    return leave_done(run);
+  }
   run_steps(run);
-  finish(run);
-  return run.stopped_early() ? ExitCode::try_again : ExitCode::done;
+  return finish(run);
 }
 
 }  // namespace strata::train

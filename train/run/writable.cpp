@@ -1,5 +1,6 @@
 #include "train/run/writable.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,7 +8,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "train/run/model_directory.h"
+#include "core/unique_fd.h"
 
 namespace strata::train {
 namespace {
@@ -39,7 +40,30 @@ void require_writable_output(const TrainOptions& options) {
   require_writable_directory(options.output, "cannot write to the --output directory");
 }
 
+/// A file that exists is opened; one that does not gets a byte, for which a full disk has no room,
+/// and goes again.
+void try_file(const std::string& file, const std::string& flag) {
+  std::error_code unknown;
+  if (file.empty() || fs::is_other(file, unknown)) return;  // a pipe, a device
+  UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (made.valid()) {
+    const int error = ::write(made.get(), "\n", 1) == 1 ? 0 : errno;
+    ::unlink(file.c_str());
+    if (error != 0) throw IoError(file, 0, "cannot write the file of " + flag, error);
+    return;
+  }
+  const bool exists = errno == EEXIST;
+  if (!exists || !UniqueFd(::open(file.c_str(), O_WRONLY | O_CLOEXEC)).valid())
+    throw IoError(file, 0, "cannot write the file of " + flag, errno);
+}
+
 }  // namespace
+
+void try_writing(const TrainOptions& options) {
+  try_file(options.metrics, "--metrics");
+  try_file(options.trace, "--trace");
+  try_file(options.dump_state, "--dump-state");
+}
 
 void require_writable(const TrainOptions& options) {
   require_writable_output(options);

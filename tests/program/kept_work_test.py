@@ -1,0 +1,354 @@
+"""Whatever goes wrong beside training, what was trained is saved and resumes: full disks, files that cannot be written, data
+that cannot be read, numbers that are not finite, signals of a terminal that ends."""
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import struct
+import subprocess
+import unittest
+
+from programs import BIN, ProgramTest, SafetensorsFile, mlaunch, train
+
+DATA, HOST, IO, TRY_AGAIN, DO_NOT_RESTART = 65, 69, 74, 75, 93
+JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out", "--data", "train.txt"]
+STANDING = ["--async-save", "false"]  # so that every checkpoint that is due is there
+TEXT = "The quick brown fox jumps over the lazy dog and runs on. " * 40
+
+
+def inspect(*arguments):
+    return [str(BIN / "inspect"), *map(str, arguments)]
+
+
+class KeptWorkTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.out = self.home / "out"
+        self.write("train.txt", TEXT)
+
+    def saved_steps(self):
+        return sorted(int(path.name[5:]) for path in self.out.glob("step-*") if path.name[5:].isdigit())
+
+    def resumes(self, *arguments, ranks=1, step=None):
+        """From the newest checkpoint, for one more step; that checkpoint's step."""
+        step = self.saved_steps()[-1] if step is None else step
+        done = self.run_program(mlaunch(ranks, *JOB, "--steps", step + 1, "--resume", "required", *arguments))
+        self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 1}, ", done.stdout)
+        self.assertEqual(self.saved_steps()[-1], step + 1)
+        return step
+
+    def start_training(self, *arguments, command=None, **options):
+        """A run without an end, some steps on its way."""
+        command = command or train(*JOB, "--steps", "1000000", "--metrics", "metrics", *arguments)
+        process = self.start(command) if not options else self.start_with(command, **options)
+        self.wait_until(lambda: process.poll() is not None or
+                        (self.home / "metrics").exists() and self.read("metrics").count("\n") >= 3, "three steps")
+        self.assertIsNone(process.poll(), "it goes on")
+        return process
+
+    def start_with(self, command, **options):
+        process = subprocess.Popen(command, cwd=self.home, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, **options)
+        self.addCleanup(self._end, process)
+        return process
+
+    @contextlib.contextmanager
+    def small_disk(self, name, options):
+        """A file system of its own, which only this process sees."""
+        new_mount_namespace = 0x20000
+        if os.geteuid() != 0 or ctypes.CDLL(None).unshare(new_mount_namespace) != 0:
+            self.skipTest("cannot leave the mount namespace: a full disk cannot be made")
+        folder = self.home / name
+        folder.mkdir()
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
+class BeforeTheFirstStep(KeptWorkTest):
+    def refused(self, code, words, *arguments, ranks=1):
+        done = self.run_program(mlaunch(ranks, *JOB, "--steps", "4", *arguments), expect=code)
+        self.assertNotIn("step 1/4", done.stdout)
+        for word in words:
+            self.assertEqual(done.stderr.count(word), 1, f"{word!r} in {done.stderr}")
+        return done
+
+    def test_held_out_data_is_long_enough(self):
+        self.write("held.txt", "sixteen letters.")
+        for ranks in (1, 2):
+            self.refused(DATA, ["held.txt", "too little text"], "--eval-data", "held.txt", ranks=ranks)
+        self.write("short.txt", TEXT[:100])  # of which a tenth is held out
+        done = self.run_program(train(*JOB[:-1], "short.txt", "--steps", "4", "--eval-every", "2"), expect=DATA)
+        self.assertIn("too little text: 10 tokens", done.stderr)
+        self.assertEqual(self.saved_steps(), [])
+
+    def test_files_can_be_written(self):
+        (self.home / "folder").mkdir()
+        for flag in ("--metrics", "--trace", "--dump-state"):
+            self.refused(IO, [flag], flag, "folder")
+            self.refused(IO, [flag], flag, "nowhere/file")
+            with self.subTest(flag=flag), self.small_disk("full", "size=4k") as full:
+                (full / "filler").write_bytes(bytes(4096))
+                self.refused(IO, [flag, "No space left on device"], flag, "full/file")
+                self.assertEqual(os.listdir(full), ["filler"])
+            (self.home / "full").rmdir()
+
+    def test_a_checkpoint_has_room(self):
+        with self.small_disk("out", "size=1m"):
+            done = self.refused(HOST, ["a checkpoint needs"], ranks=2)
+            self.assertRegex(done.stderr, r"out: a checkpoint needs [\d.]+ MiB \(\d+ bytes\) there, of which [\d.]+ KiB \(\d+ "
+                                          r"bytes\) are free; make room, or name an --output on another disk")
+
+    def test_checkpoints_that_will_not_fit_are_said(self):
+        with self.small_disk("out", "size=4m"):
+            done = self.run_program(train(*JOB, "--steps", "1", "--save-every", "1", "--keep", "3"))
+            self.assertEqual(done.stderr.count("note: out: up to"), 0, done.stderr)  # one step has one checkpoint
+        (self.home / "out").rmdir()
+        with self.small_disk("out", "size=4m"):
+            done = self.run_program(train(*JOB, "--steps", "4", "--save-every", "1", "--keep", "2", *STANDING), expect=IO)
+            self.assertRegex(done.stderr, r"note: out: up to 3 more checkpoints of [\d.]+ MiB \(\d+ bytes\) are to come \(--keep 2: "
+                                          r"an old one goes when the next is whole\), and 4.00 MiB \(\d+ bytes\) are free, which is "
+                                          r"room for 2;")
+            self.assertEqual(self.saved_steps(), [1, 2])
+
+
+class BesideTraining(KeptWorkTest):
+    def fails_late(self, code, words, *arguments, ranks=1, steps=4):
+        """All steps are done and saved; then the exit code and the last words tell of what failed, which was said when it came."""
+        done = self.run_program(mlaunch(ranks, *JOB, "--steps", steps, *arguments), expect=code)
+        self.assertIn(f"step {steps}/{steps}", done.stdout)
+        said = [line for line in done.stderr.splitlines() if re.search(words, line)]
+        self.assertEqual(sum("warning: " in line and "training goes on" in line for line in said), 1, done.stderr)
+        self.assertEqual(sum("all steps are done and saved, but" in line for line in said), 1, done.stderr)
+        self.assertEqual(self.saved_steps()[-1], steps)
+        self.resumes(ranks=ranks)
+
+    def test_metrics_cannot_be_written(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                self.fails_late(IO, "cannot write metrics.*No space left on device", "--metrics", "/dev/full", ranks=ranks)
+                for path in self.out.glob("step-*"):
+                    subprocess.run(["rm", "-r", path], check=True)
+
+    def test_metrics_fill_their_disk(self):
+        """What is there are whole lines."""
+        with self.small_disk("small", "size=4k"):
+            self.fails_late(IO, "cannot write metrics.*No space left on device", "--metrics", "small/m.jsonl", steps=30)
+            lines = self.metrics("small/m.jsonl")
+            self.assertGreater(len(lines), 3)
+            self.assertEqual([line["step"] for line in lines], sorted({line["step"] for line in lines}))
+
+    def test_the_trace_cannot_be_written(self):
+        self.fails_late(IO, "/dev/full.*cannot write the trace.*No space left on device", "--trace", "/dev/full")
+
+    def test_the_digests_cannot_be_written(self):
+        (self.home / "digests").mkdir()
+        process = self.start_training("--dump-state", "digests/state")
+        (self.home / "digests").rmdir()
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assertRegex(error, "warning: .*digests/state.*training goes on")
+        self.resumes()
+
+    def test_held_out_data_cannot_be_read(self):
+        """Of two ranks the second reads what is cut away while they train; each step's evaluation fails alone."""
+        self.write("held.bin", struct.pack("<2000H", *([65] * 2000)))
+        process = self.start(mlaunch(2, *JOB, "--steps", "400", "--metrics", "metrics", "--eval-data", "held.bin", "--eval-every", "50"))
+        self.wait_until(lambda: process.poll() is not None or "eval_loss" in self.read_if_there("metrics"), "an evaluation")
+        os.truncate(self.home / "held.bin", 3600)
+        output, error = process.communicate(timeout=40)
+        self.assertEqual(process.returncode, IO, error)
+        self.assertIn("step 400/400  loss", output)
+        self.assertRegex(error, r"warning: no held-out loss of step \d+: rank \d: .*held.bin.*; training goes on")
+        self.assertEqual(self.step_metrics("metrics")[-1]["step"], 400)
+        self.assertEqual(self.saved_steps(), [400])
+        self.resumes(ranks=2)
+
+    def read_if_there(self, name):
+        return self.read(name) if (self.home / name).exists() else ""
+
+
+class Shared(KeptWorkTest):
+    def test_files_obey_the_umask(self):
+        for mask, folder_mode, file_mode in ((0o022, 0o755, 0o644), (0o002, 0o775, 0o664), (0o077, 0o700, 0o600)):
+            with self.subTest(mask=oct(mask)):
+                name = f"mask{mask:03o}"
+                process = self.start_with(mlaunch(2, *JOB, "--steps", "2", "--output", f"{name}/deep", "--metrics", f"{name}.jsonl",
+                                                  "--trace", f"{name}.trace", "--dump-state", f"{name}.state"), umask=mask)
+                _, error = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, 0, error)
+                found = {path: path.stat().st_mode & 0o777 for path in
+                         [*self.home.glob(f"{name}*"), *(self.home / name).rglob("*")] if not path.is_symlink()}
+                self.assertGreater(len(found), 8)
+                for path, mode in found.items():
+                    self.assertEqual(oct(mode), oct(folder_mode if path.is_dir() else file_mode), path)
+
+
+class NotFinite(KeptWorkTest):
+    WILD = ["--learning-rate", "1e5", "--gradient-clipping", "0", "--weight-decay", "10"]
+
+    def spoil(self, model):
+        """One NaN in the embedding of every token."""
+        path = self.home / model / "model.safetensors"
+        file = SafetensorsFile(path)
+        name = next(name for name in file.header if name.endswith("wte.weight"))
+        begin, end = file.header[name]["data_offsets"]
+        width = file.header[name]["shape"][1]
+        values = list(struct.unpack(f"<{(end - begin) // 4}f", file.data[begin:end]))
+        values[::width] = [float("nan")] * len(values[::width])
+        file.data = file.data[:begin] + struct.pack(f"<{len(values)}f", *values) + file.data[end:]
+        path.write_bytes(file.bytes())
+
+    def spoilt_model(self):
+        self.run_program(train(*JOB, "--steps", "0", "--output", "first"))
+        (self.home / "plain").mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (self.home / "plain" / name).write_bytes((self.home / "first/step-00000000" / name).read_bytes())
+        self.spoil("plain")
+        return ["--model", "plain"]
+
+    def test_fp32_ends_and_leaves_a_state_to_go_on_from(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                self.run_program(mlaunch(ranks, *JOB, "--steps", "4", "--zero", ranks))
+                done = self.run_program(mlaunch(ranks, *JOB, *self.WILD, "--steps", "200", "--save-every", "2", "--keep", "1", "--resume",
+                                                "required", "--metrics", "metrics", "--zero", ranks), expect=DO_NOT_RESTART)
+                (bad,) = re.findall(r"step (\d+): the loss is not finite: the run ends", done.stderr)
+                lines = self.step_metrics("metrics")
+                self.assertEqual([line["step"] for line in lines if line["loss"] is None][0], int(bad))
+                self.assertLess(len(lines), 200)
+                last = self.saved_steps()[-1]
+                self.assertGreaterEqual(last, int(bad))
+                self.assertIn(f"its state is saved as of step {last}, but what it computes is not finite: the newest checkpoint "
+                              "that is finite is out/step-00000004", done.stderr)
+                listed = self.run_program(inspect("list", "out")).stdout
+                self.assertRegex(listed, rf"(?m)^ +{last} .* whole by its sizes; not finite: loss of step {last}$")
+                self.assertRegex(listed, r"(?m)^ +4 .* whole by its sizes$")
+                self.run_program(inspect("verify", f"out/step-{last:08d}"))
+                subprocess.run(["rm", "-r", self.out, self.home / "metrics"], check=True)
+
+    def test_it_goes_on_with_other_settings(self):
+        self.run_program(train(*JOB, "--steps", "3"))
+        self.run_program(train(*JOB, *self.WILD, "--steps", "50", "--keep", "1", "--resume", "required"), expect=DO_NOT_RESTART)
+        self.assertEqual(len(self.saved_steps()), 2)  # the last state, and the one before that computed what was finite
+        done = self.run_program(train(*JOB, "--learning-rate", "1e-6", "--steps", "4", "--resume", "required"))
+        self.assertIn("resumed from out/step-00000003: step 3 of 4", done.stdout)
+
+    def test_sixteen_bits_go_on_for_some_steps(self):
+        model = [*self.spoilt_model(), "--dtype", "bf16"]
+        done = self.run_program(mlaunch(2, *JOB, *model, "--steps", "50", "--nonfinite-steps", "5", "--metrics", "metrics"),
+                                expect=DO_NOT_RESTART)
+        self.assertEqual(done.stderr.count("step 1: the loss is not finite: parameters and optimizer state stay as they were\n"), 1)
+        self.assertIn("step 5: the loss is not finite, nor was it in the 4 steps before; ", done.stderr)
+        self.assertIn("values of its state are not finite, either, and not saved; no checkpoint in out is finite", done.stderr)
+        self.assertIn(len(self.step_metrics("metrics")), (5, 6))
+        self.assertEqual(self.saved_steps(), [])
+        done = self.run_program(train(*JOB, *model, "--steps", "50", "--on-nonfinite", "stop"), expect=DO_NOT_RESTART)
+        self.assertIn("step 1: the loss is not finite: the run ends", done.stderr)
+        done = self.run_program(train(*JOB, *model, "--steps", "3", "--on-nonfinite", "skip"))
+        self.assertIn("warning: out/step-00000003 is not finite: values of ", done.stderr)
+
+    def test_the_last_finite_checkpoint_stays(self):
+        """Values that are not finite come from a model; the checkpoints before are of another run in the same folder."""
+        job = [*JOB, "--save-every", "1", *STANDING]
+        self.run_program(train(*job, "--steps", "2"))
+        broken = self.spoilt_model()
+        good = self.out.rename(self.home / "good")
+        self.run_program(train(*job, *broken, "--steps", "6", "--on-nonfinite", "skip"))
+        self.assertFalse((self.out / "latest").exists())
+        for step in (1, 2):
+            subprocess.run(["rm", "-r", self.out / f"step-{step:08d}"], check=True)
+            (good / f"step-{step:08d}").rename(self.out / f"step-{step:08d}")
+        # Retention, after a save of a state that is not finite, of a run that was told to go on from one.
+        done = self.run_program(train(*job, "--steps", "8", "--keep", "1", "--on-nonfinite", "skip", "--resume", "out/step-00000006"))
+        self.assertEqual(self.saved_steps(), [2, 8], done.stdout)
+        listed = self.run_program(inspect("list", "out")).stdout
+        self.assertRegex(listed, r"(?m)^ +2 .* whole by its sizes$")
+        self.assertRegex(listed, r"(?m)^ +8 .* whole by its sizes; not finite: values of \S+$")
+        # Nobody goes on from it unasked.
+        done = self.run_program(train(*job, "--steps", "3", "--resume", "auto"))
+        self.assertIn("note: passing over out/step-00000008: ", done.stderr)
+        self.assertIn("resumed from out/step-00000002", done.stdout)
+        self.assertEqual(os.readlink(self.out / "latest"), "step-00000003")
+
+
+class Signals(KeptWorkTest):
+    def test_a_terminal_that_ends(self):
+        process = self.start_training()
+        process.send_signal(signal.SIGHUP)
+        output, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assertIn("stopped on request", output)
+        self.resumes()
+
+    def test_nohup(self):
+        process = self.start_training(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        lines = self.read("metrics").count("\n")
+        self.wait_until(lambda: process.poll() is not None or self.read("metrics").count("\n") > lines + 20, "more steps")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN)
+
+    def test_whoever_read_the_output_has_gone(self):
+        """As `train | tee log` in a terminal that is closed: tee goes first."""
+        process = self.start_training("--steps-per-print", "1")
+        process.stdout.close()
+        lines = self.read("metrics").count("\n")
+        self.wait_until(lambda: process.poll() is not None or self.read("metrics").count("\n") > lines + 20, "more steps")
+        self.assertIsNone(process.poll(), "printing ended it")
+        process.send_signal(signal.SIGHUP)
+        process.wait(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN)
+        self.resumes()
+
+    def test_ctrl_c(self):
+        for arguments, words in [(["--save-every", "2"], r"steps? \d+(?: to \d+)? (?:is|are) lost: the newest checkpoint is out/step-\d{8}"
+                                                         r"|nothing is lost: out/step-\d{8} is of this step"),
+                                 ([], r"steps 1 to \d+ are lost: out has no checkpoint")]:
+            with self.subTest(arguments=arguments):
+                subprocess.run(["rm", "-rf", self.out, self.home / "metrics"], check=True)
+                process = self.start_training(*arguments)
+                if arguments:
+                    self.wait_until(lambda: self.saved_steps(), "a checkpoint")
+                process.send_signal(signal.SIGINT)
+                _, error = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, -signal.SIGINT, error)
+                self.assertRegex(error, rf"train: ended by Ctrl-C; (?:{words})\n")
+
+
+class Resumed(KeptWorkTest):
+    def test_metrics_have_each_step_once(self):
+        job = [*JOB, "--metrics", "metrics", "--eval-data", "train.txt"]
+        self.run_program(mlaunch(2, *job, "--steps", "9", "--save-every", "3", *STANDING))
+        for step in (6, 9):
+            subprocess.run(["rm", "-r", self.out / f"step-{step:08d}"], check=True)
+        with open(self.home / "metrics", "a") as file:
+            file.write('{"note": "of another program"}\n{"step": 10, "lo')  # a line that was torn by a kill
+        done = self.run_program(mlaunch(2, *job, "--steps", "7", "--resume", "required"))
+        self.assertIn("step 3 of 7", done.stdout)
+        self.assertEqual([line["step"] for line in self.step_metrics("metrics")], [*range(1, 8)])
+        self.assertEqual([line["step"] for line in self.metrics("metrics") if "eval_loss" in line], [7])
+        self.assertEqual([line["step"] for line in self.metrics("metrics") if "checkpoint_bytes" in line], [3, 7])
+        self.assertIn('{"note": "of another program"}\n', self.read("metrics"))
+
+    def test_digests_of_a_run_that_is_done(self):
+        job = [*JOB, "--steps", "3", "--dump-state", "state"]
+        self.run_program(mlaunch(2, *job))
+        expected = self.read("state")
+        (self.home / "state").unlink()
+        saved = (self.out / "step-00000003/manifest.json").read_bytes()
+        done = self.run_program(mlaunch(2, *job, "--resume", "auto"))
+        self.assertIn("all 3 steps are done", done.stdout)
+        self.assertEqual(self.read("state"), expected)
+        self.assertEqual((self.out / "step-00000003/manifest.json").read_bytes(), saved)
+
+
+if __name__ == "__main__":
+    unittest.main()

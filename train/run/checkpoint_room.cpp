@@ -1,0 +1,51 @@
+#include "train/run/checkpoint_room.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "train/engine/memory_report.h"
+
+namespace strata::train {
+namespace {
+
+/// People read the first number, scripts the second.
+std::string bytes_text(std::int64_t bytes) {
+  const std::string text = format_bytes(static_cast<double>(bytes));
+  return bytes < 1024 ? text : text + " (" + std::to_string(bytes) + " bytes)";
+}
+
+}  // namespace
+
+std::int64_t checkpoints_to_come(const TrainOptions& options, std::int64_t first_step,
+                                 std::int64_t there) {
+  const CheckpointOptions& checkpoint = options.checkpoint;
+  std::int64_t saves = 1;  // the last
+  if (checkpoint.every.steps > 0) {
+    const std::int64_t last = std::max<std::int64_t>(0, options.steps - 1);
+    saves += std::max<std::int64_t>(
+        0, last / checkpoint.every.steps - first_step / checkpoint.every.steps);
+  }
+  if (checkpoint.every.seconds > 0 && checkpoint.keep > 0) saves = checkpoint.keep + 1;
+  if (checkpoint.keep == 0 || checkpoint.keep_every > 0) return saves;
+  return std::clamp<std::int64_t>(checkpoint.keep + 1 - there, 1, saves);
+}
+
+std::string require_room(const CheckpointRoom& room, const TrainOptions& options,
+                         std::int64_t first_step) {
+  if (room.free_bytes < room.one_bytes)
+    throw HostError(room.output + ": a checkpoint needs " + bytes_text(room.one_bytes) +
+                    " there, of which " + bytes_text(room.free_bytes) +
+                    " are free; make room, or name an --output on another disk");
+  const std::int64_t count = checkpoints_to_come(options, first_step, room.there);
+  if (count <= room.free_bytes / room.one_bytes) return "";
+  return room.output + ": up to " + std::to_string(count) + " more checkpoints of " +
+         bytes_text(room.one_bytes) + " are to come" +
+         (options.checkpoint.keep > 0 ? " (--keep " + std::to_string(options.checkpoint.keep) +
+                                            ": an old one goes when the next is whole)"
+                                      : " (--keep N keeps the newest N)") +
+         ", and " + bytes_text(room.free_bytes) + " are free, which is room for " +
+         std::to_string(room.free_bytes / room.one_bytes) +
+         "; a save without room is left out, and the last one would be lost";
+}
+
+}  // namespace strata::train

@@ -1,0 +1,64 @@
+#include "train/run/evaluation.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "comm/together.h"
+#include "core/error.h"
+#include "train/run/run_batches.h"
+
+namespace strata::train {
+namespace {
+
+/// After an error it goes on with nothing to predict: other ranks are in the middle of collectives
+/// by then, and hear of it at the end.
+class ForgivingFill {
+ public:
+  explicit ForgivingFill(const FillBatch& fill) : fill_(fill) {}
+
+  void operator()(std::int64_t step, int micro_step, const MicroBatch& batch) {
+    if (!error_) try {
+        return fill_(step, micro_step, batch);
+      } catch (const Error&) {
+        error_ = std::current_exception();
+      }
+    std::ranges::fill(batch.tokens, 0);
+    std::ranges::fill(batch.targets, -1);
+    std::ranges::fill(batch.samples, 0);
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  const FillBatch& fill_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void evaluate(RunParts& run) {
+  if (run.corpus.held_out == nullptr) return;
+  run.status.set_phase(Phase::evaluate);
+  const BatchLoader batches = held_out_loader(run);
+  const std::int64_t per_batch = run.options.micro_batch * run.communicator->size();
+  const std::int64_t windows = batches.order().windows();
+  const FillBatch fill = make_filler(run, batches, per_batch);
+  ForgivingFill forgiving(fill);
+  const double loss =
+      run.engine->evaluate((windows + per_batch - 1) / per_batch, std::ref(forgiving));
+  const std::int64_t step = run.position.steps_done;
+  if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
+    run.progress->finish();
+    if (run.first)
+      run.late_failures.add(failure->code,
+                            "no held-out loss of step " + std::to_string(step) + ": rank " +
+                                std::to_string(failure->rank) + ": " +
+                                failure->messages[static_cast<std::size_t>(failure->rank)]);
+    return;
+  }
+  run.log->write_evaluation(step, loss);
+  run.progress->show_evaluation(step, loss);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,22 @@
+#include "train/run/late_failures.h"
+
+#include <cstdio>
+
+namespace strata::train {
+
+void LateFailures::add(ExitCode code, const std::string& message) {
+  if (count_++ == 0) {
+    code_ = code;
+    first_ = message;
+  }
+  std::fprintf(stderr, "warning: %s; training goes on\n", message.c_str());
+}
+
+void LateFailures::throw_if_any() const {
+  if (count_ == 0) return;
+  std::string text = "all steps are done and saved, but: " + first_;
+  if (count_ > 1) text += " (and " + std::to_string(count_ - 1) + " more, said when they came)";
+  throw Error(code_, text);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,80 @@
+#include "train/run/metrics_log.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "core/file.h"
+#include "core/test_directory.h"
+
+namespace strata::train {
+namespace {
+
+class MetricsLogTest : public testing::Test {
+ protected:
+  void given(const std::string& text) const { write_file_atomically(path_, text); }
+  [[nodiscard]] std::string content() const { return read_whole_file(path_, 1 << 20); }
+
+  TestDirectory directory_;
+  std::string path_ = directory_ / "metrics.jsonl";
+};
+
+constexpr const char* kOne = "{\"step\": 1, \"loss\": 3}\n";
+constexpr const char* kTwo = "{\"step\": 2, \"loss\": 2}\n";
+constexpr const char* kThree = "{\"step\": 3, \"eval_loss\": 2}\n";
+constexpr const char* kOther = "{\"steps\": 9, \"ranks\": []}\nno JSON\n";
+
+TEST_F(MetricsLogTest, ARunFromTheBeginningBeginsEmpty) {
+  given(kOne);
+  { const MetricsLog log(path_); }
+  EXPECT_EQ(content(), "");
+}
+
+TEST_F(MetricsLogTest, ResumingCutsLaterStepsAndWhatWasTorn) {
+  for (const std::string torn : {"", "{\"step\": 1, \"lo", "{\"st"}) {
+    given(std::string(kOne) + kTwo + kOther + kThree + kTwo + kThree + kOther + torn);
+    { const MetricsLog log(path_, 2); }
+    EXPECT_EQ(content(), std::string(kOne) + kTwo + kOther + kTwo + kOther) << torn;
+    { const MetricsLog log(path_, 1); }
+    EXPECT_EQ(content(), std::string(kOne) + kOther + kOther) << torn;
+  }
+}
+
+TEST_F(MetricsLogTest, NothingIsCutWhereNothingIsLater) {
+  given(std::string(kOne) + kTwo + kOther);
+  { const MetricsLog log(path_, 2); }
+  EXPECT_EQ(content(), std::string(kOne) + kTwo + kOther);
+  std::string many;
+  for (int step = 1; step <= 60000; ++step)
+    many += "{\"step\": " + std::to_string(step) + ", \"loss\": 1}\n";
+  given(many);  // more than is read at a time
+  { const MetricsLog log(path_, 30000); }
+  EXPECT_TRUE(many.starts_with(content()));
+  EXPECT_TRUE(content().ends_with("{\"step\": 30000, \"loss\": 1}\n"));
+}
+
+TEST_F(MetricsLogTest, AFullDiskIsToldOnceAndTearsNoLine) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  int told = 0;
+  MetricsLog log(path_, 0, [&](const IoError&) { ++told; });
+  log.write_evaluation(1, 2);
+  const std::string whole = content();
+  const rlimit small{whole.size() + 10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (const int step : {2, 3}) log.write_evaluation(step, 2);
+  EXPECT_EQ(content(), whole);
+  EXPECT_EQ(told, 1);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);  // there is room again
+  log.write_evaluation(4, 2);
+  EXPECT_EQ(content(), whole + "{\"step\": 4, \"eval_loss\": 2}\n");
+  EXPECT_EQ(told, 1);
+}
+
+}  // namespace
+}  // namespace strata::train
