@@ -56,6 +56,9 @@ class Communicator {
   /// Whether `run` works on the calling thread and returns when all is done. Otherwise it enqueues
   /// on its stream alone, so that it may be part of a recording (kernels/device.h).
   [[nodiscard]] virtual bool runs_on_host() const { return true; }
+  /// Collective over all ranks where they may be part of recordings (not runs_on_host): whether all
+  /// ranks have made theirs. Recorded collectives meet recorded ones only.
+  [[nodiscard]] virtual bool all_have_recorded(bool mine) { return mine; }
 
   /// Throws PeerError when this communicator is dead or a peer is. For those who wait for enqueued
   /// collectives; any thread.

@@ -38,8 +38,9 @@ struct DeviceProgram {
   std::array<std::vector<EventPointer>, HostQueues::kSlots> completed;
   HostProgram on_host;
   std::vector<Stretch> stretches;  ///< all of the list
-  std::int32_t inputs_end = 0;     ///< behind the last instruction that reads a staged input
+  std::int32_t inputs_end = 0;     ///< after the last instruction that reads a staged input
   std::int64_t runs = 0;           ///< begun
+  bool is_recorded = false;        ///< every stretch that can be, on all ranks
 
   /// Of instruction `i` in a run, for waits of the host.
   [[nodiscard]] const EventPointer& completed_event(RunNumber run, std::int32_t i) const {

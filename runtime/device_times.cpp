@@ -1,20 +1,27 @@
 #include "runtime/device_times.h"
 
 #include <chrono>
+#include <cmath>
 
 namespace strata::runtime {
 
 using kernels::EventUse;
 
-DeviceTimes::DeviceTimes(kernels::Device& device, kernels::Stream& stream)
-    : device_(device), epoch_(device.make_event(EventUse::timing)) {
-  device_.record(stream, *epoch_);
-  device_.wait_on_host(*epoch_);
-  epoch_ns_ = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+DeviceTimes::DeviceTimes(kernels::Device& device, kernels::Stream& stream) : device_(device) {
+  for (Start& start : starts_) {
+    start.event = device.make_event(EventUse::timing);
+    device_.record(stream, *start.event);
+  }
+  const Start& last = starts_.back();
+  device_.wait_on_host(*last.event);
+  const std::int64_t now =
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  for (Start& start : starts_)
+    start.ns = now - std::llround(device_.milliseconds(*start.event, *last.event) * 1e6);
 }
 
-std::int64_t DeviceTimes::nanoseconds(const kernels::Event& event) const {
-  return epoch_ns_ + static_cast<std::int64_t>(device_.milliseconds(*epoch_, event) * 1e6);
+std::int64_t DeviceTimes::after(const Start& start, const kernels::Event& event) const {
+  return start.ns + std::llround(device_.milliseconds(*start.event, event) * 1e6);
 }
 
 void DeviceTimes::extend(Spans& spans, std::size_t count) const {
@@ -22,11 +29,17 @@ void DeviceTimes::extend(Spans& spans, std::size_t count) const {
     spans.push_back({device_.make_event(EventUse::timing), device_.make_event(EventUse::timing)});
 }
 
-void DeviceTimes::report(const Program& program, const Spans& spans,
-                         const std::vector<Observer*>& observers) const {
+void DeviceTimes::begin(RunNumber run, kernels::Stream& stream) {
+  device_.record(stream, *start_of(run).event);
+}
+
+void DeviceTimes::report(RunNumber run, const Program& program, const Spans& spans,
+                         const std::vector<Observer*>& observers) {
+  start_of(run).ns = after(start_of(run - 1), *start_of(run).event);
+  const Start& base = start_of(run - kBack);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     if (is_host_queue(program.instructions[i].queue)) continue;
-    const std::int64_t begin = nanoseconds(*spans[i].begin), end = nanoseconds(*spans[i].end);
+    const std::int64_t begin = after(base, *spans[i].begin), end = after(base, *spans[i].end);
     for (Observer* observer : observers)
       observer->executed(program, static_cast<int>(i), begin, end);
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/communicators.h"
@@ -42,6 +43,8 @@ class Executor {
   /// Waits for all, and lets go of what it recorded: a communicator that took part in a recording
   /// cannot close before.
   virtual void forget_recordings() {}
+  /// What people should know by now: slower ways that had to be taken.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// What an executor borrows; all must outlive it.
@@ -68,7 +71,8 @@ enum class Recordings : std::uint8_t { on, off };
 /// Queues are streams of `device`; the calling thread enqueues the whole list in its order. A
 /// Program runs plainly at first; later its stretches between two instructions that need the host
 /// (collectives of a communicator that runs on the host) are recorded and replayed, unless an
-/// observer wants the device's times. Where there are peers, waits look for their deaths.
+/// observer wants the device's times. A recording that fails (HostError) ends recordings: runs stay
+/// plain, and notes() says so. Where there are peers, waits look for their deaths.
 /// `device` outlives the executor.
 std::unique_ptr<Executor> make_stream_executor(ExecutorParts parts, kernels::Device& device,
                                                Recordings recordings);

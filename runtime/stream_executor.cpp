@@ -97,8 +97,7 @@ class StreamExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
     const Range range(device_, loaded.program.name.c_str());
     guard("program '" + loaded.program.name + "'", [&] {
-      // A recording runs as a whole; host queues want to know how far the device has come.
-      if (records_ && loaded.runs > 0 && loaded.on_host.empty())
+      if (has_recordings(loaded))
         run_recorded(loaded, run);
       else
         run_plainly(loaded, run);
@@ -132,9 +131,13 @@ class StreamExecutor final : public Executor {
 
   void forget_recordings() override {
     wait_all();
-    for (const auto& loaded : loaded_)
+    for (const auto& loaded : loaded_) {
       for (Stretch& stretch : loaded->stretches) stretch.recording.reset();
+      loaded->is_recorded = false;
+    }
   }
+
+  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
 
  private:
   static constexpr std::int64_t kInFlight = 2;
@@ -199,6 +202,9 @@ class StreamExecutor final : public Executor {
     try {
       body();
     } catch (const std::exception& error) {
+      // A recording that fails has run nothing: the same may be enqueued plainly.
+      if (is_recording_ && dynamic_cast<const HostError*>(&error) != nullptr)
+        throw HostError(what + " failed: " + error.what());
       failure_.tell(what, error);  // unless an inner guard or a host queue has told everybody
       // Host queues may wait for what will not be enqueued any more.
       runs_.release();
@@ -213,7 +219,10 @@ class StreamExecutor final : public Executor {
 
   void run_plainly(DeviceProgram& loaded, DeviceRun& run) {
     const Program& p = loaded.program;
-    if (times_) times_->extend(run.spans, p.instructions.size());
+    if (times_) {
+      times_->extend(run.spans, p.instructions.size());
+      times_->begin(started_, stream(Queue::compute));
+    }
     const auto count = static_cast<std::int32_t>(p.instructions.size());
     for (std::int32_t i = 0; i <= count; ++i) {
       if (i == loaded.inputs_end)
@@ -248,7 +257,6 @@ class StreamExecutor final : public Executor {
       if (stretch.on_host) {
         enqueue(loaded, stretch.first, on, stretch.first, nullptr);
       } else {
-        if (!stretch.recording) record(loaded, stretch);
         device_.replay(on, *stretch.recording);
       }
       if (stretch.last == loaded.inputs_end) record_inputs_read(run);
@@ -266,29 +274,69 @@ class StreamExecutor final : public Executor {
     for (const int q : kDeviceQueues) device_.record(stream(Queue::compute), *run.inputs_read[q]);
   }
 
+  /// Whether `loaded` is to be replayed. Its stretches are recorded before the first of them is
+  /// replayed, so that a failure leaves all of the run to plain launches, now and from then on.
+  bool has_recordings(DeviceProgram& loaded) {
+    // A recording runs as a whole; host queues want to know how far the device has come.
+    if (!records_ || loaded.runs == 0 || !loaded.on_host.empty()) return false;
+    if (loaded.is_recorded) return true;
+    std::string why_not;
+    try {
+      for (Stretch& stretch : loaded.stretches)
+        if (!stretch.on_host) record(loaded, stretch);
+    } catch (const HostError& error) {
+      why_not = error.what();
+    }
+    loaded.is_recorded = all_have_recorded(loaded, why_not.empty());
+    if (loaded.is_recorded) return true;
+    records_ = false;
+    notes_.push_back(
+        "steps are enqueued one launch at a time, which takes longer where they are "
+        "short: recording '" +
+        loaded.program.name + "' failed: " + (why_not.empty() ? "on another rank" : why_not));
+    return false;
+  }
+
+  /// Peers replay together what their collectives are part of, or none does.
+  static bool all_have_recorded(const DeviceProgram& loaded, bool mine) {
+    for (const BoundInstruction& bound : loaded.bound)
+      if (bound.communicator != nullptr && !bound.communicator->runs_on_host())
+        return bound.communicator->all_have_recorded(mine);
+    return mine;
+  }
+
   void record(DeviceProgram& loaded, Stretch& stretch) {
+    kernels::Stream& origin = stream(Queue::compute);
+    is_recording_ = true;
+    try {
+      device_.begin_recording(origin);
+      enqueue_stretch(loaded, stretch);
+      stretch.recording = device_.end_recording(origin);
+    } catch (...) {
+      is_recording_ = false;
+      device_.abandon_recording(origin);
+      throw;
+    }
+    is_recording_ = false;
+  }
+
+  /// Its queues fork from the compute stream and join it again.
+  void enqueue_stretch(DeviceProgram& loaded, const Stretch& stretch) {
     kernels::Stream& origin = stream(Queue::compute);
     std::array<bool, kQueues> used{};
     for (std::int32_t i = stretch.first; i < stretch.last; ++i)
       used[static_cast<int>(loaded.program.instructions[static_cast<std::size_t>(i)].queue)] = true;
-    device_.begin_recording(origin);
-    try {
-      device_.record(origin, *joint_);
-      for (const int q : kDeviceQueues)
-        if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
-      for (std::int32_t i = stretch.first; i < stretch.last; ++i)
-        enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
-                stretch.first, nullptr);
-      for (const int q : kDeviceQueues) {
-        if (q == kCompute || !used[q]) continue;
-        device_.record(*streams_[q], *joint_);
-        device_.wait(origin, *joint_);
-      }
-    } catch (...) {
-      device_.abandon_recording(origin);
-      throw;
+    device_.record(origin, *joint_);
+    for (const int q : kDeviceQueues)
+      if (q != kCompute && used[q]) device_.wait(*streams_[q], *joint_);
+    for (std::int32_t i = stretch.first; i < stretch.last; ++i)
+      enqueue(loaded, i, stream(loaded.program.instructions[static_cast<std::size_t>(i)].queue),
+              stretch.first, nullptr);
+    for (const int q : kDeviceQueues) {
+      if (q == kCompute || !used[q]) continue;
+      device_.record(*streams_[q], *joint_);
+      device_.wait(origin, *joint_);
     }
-    stretch.recording = device_.end_recording(origin);
   }
 
   /// One instruction on `on`. Waits for instructions before `from` are already met.
@@ -332,19 +380,21 @@ class StreamExecutor final : public Executor {
         await(*run.finished);
         await_host(confirmed_);
       });
-      if (times_) times_->report(run.program->program, run.spans, parts_.observers);
+      if (times_) times_->report(confirmed_, run.program->program, run.spans, parts_.observers);
     }
   }
 
   ExecutorParts parts_;
   kernels::Device& device_;
-  bool records_ = true;
+  bool records_ = true;        ///< false from the first recording that failed
+  bool is_recording_ = false;  ///< what is enqueued is kept, not run
   bool has_peers_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;
   std::array<EventPointer, kQueues> queue_end_;  ///< of the last run
   EventPointer joint_;                           ///< forks and joins inside recordings
   std::optional<DeviceTimes> times_;             ///< where an observer wants them
   std::vector<std::unique_ptr<DeviceProgram>> loaded_;
+  std::vector<std::string> notes_;
   std::int64_t started_ = 0;
   std::int64_t confirmed_ = 0;  ///< runs known to have completed
   RunFailure failure_{parts_.communicators};

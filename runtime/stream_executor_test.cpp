@@ -47,6 +47,30 @@ class StreamCommunicator final : public comm::Communicator {
   kernels::Device& device_;
 };
 
+/// Where a recording fails.
+enum class RecordingFault : std::uint8_t { none, begin, end };
+
+/// As CUDA where something cannot be captured, or the captured graph not be made executable.
+class FaultyRecorder final : public SimulatedDevice {
+ public:
+  FaultyRecorder(ThreadOrder order, std::uint64_t delays, RecordingFault fault)
+      : SimulatedDevice(order, std::int64_t{1} << 30, delays), fault_(fault) {}
+  void begin_recording(kernels::Stream& origin) override {
+    ++begun;
+    if (fault_ == RecordingFault::begin) throw HostError("cudaStreamBeginCapture failed");
+    SimulatedDevice::begin_recording(origin);
+  }
+  std::unique_ptr<kernels::Recording> end_recording(kernels::Stream& origin) override {
+    auto recording = SimulatedDevice::end_recording(origin);
+    if (fault_ == RecordingFault::end) throw HostError("cudaGraphInstantiate failed");
+    return recording;
+  }
+  int begun = 0;
+
+ private:
+  RecordingFault fault_;
+};
+
 /// One rank of a relay (small_model.h) on a simulated device.
 class RelayRank {
  public:
@@ -55,11 +79,12 @@ class RelayRank {
     std::uint64_t delays = 0;
     Observer* observer = nullptr;
     ThreadOrder order = ThreadOrder::forward;
+    RecordingFault fault = RecordingFault::none;
   };
 
   /// `host` null: a world of one whose collectives run on the stream.
   RelayRank(comm::Communicator* host, const Options& options)
-      : device_(options.order, std::int64_t{1} << 30, options.delays) {
+      : device_(options.order, options.delays, options.fault) {
     if (host != nullptr)
       communicator_ = std::make_unique<comm::StagedCommunicator>(*host, device_);
     else
@@ -85,7 +110,7 @@ class RelayRank {
   }
 
   Executor& executor() { return *executor_; }
-  SimulatedDevice& device() { return device_; }
+  FaultyRecorder& device() { return device_; }
   comm::Communicator& communicator() { return *communicator_; }
   void start() { executor_->start(handle_, 0); }
   /// Simulated device memory is the host's: a test may look.
@@ -107,7 +132,7 @@ class RelayRank {
     for (float& value : values(name)) value = x += 0.37f * factor;
   }
 
-  SimulatedDevice device_;
+  FaultyRecorder device_;
   std::unique_ptr<comm::Communicator> communicator_;
   PersistentLayout layout_;
   Arena arena_;
@@ -222,6 +247,51 @@ TEST(StreamExecutor, AnErrorWhileItRecordsIsAnErrorLikeOthers) {
     EXPECT_NE(std::string(error.what()).find("instruction 'gather 2' failed: boom"),
               std::string::npos)
         << error.what();
+  }
+}
+
+/// Fails as a library does that cannot be captured: only while the second run is enqueued.
+class CaptureFault final : public Observer {
+ public:
+  explicit CaptureFault(const FaultyRecorder* const& device) : device_(device) {}
+  void begin(const Program& program, int instruction) override {
+    if (device_ != nullptr && device_->begun > 0 && !thrown_ &&
+        program.instructions[static_cast<std::size_t>(instruction)].label == "add 2") {
+      thrown_ = true;
+      throw HostError("the library allocates");
+    }
+  }
+  void end(const Program&, int) override {}
+
+ private:
+  const FaultyRecorder* const& device_;
+  bool thrown_ = false;
+};
+
+TEST(StreamExecutor, ARecordingThatFailsLeavesPlainRunsOfTheSameBits) {
+  const std::vector<float> expected = alone({.recordings = Recordings::off}, 6);
+  for (const RecordingFault fault :
+       {RecordingFault::begin, RecordingFault::end, RecordingFault::none}) {
+    const FaultyRecorder* device = nullptr;
+    CaptureFault capture(device);
+    RelayRank rank(nullptr, {.delays = 7,
+                             .observer = fault == RecordingFault::none ? &capture : nullptr,
+                             .fault = fault});
+    device = &rank.device();
+    for (int i = 0; i < 6; ++i) rank.start();
+    rank.executor().wait_all();
+    EXPECT_EQ(rank.results(), expected);
+    EXPECT_EQ(rank.device().replays(), 0);
+    EXPECT_EQ(rank.device().begun, 1) << "it records again and again";
+    const std::vector<std::string> notes = rank.executor().notes();
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_NE(notes[0].find("recording 'relay' failed: " +
+                            std::string(fault == RecordingFault::begin ? "cudaStreamBeginCapture"
+                                        : fault == RecordingFault::end
+                                            ? "cudaGraphInstantiate"
+                                            : "instruction 'add 2' failed: the library allocates")),
+              std::string::npos)
+        << notes[0];
   }
 }
 

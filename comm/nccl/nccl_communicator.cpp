@@ -70,6 +70,10 @@ void NcclCommunicator::agree() {
   }
 }
 
+bool NcclCommunicator::all_have_recorded(bool mine) {
+  return std::ranges::min(gather_numbers(host_, mine ? 1 : 0)) == 1;
+}
+
 void NcclCommunicator::start() {
   ncclUniqueId id{};
   if (rank() == 0) require(nccl_.get_unique_id(&id), "ncclGetUniqueId");

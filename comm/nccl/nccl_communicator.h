@@ -41,6 +41,7 @@ class NcclCommunicator : public Communicator {
   [[nodiscard]] int size() const override { return host_.size(); }
   [[nodiscard]] std::string_view backend() const override { return "nccl"; }
   [[nodiscard]] bool runs_on_host() const override { return false; }
+  [[nodiscard]] bool all_have_recorded(bool mine) override;
   /// Concerns this rank alone.
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }

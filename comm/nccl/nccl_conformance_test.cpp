@@ -47,6 +47,7 @@ class OnSimulatedDevice final : public Communicator {
     nccl_.abort(reason, code);
   }
   void close() override { nccl_.close(); }
+  bool all_have_recorded(bool mine) override { return nccl_.all_have_recorded(mine); }
 
  private:
   std::uint64_t word_ = 0;
@@ -125,6 +126,13 @@ TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {
       host.close();
     });
   EXPECT_EQ(fake_nccl_alive(), 0);
+}
+
+TEST(NcclCommunicatorTest, RecordsOnAllRanksOrOnNone) {
+  for (const int failing : {-1, 0, 2})
+    run_ranks(3, [failing](Communicator& nccl) {
+      EXPECT_EQ(nccl.all_have_recorded(nccl.rank() != failing), failing < 0);
+    });
 }
 
 TEST(NcclCommunicatorTest, RefusesTwoRanksOnOneGpuOnAllRanks) {

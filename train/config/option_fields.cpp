@@ -238,7 +238,9 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"device", "auto: a GPU where there is one; cpu; cuda", &o.device},
        {"autotune", "measure the libraries' algorithms before the first step; false: their first",
         &o.autotune},
-       {"choices", "file of algorithm choices to begin with; default: the model directory's",
+       {"choices",
+        "file of algorithm choices: read where it exists, then written with those that were added; "
+        "default: the model directory's, read only",
         &o.choices},
        {"check_device", "run each instruction on the CPU, too, and stop where results differ",
         &o.check_device},

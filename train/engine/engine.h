@@ -92,6 +92,8 @@ class Engine {
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
 
+  /// What people should know by now: slower ways that had to be taken.
+  [[nodiscard]] std::vector<std::string> notes() const { return executor_->notes(); }
   /// Between steps, before the device's communicator closes.
   void forget_recordings() { executor_->forget_recordings(); }
 

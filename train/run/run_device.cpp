@@ -13,6 +13,7 @@
 #include "kernels/cuda/open_device.h"
 #include "train/engine/device_choices.h"
 #include "train/engine/memory_report.h"
+#include "train/engine/warm_up.h"
 
 namespace strata::train {
 namespace {
@@ -60,8 +61,6 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
   communicator_ = std::move(made.communicator);
   if (!made.note.empty()) notes_.push_back(made.note);
   description_ = device_->description();
-  const kernels::DeviceMemoryFacts memory = device_->memory();
-  used_before_bytes_ = memory.total_bytes - memory.free_bytes;
 }
 
 kernels::DeviceCapabilities RunDevice::capabilities(int threads) const {
@@ -92,14 +91,31 @@ void RunDevice::require_memory(std::int64_t arena_bytes) const {
                     " are left for kernels and libraries");
 }
 
-void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) const {
+void RunDevice::prepare(const ProgramSet& programs, const TrainOptions& options) {
   if (!device_) return;
+  choose(programs, options);
+  warm_up(*device_, *communicator_, programs);
+  const kernels::DeviceMemoryFacts memory = device_->memory();
+  used_before_bytes_ = memory.total_bytes - memory.free_bytes;
+}
+
+void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) {
   std::string file = options.choices, known;
-  if (file.empty() && std::filesystem::exists(std::filesystem::path(options.model) / kChoicesFile))
+  if (!file.empty() && !std::filesystem::exists(file)) file.clear();  // to be written
+  if (options.choices.empty() &&
+      std::filesystem::exists(std::filesystem::path(options.model) / kChoicesFile))
     file = (std::filesystem::path(options.model) / kChoicesFile).string();
   if (!file.empty()) known = read_whole_file(file, kMostChoicesBytes);
   agree_on_choices(*device_, host_, programs, known, file,
                    options.autotune ? kernels::ChooseBy::measuring : kernels::ChooseBy::proposal);
+  if (options.choices.empty() || host_.rank() != 0) return;
+  const std::string chosen = device_->choices();
+  if (chosen == known) return;
+  try {
+    write_file_atomically(options.choices, chosen);
+  } catch (const IoError& error) {
+    notes_.push_back(std::string("choices of algorithms are not kept: ") + error.what());
+  }
 }
 
 std::map<std::string, std::string> RunDevice::files() const {

@@ -34,9 +34,10 @@ class RunDevice {
   /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
   /// require_host_memory's.
   void require_memory(std::int64_t arena_bytes) const;
-  /// Collective. Algorithms of the device's libraries: those of --choices or of the model's
-  /// directory, the rest chosen now. Before the engine is made.
-  void choose(const ProgramSet& programs, const TrainOptions& options) const;
+  /// Collective, before the engine is made. Chooses algorithms of the device's libraries: those of
+  /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
+  /// what is loaded at first use (train/engine/warm_up.h).
+  void prepare(const ProgramSet& programs, const TrainOptions& options);
   /// Files, by name, that belong beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;
   /// What people should know: slower ways that had to be taken.
@@ -51,6 +52,7 @@ class RunDevice {
   void close();
 
  private:
+  void choose(const ProgramSet& programs, const TrainOptions& options);
   void make(const TrainOptions& options, int local_rank);
 
   comm::Communicator& host_;
@@ -58,7 +60,7 @@ class RunDevice {
   std::unique_ptr<comm::Communicator> communicator_;
   std::string description_;
   std::vector<std::string> notes_;
-  std::int64_t used_before_bytes_ = 0;  ///< of the device: driver, libraries, other processes
+  std::int64_t used_before_bytes_ = 0;  ///< of the device, loaded: driver, libraries, others
 };
 
 }  // namespace strata::train

@@ -137,7 +137,7 @@ void build_engine(RunParts& run) {
   parts.programs = build_programs_for_saving(run, capabilities, rates);
   report_plan(run, parts.programs, describe(place, nodes.size()));
   require_memory(run, parts.programs);
-  run.device->choose(parts.programs, options);
+  run.device->prepare(parts.programs, options);
   run.disk->open(parts.programs.disk_bytes());
   require_checkpoint_room(run, parts.programs);
   run.print_notes();

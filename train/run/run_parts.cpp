@@ -30,8 +30,11 @@ RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page)
 void RunParts::print_notes() {
   std::vector<std::string> notes = device->notes();
   for (std::string& note : disk->notes()) notes.push_back(std::move(note));
-  for (; first && notes_printed_ < notes.size(); ++notes_printed_)
-    std::fprintf(stderr, "note: %s\n", notes[notes_printed_].c_str());
+  if (engine)
+    for (std::string& note : engine->notes()) notes.push_back(std::move(note));
+  for (const std::string& note : notes)
+    if (notes_printed_.insert(note).second && first)
+      std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
 void RunParts::print_notes(const std::vector<std::string>& notes) const {

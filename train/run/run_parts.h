@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct RunParts {
   [[nodiscard]] bool stopped_early() const {
     return position.stopped && position.steps_done < options.steps;
   }
-  /// Notes of device and disk that are new since the last call; rank 0 says them.
+  /// Notes of device, disk and engine that are new since the last call; rank 0 says them.
   void print_notes();
   /// Rank 0 says them.
   void print_notes(const std::vector<std::string>& notes) const;
@@ -89,7 +90,7 @@ struct RunParts {
   [[noreturn]] void give_up(const std::string& why);
   void say_what_is_lost() const;
 
-  std::size_t notes_printed_ = 0;
+  std::set<std::string> notes_printed_;
 
  public:
   std::optional<StopRequest> stop;  // last: its thread looks at the others

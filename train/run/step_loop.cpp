@@ -14,6 +14,9 @@
 namespace strata::train {
 namespace {
 
+/// By then every Program has run plainly, and again as a recording.
+constexpr std::int64_t kStepsOfNotes = 3;
+
 /// Seconds between two arrivals of metrics.
 class StepClock {
  public:
@@ -67,6 +70,7 @@ class StepLoop {
     if (is_raised(report.metrics, Flag::stop) || !run_.nonfinite.end().empty())
       run_.position.stopped = true;
     saver_.hear(report.metrics);
+    if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
   }
 
   void show(const std::optional<std::string>& line) {
