@@ -102,6 +102,8 @@ class CpuExecutor final : public Executor {
     done_.wait(lock, [&] { return started_ - finished() < kInFlight; });
     failure_.rethrow();
     Run& run = runs_[started_ % kRuns];
+    for (Observer* observer : parts_.observers)
+      observer->starting(loaded_[static_cast<std::size_t>(handle)]->program, step);
     run.loaded = loaded_[static_cast<std::size_t>(handle)].get();
     run.step = step;
     for (QueueProgress& progress : run.progress) progress.reset();

@@ -11,6 +11,12 @@ namespace strata::runtime {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Executor::start was called, with `step`: before any queue takes up the Program, on the thread
+  /// that calls it.
+  virtual void starting(const Program& program, std::int64_t step) {
+    (void)program;
+    (void)step;
+  }
   /// The compute queue takes up a Program, before its first instruction there; `step` is what
   /// Executor::start was given.
   virtual void begin_program(const Program& program, std::int64_t step) {

@@ -93,6 +93,7 @@ class StreamExecutor final : public Executor {
     DeviceProgram& loaded = *loaded_[static_cast<std::size_t>(handle)];
     DeviceRun& run = runs_.begin(started_, loaded);
     device_.bind_thread();
+    for (Observer* observer : parts_.observers) observer->starting(loaded.program, step);
     host_.begin(started_, loaded.on_host);
     for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
     const Range range(device_, loaded.program.name.c_str());

@@ -12,6 +12,7 @@ TEST(DevicePeak, TheH200MultipliesAsTheH100) {
   EXPECT_DOUBLE_EQ(peak_rate(*h200, DType::bf16), 989.4e12);
   EXPECT_DOUBLE_EQ(peak_rate(*h200, DType::f16), 989.4e12);
   EXPECT_DOUBLE_EQ(peak_rate(*h200, DType::f32), 66.9e12);
+  EXPECT_DOUBLE_EQ(h200->memory_bytes, 4.8e12);
 }
 
 TEST(DevicePeak, UnknownDevicesAndTypesHaveNone) {

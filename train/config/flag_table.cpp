@@ -119,6 +119,7 @@ constexpr std::array kFlags = {
     on_off("--overwrite-output-dir,--overwrite_output_dir", "checkpoint.overwrite"),
     value("--metrics,--log-json", "metrics", "FILE"),
     value("--trace", "trace", "FILE"),
+    value("--profile", "profile", "FILE"),
     value("--dump-state", "dump_state", "FILE"),
     value("--steps-per-print,--logging_steps,--logging-steps", "steps_per_print", "N"),
     on_off("--print-plan", "print_plan"),

@@ -43,6 +43,7 @@ constexpr std::string_view kOneBackend = "one set of transfers serves every sett
 constexpr std::string_view kNoGeneration = "it serves generation only";
 constexpr std::string_view kUseMetrics = "not written; use --metrics FILE (JSONL, a line per step)";
 constexpr std::string_view kFirstLine = "the same is printed at start or with --trace FILE";
+constexpr std::string_view kUseProfile = "use --profile FILE";
 constexpr std::string_view kPinned =
     "what crosses the link to the device is always page-locked, the rest need not be";
 constexpr std::string_view kWindows =
@@ -351,8 +352,8 @@ constexpr KeyRow kOthers[] = {
     switched("csv_monitor", Support::noted, "enabled", kUseMetrics),
     switched("wandb", Support::noted, "enabled", kUseMetrics),
     switched("comet", Support::noted, "enabled", kUseMetrics),
-    switched("flops_profiler", Support::noted, "enabled", kFirstLine),
-    switched("comms_logger", Support::noted, "enabled", kFirstLine),
+    switched("flops_profiler", Support::noted, "enabled", kUseProfile),
+    switched("comms_logger", Support::noted, "enabled", kUseProfile),
     noted("timers", any, "", "throughput is always printed"),
     noted("checkpoint", any, "", "all ranks write every checkpoint; see --save-every and --resume"),
     noted("pipeline", any, "", "it means nothing without a pipelined model"),

@@ -285,6 +285,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
         &o.checkpoint.overwrite},
        {"metrics", "JSONL file, a line per step", &o.metrics},
        {"trace", "Perfetto file", &o.trace},
+       {"profile",
+        "file (JSON) of times by operation and shape from the third step on, beside the least that "
+        "the machine needs; the largest losses are printed",
+        &o.profile},
        {"dump_state", "file with a digest per persistent tensor", &o.dump_state},
        {"print_config", "print this table", &o.print_config},
        {"print_plan", "print what is sharded and recomputed", &o.print_plan},

@@ -220,6 +220,7 @@ struct TrainOptions {
   CheckpointOptions checkpoint;
   std::string metrics;
   std::string trace;
+  std::string profile;
   std::string dump_state;
   bool print_config = false;
   bool print_plan = false;

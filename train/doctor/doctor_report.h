@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "train/doctor/copy_speed.h"
 #include "train/doctor/disk_facts.h"
 #include "train/doctor/machine_facts.h"
+#include "train/run/copy_speed.h"
 
 namespace strata::train {
 

@@ -292,7 +292,7 @@ const std::set<std::string> kElsewhere{
     "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch", "metrics",
     "micro_batch", "model", "nonfinite_steps", "offload.checksums", "offload.device_memory_bytes",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
-    "offload.request_bytes", "on_nonfinite", "output", "print_config", "print_plan", "print_program", "reduction",
+    "offload.request_bytes", "on_nonfinite", "output", "print_config", "print_plan", "print_program", "profile", "reduction",
     "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
     "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };

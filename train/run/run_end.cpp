@@ -68,6 +68,11 @@ void report(RunParts& run) {
     std::printf("the device agrees with the CPU in %lld steps:\n%s",
                 static_cast<long long>(run.position.steps_done), run.lockstep.to_string().c_str());
   if (run.trace) run.late_failures.guard([&] { run.trace->write(trace_path(run)); });
+  if (run.profile)
+    run.late_failures.guard([&] {
+      const std::string text = run.profile->write(*run.communicator, run.device->description());
+      if (run.first) std::fputs(text.c_str(), stdout);
+    });
 }
 
 /// Nobody leaves before all have written; MPI insists on it.

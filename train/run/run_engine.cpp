@@ -101,7 +101,7 @@ void register_windows(RunParts& run) {
   run.print_notes();
 }
 
-void add_observers(RunParts& run, EngineParts& parts) {
+void add_observers(RunParts& run, const runtime::MachineRates& rates, EngineParts& parts) {
   parts.observers.push_back(&run.observer);
   parts.observers.push_back(&run.meter.observer());
   parts.observers.push_back(&run.transfers.observer());
@@ -111,12 +111,17 @@ void add_observers(RunParts& run, EngineParts& parts) {
                           run.options.steps_per_print, run.options.steps);
     parts.observers.push_back(&*run.breakdown);
   }
-  if (run.options.trace.empty()) return;
-  run.trace.emplace(
-      run.request.context.rank,
-      run.device->device() != nullptr ? runtime::TraceOf::device : runtime::TraceOf::queues,
-      kTraceEvents);
-  parts.observers.push_back(&*run.trace);
+  if (!run.options.trace.empty()) {
+    run.trace.emplace(run.request.context.rank,
+                      on_device ? runtime::TraceOf::device : runtime::TraceOf::queues,
+                      kTraceEvents);
+    parts.observers.push_back(&*run.trace);
+  }
+  if (!run.options.profile.empty()) {
+    run.profile.emplace(run.options, run.device->device(), parts.threads, rates,
+                        run.resume_point ? run.resume_point->state.step : 0);
+    parts.observers.push_back(&run.profile->observer());
+  }
 }
 
 }  // namespace
@@ -145,8 +150,8 @@ void build_engine(RunParts& run) {
   parts.disk = run.disk->disk();
   parts.recordings = options.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
   if (options.check_device) parts.lockstep = &run.lockstep;
-  add_observers(run, parts);
   parts.threads = threads;
+  add_observers(run, rates, parts);
   parts.seed = options.seed;
   parts.initial_loss_scale = initial_loss_scale(options);
   run.engine = std::make_unique<Engine>(std::move(parts));

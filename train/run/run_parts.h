@@ -26,6 +26,7 @@
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
+#include "train/run/run_profile.h"
 #include "train/run/step_breakdown.h"
 #include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
@@ -65,6 +66,7 @@ struct RunParts {
   // Whatever observes the engine lives longer than it.
   StatusObserver observer;
   std::optional<runtime::TraceRecorder> trace;
+  std::optional<RunProfile> profile;
   StepMeter meter;
   std::optional<StepBreakdown> breakdown;
   TransferLedger transfers;

@@ -69,6 +69,7 @@ void require_writable(const TrainOptions& options) {
   require_writable_output(options);
   require_writable_file(options.metrics, "--metrics");
   require_writable_file(options.trace, "--trace");
+  require_writable_file(options.profile, "--profile");
   require_writable_file(options.dump_state, "--dump-state");
 }
 

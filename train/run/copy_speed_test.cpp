@@ -1,4 +1,4 @@
-#include "train/doctor/copy_speed.h"
+#include "train/run/copy_speed.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,54 @@
+// What a profile says: time per operation and shape, beside the least that the machine needs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/profile.h"
+#include "train/run/peak_rates.h"
+
+namespace strata::train {
+
+/// All instructions of one operation, shape and queue; numbers of one step, the mean of those that
+/// count.
+struct ProfileRow {
+  runtime::Queue queue = runtime::Queue::compute;
+  std::string operation;
+  std::string shape;  ///< operands: "bf16 [512,768] [2304,768] [512,2304]", results last
+  double count = 0;
+  double seconds = 0;
+  double share = 0;  ///< of the step; queues work at the same time
+  double flops = 0, bytes = 0;
+  double bound_seconds = 0;  ///< least time at the machine's rates; 0: they are not known
+  [[nodiscard]] double loss_seconds() const { return seconds - bound_seconds; }
+};
+
+/// Time of an instruction at the machine's rates: the larger of its arithmetic and of its bytes,
+/// each operand once. What caches still hold can be faster.
+double bound_seconds(const runtime::Instruction& in, const PeakRates& rates);
+
+/// Operands of an instruction, equal neighbours counted: "fp32 [1024] x4, uint8 [64]".
+std::string shape_of(const runtime::Instruction& in);
+
+struct ProfileReport {
+  std::int64_t first_step = 0, steps = 0;  ///< counted from 0
+  double step_seconds = 0;
+  std::array<runtime::QueueTime, runtime::kQueues> queues{};  ///< over all steps
+  PeakRates rates;
+  std::vector<ProfileRow> rows;  ///< largest loss first
+};
+
+/// Once the executor is idle, before it goes.
+ProfileReport make_report(const runtime::ProfileRecorder& profile, const PeakRates& rates);
+
+/// One rank's JSON object.
+std::string to_json(const ProfileReport& report, int rank);
+/// The whole file: what each rank says, by rank.
+std::string profile_file(std::string_view device, const std::vector<std::string>& ranks);
+/// For people: what the queues did, then the rows that lose most.
+std::string describe(const ProfileReport& report, int most_rows = 12);
+
+}  // namespace strata::train
