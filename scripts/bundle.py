@@ -34,10 +34,14 @@ FILES = {
     "scripts/tokenize.py": "scripts/tokenize.py",
     "scripts/strata_convert": "scripts/strata_convert",
     "scripts/gpu_check.py": "scripts/gpu_check.py",
+    "scripts/gpu_sampler.py": "scripts/gpu_sampler.py",
     "scripts/gpu_check.json": "scripts/gpu_check.json",
+    "scripts/gpu_check_more.json": "scripts/gpu_check_more.json",
     "scripts/gpu_bench.json": "scripts/gpu_bench.json",
+    "scripts/gpu_bench_more.json": "scripts/gpu_bench_more.json",
     "scripts/gpu-check": "bin/gpu-check",
     "scripts/gpu-bench": "bin/gpu-bench",
+    "bench/peers/gpu_row.py": "bench/peers/gpu_row.py",
 }
 # What a source build (preset cuda-min) needs beside compilers: Debian packages and their files.
 DEVELOPMENT = {

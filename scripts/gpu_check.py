@@ -4,14 +4,19 @@
     gpu_check.py LIST.json [--output FILE] [--limit SECONDS] [--only REGEX] [--root DIR]
 
 A check that fails, hangs or crashes never stops the rest. The first line holds facts about the machine. Nothing of the
-machine's settings is changed. Exit code 0 when no check failed; skipped ones say what they lacked.
+machine's settings is changed. Exit code 0 when no check failed; skipped ones say what they lacked. What checks print
+goes to FILE.log as they print it, so that a command killed from outside leaves all that there was.
 
 LIST is an array of
     {"stage": "ops", "name": "gpu_add_test",     what is reported; the order is that of the list
-     "command": ["tests/gpu_add_test"],          the first word relative to the root; {root} and {work} (an empty folder)
+     "command": ["tests/gpu_add_test"],          the first word relative to the root; {root}, {work} (an empty folder) and
+                                                 {kept} (the folder of FILE, for what later checks read)
      "each": "tests/gpu_*_test",                 optional: one check per file; its name, and {file} in the command
+     "except": ["gpu_copy_test"],                optional, of these files
      "limit_s": 60,
-     "needs": ["gpu", "tests/golden"],           optional: a GPU; files of the root
+     "needs": ["gpu", "tests/golden",            optional: a GPU; files of the root; a program in PATH or in CUDA's
+               "program ncu", "module torch"],   folders; a module of python3
+     "watch": true,                              optional: clocks, power and throttling of the GPU meanwhile
      "environment": {"NAME": "value"}}           optional; {root} and {work} as in the command
 What a check leaves in {work}/metrics.jsonl (train --metrics) is summed up in its line; lines that it prints as JSON objects,
 as benchmarks do, are kept whole.
@@ -32,8 +37,13 @@ import sys
 import tempfile
 import time
 
+import gpu_sampler
+
 SKIPPED = 77  # a test program's exit code for "cannot run here"
+LIMIT_S = 570  # for all checks, unless --limit says otherwise; the sums of the lists' limits are below
 TAIL_CHARACTERS = 4000
+STEPS_LEFT_OUT = 3  # of a row: memory, libraries, recordings (each Program runs plainly first)
+CUDA_FOLDERS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
 LIBRARIES = ["cuda", "nvidia-ml", "cublasLt", "cudnn", "nccl"]
 SMI_FIELDS = ("name,driver_version,memory.total,memory.used,compute_cap,pcie.link.gen.current,power.limit,"
               "clocks.max.sm,clocks.max.memory,clocks.sm,temperature.gpu,ecc.mode.current,mig.mode.current")
@@ -49,7 +59,7 @@ def output_of(command, limit_s=20):
 
 
 def gpus():
-    smi = shutil.which("nvidia-smi") or "/usr/local/nvidia/bin/nvidia-smi"
+    smi = gpu_sampler.smi()
     text = output_of([smi, f"--query-gpu={SMI_FIELDS}", "--format=csv,noheader"])
     if text is None:  # an old nvidia-smi refuses the whole query for one unknown field
         text = output_of([smi, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
@@ -110,7 +120,7 @@ def expanded(entries, root):
         if "each" not in entry:
             yield entry
             continue
-        files = sorted(root.glob(entry["each"]))
+        files = sorted(f for f in root.glob(entry["each"]) if f.name not in entry.get("except", []))
         for file in files:
             path = str(file.relative_to(root))
             yield entry | {"name": file.name, "command": [w.replace("{file}", path) for w in entry["command"]]}
@@ -118,11 +128,26 @@ def expanded(entries, root):
             yield entry | {"needs": [*entry.get("needs", []), entry["each"]]}
 
 
+def search_path():
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *CUDA_FOLDERS])
+
+
+def has_module(name):
+    return output_of(["python3", "-c", f"import importlib.util as u; print(u.find_spec('{name}') is not None)"]) == "True\n"
+
+
 def missing(entry, root, gpu_count):
     for need in entry.get("needs", []):
+        kind, _, name = need.partition(" ")
         if need == "gpu":
             if gpu_count == 0:
                 return "no GPU: nvidia-smi lists none"
+        elif kind == "program":
+            if not shutil.which(name, path=search_path()):
+                return f"{name} is neither in PATH nor in CUDA's folders"
+        elif kind == "module":
+            if not has_module(name):
+                return f"python3 has no module {name}"
         elif not list(root.glob(need)):
             return f"the bundle has no {need}"
     return None
@@ -142,7 +167,7 @@ def failed_tests(report):
 
 
 def summed_up(metrics):
-    """What train's metrics say: the later half of the steps, in which nothing warms up any more."""
+    """What train's metrics say: the later half of the steps, without those that still warm up where there are others."""
     try:
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     except (OSError, ValueError):
@@ -150,17 +175,17 @@ def summed_up(metrics):
     rows = [row for row in rows if "loss" in row]
     if not rows:
         return None
-    late = rows[len(rows) // 2:]
-    result = {"steps": len(rows), "first_loss": rows[0]["loss"], "last_loss": rows[-1]["loss"]}
+    late = rows[max(len(rows) // 2, STEPS_LEFT_OUT):] or rows[-1:]
+    result = {"steps": len(rows), "counted_steps": len(late), "first_loss": rows[0]["loss"], "last_loss": rows[-1]["loss"]}
     for key in ("seconds", "tokens_per_second", "mfu", "arena_bytes", "peak_rss_bytes"):
         values = [row[key] for row in late if row.get(key) is not None]
         result[key] = statistics.median(values) if values else None
     return result
 
 
-def rows_of(log):
-    """What a benchmark printed as one JSON object per line."""
-    log.seek(0)
+def rows_of(log, start):
+    """What a benchmark printed from `start` on as one JSON object per line."""
+    log.seek(start)
     rows = []
     for text in log.read().decode(errors="replace").splitlines():
         if text.startswith("{") and text.endswith("}"):
@@ -184,19 +209,20 @@ def end(process):
         return False
 
 
-def tail(file):
+def tail(file, start):
     file.seek(0, os.SEEK_END)
-    file.seek(max(0, file.tell() - TAIL_CHARACTERS))
+    file.seek(max(start, file.tell() - TAIL_CHARACTERS))
     return file.read().decode(errors="replace")
 
 
-def run_one(entry, root, limit_s):
-    """Runs one check and returns its line."""
+def run_one(entry, root, limit_s, output, fields):
+    """Runs one check and returns its line. `fields`: what the GPU is asked meanwhile, if the check is to be watched."""
     line = {"stage": entry["stage"], "name": entry["name"]}
+    kept = str(output.resolve().parent)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="strata-check-", ignore_cleanup_errors=True) as work:
         def filled(text):
-            return text.replace("{root}", str(root)).replace("{work}", work)
+            return text.replace("{root}", str(root)).replace("{work}", work).replace("{kept}", kept)
 
         command = [filled(word) for word in entry["command"]]
         if "/" in command[0]:
@@ -204,7 +230,11 @@ def run_one(entry, root, limit_s):
         report = pathlib.Path(work, "gtest.json")
         environment = os.environ | {k: filled(v) for k, v in entry.get("environment", {}).items()}
         environment["GTEST_OUTPUT"] = f"json:{report}"
-        with tempfile.TemporaryFile() as log:
+        environment["PATH"] = search_path()
+        with open(f"{output}.log", "a+b") as log, gpu_sampler.Sampler(fields if entry.get("watch") else []) as sampler:
+            log.write(f"== {entry['stage']}/{entry['name']}\n".encode())
+            log.flush()
+            start = log.tell()
             try:
                 process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=log,
                                            stderr=subprocess.STDOUT, start_new_session=True)
@@ -232,18 +262,21 @@ def run_one(entry, root, limit_s):
             tests = failed_tests(report)
             if tests:
                 line["failed_tests"] = tests
-            rows = rows_of(log)
+            rows = rows_of(log, start)
             if rows:
                 line["rows"] = rows
             if line["status"] != "passed" or entry.get("keep_output"):
-                line["output"] = tail(log)
+                line["output"] = tail(log, start)
+        if sampler.result:
+            line["gpu"] = sampler.result
     return line
 
 
-def check(entries, root, limit_s, write):
+def check(entries, root, limit_s, output, write):
     """Runs the entries within `limit_s`; calls `write` with each line. Returns the lines of the checks."""
     deadline = time.monotonic() + limit_s
     machine = facts(root)
+    fields = gpu_sampler.known_fields() if machine["gpus"] and any(e.get("watch") for e in entries) else []
     write({"stage": "facts", **machine})
     lines = []
     for entry in entries:
@@ -255,7 +288,7 @@ def check(entries, root, limit_s, write):
         elif left < 1:
             line |= {"status": "not run", "reason": f"the {limit_s} s for all checks are over"}
         else:
-            line = run_one(entry, root, min(entry["limit_s"], left))
+            line = run_one(entry, root, min(entry["limit_s"], left), output, fields)
         lines.append(line)
         write(line)
     return lines
@@ -270,6 +303,11 @@ def describe(line):
         text += f"  {metrics['tokens_per_second']:.0f} tokens/s"
         if metrics["mfu"] is not None:
             text += f"  MFU {100 * metrics['mfu']:.1f} %"
+    gpu = line.get("gpu", {})
+    if "clocks.sm" in gpu:
+        text += f"  {gpu['clocks.sm']['median']:.0f} MHz"
+    if gpu.get("clocks_held_by"):
+        text += f" ({', '.join(gpu['clocks_held_by'])})"
     for key in ("reason", "signal", "exit_code"):
         if key in line:
             text += f"  {key.replace('_', ' ')}: {line[key]}"
@@ -279,8 +317,9 @@ def describe(line):
 def main(arguments):
     parser = argparse.ArgumentParser(description="Runs checks one after the other; none can stop the rest.")
     parser.add_argument("list", type=pathlib.Path, help="what to run (a JSON file)")
-    parser.add_argument("--output", default="gpu-check.jsonl", help="one JSON line per check (default: %(default)s)")
-    parser.add_argument("--limit", type=float, default=470, help="seconds for all checks (default: %(default)s)")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT", ""), "gpu-check.jsonl"),
+                        help="one JSON line per check (default: gpu-check.jsonl, in the folder $OUT where that is set)")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for all checks (default: %(default)s)")
     parser.add_argument("--only", default="", help="run checks whose stage/name matches this regular expression")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
                         help="the unpacked bundle (default: where this file lies)")
@@ -290,6 +329,7 @@ def main(arguments):
     entries = [e for e in expanded(json.loads(options.list.read_text()), root)
                if wanted.search(f"{e['stage']}/{e['name']}")]
 
+    pathlib.Path(f"{options.output}.log").write_bytes(b"")
     with open(options.output, "w") as output:
         def write(line):
             output.write(json.dumps(line) + "\n")
@@ -300,7 +340,7 @@ def main(arguments):
             else:
                 print("GPUs:", ", ".join(gpu["name"] for gpu in line["gpus"]) or "none", flush=True)
 
-        lines = check(entries, root, options.limit, write)
+        lines = check(entries, root, options.limit, options.output, write)
     counts = {}
     for line in lines:
         counts[line["status"]] = counts.get(line["status"], 0) + 1

@@ -2,6 +2,7 @@
 
 Ends with 77 where `train --device cuda` finds no GPU; gpu-check runs each test by its name.
 """
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,19 @@ class Device(ProgramTest):
             with self.subTest(dtype=dtype):
                 done = self.run_program(train(*JOB, "--model", model, "--dtype", dtype, "--check-device"))
                 self.assertIn("the device agrees with the CPU in 3 steps", done.stdout)
+
+    def lockstep_of_two_layers(self, model, *more):
+        """Real widths, few tokens: shapes, alignments and algorithms that the tiny models do not have."""
+        config = pathlib.Path(__file__).resolve().parent / "models" / f"{model}-2-layers.json"
+        done = self.run_program(train(*JOB, "--model", str(config), "--dtype", "bf16", "--state-recipe", "bf16-sr",
+                                      "--sequence-length", "256", "--steps", "1", "--check-device", *more))
+        self.assertIn("the device agrees with the CPU in 1 steps", done.stdout)
+
+    def test_lockstep_as_wide_as_qwen_05b(self):
+        self.lockstep_of_two_layers("qwen2.5-0.5b")
+
+    def test_lockstep_as_wide_as_qwen_7b(self):
+        self.lockstep_of_two_layers("qwen2.5-7b", "--micro-batch", "1")
 
     def test_lockstep_gpt2(self):
         self.lockstep("gpt2-tiny")
