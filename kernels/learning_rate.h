@@ -4,32 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "kernels/host_device.h"
 #include "kernels/lr_schedule.h"
 #include "kernels/portable_math.h"
+#include "kernels/ramp_schedules.h"
 
 namespace strata::kernels {
 namespace schedules {
-
-STRATA_HOST_DEVICE inline double real(std::int64_t n) { return static_cast<double>(n); }
-
-STRATA_HOST_DEVICE inline double half_cosine(double progress) {
-  return (1 + portable_cos(std::numbers::pi * progress)) / 2;
-}
-
-/// transformers: linear from 0 at the first step, then `shape` of the progress in [0, 1].
-STRATA_HOST_DEVICE inline double after_linear_warmup(const LearningRateSchedule& s,
-                                                     std::int64_t steps) {
-  if (steps < s.warmup_steps) return s.base * (real(steps) / real(s.warmup_steps));
-  if (s.kind == ScheduleKind::constant) return s.base;
-  const double progress =
-      std::min(1.0, real(steps - s.warmup_steps) /
-                        real(std::max<std::int64_t>(1, s.total_steps - s.warmup_steps)));
-  const double shape = s.kind == ScheduleKind::linear ? 1 - progress : half_cosine(progress);
-  return s.base * (s.min_ratio + (1 - s.min_ratio) * std::max(0.0, shape));
-}
 
 /// DeepSpeed's warm-up, 0 to 1, for iteration < warm-up steps.
 STRATA_HOST_DEVICE inline double warmup_gamma(const LearningRateSchedule& s, std::int64_t iteration,
@@ -107,6 +89,16 @@ STRATA_HOST_DEVICE inline double range_test(const LearningRateSchedule& s, std::
       return schedules::one_cycle(schedule, steps);
     case ScheduleKind::range_test:
       return schedules::range_test(schedule, steps);
+    case ScheduleKind::cosine_warmup:
+      return schedules::cosine_after_raised_warmup(schedule, steps);
+    case ScheduleKind::cosine_restarts:
+      return schedules::cosine_with_restarts(schedule, steps);
+    case ScheduleKind::polynomial:
+      return schedules::polynomial(schedule, steps);
+    case ScheduleKind::inverse_sqrt:
+      return schedules::inverse_sqrt(schedule, steps);
+    case ScheduleKind::warmup_stable_decay:
+      return schedules::warmup_stable_decay(schedule, steps);
   }
   return schedule.base;
 }

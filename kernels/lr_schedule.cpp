@@ -20,6 +20,13 @@ void each_field(Schedule& s, const Visit& visit) {
   visit("schedule_second_stairs", s.second_stairs);
   visit("schedule_rate", s.rate);
   visit("schedule_decay_steps", s.decay_steps);
+  visit("schedule_stable_steps", s.stable_steps);
+  visit("schedule_warmup_shape", s.warmup_shape);
+  visit("schedule_decay_shape", s.decay_shape);
+  visit("schedule_cycles", s.cycles);
+  visit("schedule_power", s.power);
+  visit("schedule_timescale", s.timescale);
+  visit("schedule_warmup_lr_rate", s.warmup_lr_rate);
 }
 
 }  // namespace

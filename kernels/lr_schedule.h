@@ -18,7 +18,15 @@ enum class ScheduleKind : std::uint8_t {
   warmup_cosine,  ///< DeepSpeed WarmupCosineLR
   one_cycle,      ///< DeepSpeed OneCycle, learning rate only: betas are static attributes of adamw
   range_test,     ///< DeepSpeed LRRangeTest
+  cosine_warmup,  ///< transformers: cosine_warmup_with_min_lr, whose warm-up begins above 0
+  cosine_restarts,      ///< transformers: cosine_with_restarts
+  polynomial,           ///< transformers: linear warm-up, then a power of what is left to `minimum`
+  inverse_sqrt,         ///< transformers: linear warm-up, then 1 / sqrt of the steps
+  warmup_stable_decay,  ///< transformers: up, flat, down, each of a shape of its own
 };
+
+/// Of a rise or a fall of warmup_stable_decay.
+enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
 /// Fields that a kind does not name in its formula (learning_rate.h) are ignored by it.
 struct LearningRateSchedule {
@@ -36,7 +44,15 @@ struct LearningRateSchedule {
   std::int64_t first_stairs = 0;     ///< cycle_first_stair_count; 1: lr_range_test_staircase
   std::int64_t second_stairs = 0;    ///< cycle_second_stair_count
   double rate = 0;                   ///< decay_lr_rate; lr_range_test_step_rate
-  std::int64_t decay_steps = 0;      ///< decay_step_size; 0: no decay after the cycle
+  std::int64_t decay_steps = 0;      ///< decay_step_size, 0: no decay after the cycle;
+                                     ///< num_decay_steps
+  std::int64_t stable_steps = 0;     ///< num_stable_steps; below 0 the fall begins inside the rise
+  RampShape warmup_shape = RampShape::linear;  ///< warmup_stable_decay
+  RampShape decay_shape = RampShape::cosine;   ///< warmup_stable_decay
+  double cycles = 0.5;         ///< num_cycles: waves of a cosine; of cosine_restarts its falls
+  double power = 1;            ///< of polynomial, a whole number
+  std::int64_t timescale = 0;  ///< of inverse_sqrt; 0: warmup_steps, or 10,000
+  double warmup_lr_rate = -1;  ///< cosine_warmup: where it starts, as part of base; below 0: 1 / N
   bool operator==(const LearningRateSchedule&) const = default;
 };
 

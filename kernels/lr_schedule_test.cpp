@@ -202,7 +202,14 @@ TEST(LearningRate, AttributesCarryEveryField) {
                                       .first_stairs = 10,
                                       .second_stairs = 11,
                                       .rate = 12,
-                                      .decay_steps = 13};
+                                      .decay_steps = 13,
+                                      .stable_steps = -14,
+                                      .warmup_shape = RampShape::one_minus_sqrt,
+                                      .decay_shape = RampShape::linear,
+                                      .cycles = 15,
+                                      .power = 16,
+                                      .timescale = 17,
+                                      .warmup_lr_rate = 18};
   Attributes attributes;
   set_schedule(attributes, schedule);
   EXPECT_EQ(schedule_from(attributes), schedule);
