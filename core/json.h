@@ -24,6 +24,7 @@ enum class JsonFault : std::uint8_t { data, configuration };
 struct JsonOptions {
   bool allow_comments = false;         ///< from // or # to the end of the line, and /* ... */
   bool allow_trailing_commas = false;  ///< before ] and }
+  bool allow_infinity = false;         ///< Infinity, as Python writes it
   JsonFault fault = JsonFault::data;   ///< DataError or ConfigError
   int depth_limit = 64;                ///< nested arrays and objects
   std::int64_t size_limit_bytes = std::int64_t{64} << 20;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <limits>
 #include <system_error>
 
 #include "core/json.h"
@@ -126,6 +127,9 @@ class Parser {
     if (accept("true") || accept("false")) {
       node.kind = JsonKind::boolean;
       node.boolean = rest.starts_with("true");
+    } else if (options_.allow_infinity && accept("Infinity")) {
+      node.kind = JsonKind::real;
+      node.real = std::numeric_limits<double>::infinity();
     } else if (!accept("null")) {
       if (rest.starts_with("NaN") || rest.starts_with("Infinity"))
         fail("NaN and Infinity are not JSON numbers");

@@ -36,8 +36,8 @@ def strata(args, folder, ranks, stage, metrics, offload=()):
         train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks)] + train
     return train + ["--model", folder, "--data", args.data, "--tokenizer", "bytes", "--shuffle", "false", "--no-decay", "none",
                     "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
-                    "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--betas", "0.9", "0.95",
-                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--metrics", metrics, *offload]
+                    "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--scheduler", "constant", "--betas", "0.9", "0.95",
+                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--dtype", "fp32", "--output", "", "--metrics", metrics, *offload]
 
 
 def run_strata(args, folder, ranks, stage, scratch, offload=()):

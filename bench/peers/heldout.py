@@ -73,7 +73,7 @@ def main():
               open(config, "w"))
     subprocess.run([os.path.join(args.build, "bin", "mlaunch"), "-np", str(args.ranks), program, "--config", config, "--zero", "3", "--model", folder,
                     "--data", train, "--eval-data", held, "--shuffle", "false", "--no-decay", "none", "--sequence-length", str(SEQUENCE),
-                    "--micro-batch", str(BATCH // args.ranks), "--steps", str(args.steps), "--metrics", metrics], check=True)
+                    "--micro-batch", str(BATCH // args.ranks), "--steps", str(args.steps), "--output", "", "--metrics", metrics], check=True)
     ours = [json.loads(line) for line in open(metrics)]
     json.dump([line["learning_rate"] for line in ours if "loss" in line], open(rates, "w"))
     peer = json.loads(subprocess.run([args.python, "-c", PEER, folder, train, held, rates, str(SEQUENCE), str(BATCH), str(CLIP)],

@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
+#include <set>
 #include <sstream>
 
 #include "core/error.h"
 #include "train/config/flag_table.h"
+#include "train/config/flag_translations.h"
+#include "train/config/json_words.h"
 #include "train/config/nearest_name.h"
 #include "train/config/option_fields.h"
 
@@ -17,10 +19,10 @@ std::string_view first_spelling(const FlagRow& row) {
   return row.spellings.substr(0, row.spellings.find(','));
 }
 
-std::vector<std::string_view> spellings_of(const FlagRow& row) {
+/// Those that stand in the table.
+std::vector<std::string_view> listed(const FlagRow& row) {
   std::vector<std::string_view> spellings;
-  std::string_view rest = row.spellings;
-  while (!rest.empty()) {
+  for (std::string_view rest = row.spellings; !rest.empty();) {
     const std::size_t comma = rest.find(',');
     spellings.push_back(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
@@ -28,33 +30,84 @@ std::vector<std::string_view> spellings_of(const FlagRow& row) {
   return spellings;
 }
 
+/// A flag as CLI11 knows it.
+struct Entry {
+  const FlagRow* row;
+  std::string name;  ///< for messages
+  CLI::Option* option;
+};
+
 /// CLI11 splits the words among the flags; what they mean is decided here.
 struct Splitter {
   CLI::App app;
-  std::map<std::string_view, CLI::Option*> options;  ///< by first spelling
+  std::vector<Entry> entries;  ///< of flags that the command line holds
 
-  Splitter() {
+  explicit Splitter(const std::set<std::string, std::less<>>& typed) {
     app.set_help_flag();
     app.allow_extras();
     for (const FlagRow& row : flag_table()) {
-      CLI::Option* option = app.add_option(std::string(row.spellings));
-      option->expected(row.least_words, row.most_words);
-      // --zero 1 --zero 3: scripts append what they want to override.
-      if (row.most_words == 1) option->take_last();
-      options[first_spelling(row)] = option;
+      if (row.use != FlagUse::ignored && row.use != FlagUse::refused) {
+        add(row, spellings_of(row), typed);
+        continue;
+      }
+      // Flags that set nothing share a row when the same is to be said of each.
+      std::set<std::string> known;
+      for (const std::string_view spelling : listed(row)) {
+        FlagRow alone = row;
+        alone.spellings = spelling;
+        const std::vector<std::string> spellings = spellings_of(alone);
+        if (!known.contains(spellings.back())) add(row, spellings, typed);
+        known.insert(spellings.begin(), spellings.end());
+      }
     }
+  }
+
+ private:
+  void add(const FlagRow& row, const std::vector<std::string>& spellings,
+           const std::set<std::string, std::less<>>& typed) {
+    if (std::ranges::none_of(spellings, [&](const auto& word) { return typed.contains(word); }))
+      return;
+    std::string names;
+    for (const std::string& spelling : spellings) names += (names.empty() ? "" : ",") + spelling;
+    CLI::Option* option = app.add_option(names);
+    option->expected(row.least_words, row.most_words);
+    // --zero 1 --zero 3: scripts append what they want to override.
+    if (row.most_words == 1) option->take_last();
+    entries.push_back({&row, spellings.front(), option});
   }
 };
 
-[[noreturn]] void refuse_unknown(const std::string& word) {
-  std::vector<std::string_view> known;
+/// What of the words may be a flag: "--steps" of "--steps=3".
+std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv) {
+  std::set<std::string, std::less<>> flags;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with('-')) flags.emplace(word.substr(0, word.find('=')));
+  }
+  return flags;
+}
+
+std::string unknown(const std::string& word) {
+  std::vector<std::string> known;
   for (const FlagRow& row : flag_table()) {
-    for (const std::string_view spelling : spellings_of(row)) known.push_back(spelling);
+    // Nobody who looks for a flag is helped by one that does nothing.
+    if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
+    for (const std::string_view spelling : listed(row)) known.emplace_back(spelling);
   }
   const bool flag = word.starts_with('-');
-  throw InvalidArgument((flag ? "unknown flag " : "unexpected argument ") + word +
-                        (flag ? suggestion(word.substr(0, word.find('=')), known) : "") +
-                        " (train --help lists the flags)");
+  return (flag ? "unknown flag " : "unexpected argument ") + word +
+         (flag ? suggestion(word.substr(0, word.find('=')), {known.begin(), known.end()}) : "") +
+         " (train --help lists the flags)";
+}
+
+/// Of words that belong to no flag; those after an unknown flag are its own.
+void report_unknown(const std::vector<std::string>& words, std::vector<std::string>& problems) {
+  bool after_flag = false;
+  for (const std::string& word : words) {
+    const bool flag = word.starts_with('-');
+    if (flag || !after_flag) problems.push_back(unknown(word));
+    after_flag = after_flag || flag;
+  }
 }
 
 /// "a,b" "c" as a b c.
@@ -77,13 +130,8 @@ void add_option(const FlagRow& row, std::vector<std::string> words, ParsedComman
   while (!target.empty()) {
     const std::size_t plus = target.find('+');
     const bool pair = plus != std::string_view::npos;
-    const std::string option(target.substr(0, plus));
-    const std::vector<std::string> own = pair ? std::vector{words[0]} : words;
-    const auto [old, added] = parsed.settings.emplace(option, Given{own, false, flag});
-    if (!added && old->second.words != own) {
-      throw InvalidArgument(flag + " " + own[0] + " contradicts " + old->second.where + " " +
-                            old->second.words[0]);
-    }
+    set_option(std::string(target.substr(0, plus)), pair ? std::vector{words[0]} : words, flag,
+               parsed);
     if (pair) words.erase(words.begin());
     target = pair ? target.substr(plus + 1) : "";
   }
@@ -106,6 +154,10 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
   } else if (flag == "--check-config") {
     parsed.action = ParsedCommandLine::Action::check_config;
     parsed.config = words[0];
+  } else if (flag == "--fsdp") {
+    take_fsdp(words, parsed);
+  } else if (flag == "--lr_scheduler_kwargs") {
+    take_scheduler_arguments(words[0], parsed);
   } else if (!words.empty()) {
     parsed.config = words[0];  // a lone --deepspeed means nothing, as in DeepSpeed
   }
@@ -122,8 +174,14 @@ void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
   if (words.empty() || unused.shuffle) add_option(row, {std::string(row.word)}, parsed);
 }
 
-void add(const FlagRow& row, const std::vector<std::string>& words, ParsedCommandLine& parsed) {
-  const std::string flag(first_spelling(row));
+/// Does a flag that is not obeyed ask for nothing?
+bool is_inert(const FlagRow& row, const std::vector<std::string>& words) {
+  return !words.empty() && !row.inert.empty() &&
+         std::ranges::all_of(words, [&](const auto& word) { return is_one_of(word, row.inert); });
+}
+
+void add(const Entry& entry, const std::vector<std::string>& words, ParsedCommandLine& parsed) {
+  const FlagRow& row = *entry.row;
   switch (row.use) {
     case FlagUse::option:
       return add_option(row, words, parsed);
@@ -132,24 +190,35 @@ void add(const FlagRow& row, const std::vector<std::string>& words, ParsedComman
     case FlagUse::control:
       return add_control(row, words, parsed);
     case FlagUse::ignored:
-      parsed.notes.push_back(flag + ": accepted, unused: " + std::string(row.word));
+      if (!is_inert(row, words))
+        parsed.notes.push_back(entry.name + ": accepted, unused: " + std::string(row.word));
       return;
     case FlagUse::refused:
-      throw InvalidArgument(flag + " is not supported: " + std::string(row.word));
+      if (is_inert(row, words)) return;
+      throw InvalidArgument(entry.name + " is not supported: " + std::string(row.word));
   }
 }
 
-/// Values of the wrong kind or range, all of them.
-void check_values(const ParsedCommandLine& parsed) {
+/// Values of the wrong kind or range.
+void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& problems) {
   TrainOptions scratch;
   const std::vector<OptionField> fields = option_fields(scratch);
-  std::string problems;
   for (const auto& [name, given] : parsed.settings) {
     std::string note;
     const std::string wrong = assign(*find_field(fields, name), given.words, note);
-    if (!wrong.empty()) problems += (problems.empty() ? "" : "\n") + given.where + ": " + wrong;
+    if (!wrong.empty()) problems.push_back(given.where + ": " + wrong);
   }
-  if (!problems.empty()) throw InvalidArgument(problems);
+}
+
+/// The words of a flag, as often as it was given.
+std::vector<std::string> words_given_to(const Entry& entry) {
+  std::vector<std::string> words = entry.option->results();
+  // A flag given again replaces what it said before; CLI11 keeps both.
+  const auto most = static_cast<std::size_t>(entry.row->most_words);
+  if (words.size() > most) words.erase(words.begin(), words.end() - entry.row->most_words);
+  // What CLI11 stores for a flag without a value.
+  if (entry.row->least_words == 0) std::erase(words, std::string());
+  return words;
 }
 
 constexpr std::size_t kHelpColumn = 36;
@@ -173,27 +242,26 @@ void add_wrapped(std::string line, const std::string& meaning, std::string& text
 }  // namespace
 
 ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
-  Splitter splitter;
+  Splitter splitter(typed_flags(argc, argv));
   try {
     splitter.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     throw InvalidArgument(std::string(error.what()) + " (train --help lists the flags)");
   }
-  const std::vector<std::string> extras = splitter.app.remaining();
-  if (!extras.empty()) refuse_unknown(extras.front());
   ParsedCommandLine parsed;
-  for (const FlagRow& row : flag_table()) {
-    const CLI::Option* option = splitter.options.at(first_spelling(row));
-    if (option->count() == 0) continue;
-    std::vector<std::string> words = option->results();
-    // A flag given again replaces what it said before; CLI11 keeps both.
-    const auto most = static_cast<std::size_t>(row.most_words);
-    if (words.size() > most) words.erase(words.begin(), words.end() - row.most_words);
-    // What CLI11 stores for a flag without a value.
-    if (row.least_words == 0) std::erase(words, std::string());
-    add(row, words, parsed);
+  std::vector<std::string> problems;
+  report_unknown(splitter.app.remaining(), problems);
+  for (const Entry& entry : splitter.entries) {
+    try {
+      add(entry, words_given_to(entry), parsed);
+    } catch (const InvalidArgument& error) {
+      problems.emplace_back(error.what());
+    }
   }
-  check_values(parsed);
+  check_values(parsed, problems);
+  std::string message;
+  for (const std::string& problem : problems) message += (message.empty() ? "" : "\n") + problem;
+  if (!message.empty()) throw InvalidArgument(message);
   return parsed;
 }
 

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "train/config/config_testing.h"
 #include "train/config/flag_table.h"
 #include "train/config/option_fields.h"
@@ -45,7 +48,15 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"eval_data", "4", "--eval-data", "--validation_file"},
       {"seed", "4", "--seed"},
       {"zero.prefetch_bucket_elements", "4", "--prefetch"},
-      {"eval_every_steps", "4", "--eval-every"},
+      {"eval_every_steps", "4", "--eval-every", "--eval_interval"},
+      {"eval_strategy", "epoch", "--eval-strategy", "--eval_strategy", "--evaluation_strategy"},
+      {"eval_samples", "4", "--eval-samples", "--max_eval_samples"},
+      {"epochs", "0.5", "--epochs", "--num_train_epochs", "--num-train-epochs"},
+      {"checkpoint.strategy", "steps", "--save_strategy"},
+      {"logging_strategy", "no", "--logging_strategy"},
+      {"scheduler.warmup_ratio", "0.5", "--warmup_ratio", "--lr-warmup-fraction"},
+      {"scheduler.min_lr", "0.5", "--min-lr"},
+      {"dtype", "bfloat16", "--torch_dtype", "--dtype", "--model_dtype"},
       {"offload.optimizer", "cpu", "--offload-optimizer", "--offload_optimizer_device"},
       {"offload.parameters", "nvme", "--offload-param", "--offload-parameters"},
       {"offload.activations", "cpu", "--offload-activations"},
@@ -104,6 +115,76 @@ TEST(CommandLine, ConfigurationFileHasManyNames) {
   EXPECT_EQ(check.assumed_world, 8);
   EXPECT_EQ(flags({"-h"}).action, ParsedCommandLine::Action::help);
   EXPECT_EQ(requested_model(flags({})), "gpt2-tiny");
+}
+
+TEST(CommandLine, FlagsThatSetNothingAreNotedByTheirName) {
+  const std::string notes = lines(
+      flags({"--run_name", "x", "--per-device-eval-batch-size=8", "--report_to", "wandb", "mlflow",
+             "--push_to_hub", "False", "--packing", "true", "--do_eval", "--report_to", "none"})
+          .notes);
+  EXPECT_THAT(notes, HasSubstr("--run_name: accepted, unused: use --metrics FILE"));
+  EXPECT_THAT(notes, HasSubstr("--per_device_eval_batch_size: accepted, unused: the mean"));
+  EXPECT_THAT(notes, HasSubstr("--report_to: accepted, unused"));
+  EXPECT_THAT(notes, HasSubstr("--packing: accepted, unused"));
+  EXPECT_THAT(notes, HasSubstr("--do_eval: accepted, unused"));
+  EXPECT_THAT(notes, Not(HasSubstr("push_to_hub")));  // nothing was asked for
+}
+
+TEST(CommandLine, FlagsThatAreNotAvailableAreRefusedUnlessTheyAskForNothing) {
+  EXPECT_THAT(complaint({"--lora-rank", "8"}), HasSubstr("--lora_rank is not supported: adapters"));
+  EXPECT_THAT(complaint({"--load_best_model_at_end"}),
+              HasSubstr("is not supported: the last model"));
+  EXPECT_THAT(complaint({"--neftune_noise_alpha", "5"}), HasSubstr("noise on embeddings"));
+  EXPECT_EQ(complaint({"--load_best_model_at_end", "False", "--load_in_4bit", "no", "--lora_r", "0",
+                       "--tensor-model-parallel-size", "1", "--label_smoothing_factor", "0.0"}),
+            "");
+  EXPECT_THAT(complaint({"--tensor-model-parallel-size", "2"}), HasSubstr("only data parallelism"));
+}
+
+TEST(CommandLine, AllProblemsAreSaidAtOnce) {
+  const std::string all = complaint({"--stepz", "3", "--use_peft", "--zero", "9", "--bf16",
+                                     "--fp16", "--nosuchflag=1", "--quantization_bit", "4"});
+  for (const char* part : {"unknown flag --stepz, did you mean '--steps'?",
+                           "--use_peft is not supported", "--zero: found '9'", "contradicts",
+                           "unknown flag --nosuchflag=1", "--quantization_bit is not supported"})
+    EXPECT_THAT(all, HasSubstr(part));
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5) << all;
+  // Nobody is sent to a flag that does nothing.
+  EXPECT_THAT(complaint({"--lora-ranking", "3"}), Not(HasSubstr("did you mean '--lora")));
+}
+
+TEST(CommandLine, WordsOfOtherProgramsAreTurnedIntoOptions) {
+  const ParsedCommandLine fsdp = flags({"--fsdp", "full_shard auto_wrap offload"});
+  EXPECT_EQ(word(fsdp, "zero.stage"), "3");
+  EXPECT_EQ(word(fsdp, "offload.optimizer"), "cpu");
+  EXPECT_EQ(word(fsdp, "offload.parameters"), "cpu");
+  EXPECT_EQ(word(flags({"--fsdp", "shard_grad_op", "auto_wrap"}), "zero.stage"), "2");
+  EXPECT_THAT(complaint({"--fsdp", "half_shard"}), HasSubstr("--fsdp: found 'half_shard'"));
+  EXPECT_EQ(word(flags({"--torch_dtype", "auto"}), "dtype"), "absent");
+  EXPECT_EQ(word(flags({"--bf16", "--torch_dtype", "auto"}), "dtype"), "bf16");
+  EXPECT_EQ(complaint({"--bf16", "--torch_dtype", "bfloat16"}), "");
+  EXPECT_EQ(word(flags({"--resume_from_checkpoint", "False"}), "checkpoint.resume"), "absent");
+  EXPECT_EQ(word(flags({"--warmup_steps", "0.03"}), "scheduler.warmup_ratio"), "0.03");
+  const ParsedCommandLine kwargs = flags(
+      {"--lr_scheduler_kwargs", R"({"min_lr": 1e-5, "decay_type": "1-sqrt", "num_cycles": 2})"});
+  EXPECT_EQ(word(kwargs, "scheduler.min_lr"), "1e-05");
+  EXPECT_EQ(word(kwargs, "scheduler.decay_shape"), "1-sqrt");
+  EXPECT_EQ(word(kwargs, "scheduler.num_cycles"), "2");
+  EXPECT_THAT(complaint({"--lr_scheduler_kwargs", R"({"min_rate": 1})"}),
+              HasSubstr("--lr_scheduler_kwargs: unknown argument 'min_rate', did you mean"));
+  EXPECT_THAT(complaint({"--lr_scheduler_kwargs", "min_lr=1"}),
+              HasSubstr("--lr_scheduler_kwargs:1: "));
+  EXPECT_THAT(complaint({"--lr_scheduler_kwargs", R"({"power": 0})"}),
+              HasSubstr("--lr_scheduler_kwargs: found '0', expected a whole number from 1"));
+}
+
+TEST(CommandLine, NoSpellingMeansTwoThings) {
+  std::map<std::string, std::string_view> owners;
+  for (const FlagRow& row : flag_table())
+    for (const std::string& spelling : spellings_of(row)) {
+      const auto [owner, added] = owners.emplace(spelling, row.spellings);
+      EXPECT_TRUE(added) << spelling << " is of " << owner->second << " and of " << row.spellings;
+    }
 }
 
 TEST(CommandLine, LocalRankIsIgnoredWithANote) {

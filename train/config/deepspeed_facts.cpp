@@ -16,6 +16,7 @@ struct TypeRow {
   std::string_view option;  ///< "": not supported
   std::vector<std::string_view> params;
   std::vector<std::string_view> required;
+  bool removed = false;  ///< from DeepSpeed
 };
 
 std::vector<TypeRow> optimizer_types() {
@@ -29,9 +30,9 @@ std::vector<TypeRow> optimizer_types() {
       {"Lion", "lion", {"learning_rate", "beta1", "beta2", "weight_decay"}, {}},
       {"Lamb", "", {}, {}},
       {"Muon", "", {}, {}},
-      {"OneBitAdam", "", {}, {}},
-      {"ZeroOneAdam", "", {}, {}},
-      {"OneBitLamb", "", {}, {}},
+      {"OneBitAdam", "", {}, {}, true},
+      {"ZeroOneAdam", "", {}, {}, true},
+      {"OneBitLamb", "", {}, {}, true},
       {"MuAdam", "", {}, {}},
       {"MuAdamW", "", {}, {}},
       {"MuSGD", "", {}, {}}};
@@ -215,15 +216,17 @@ class Interpreter {
     const std::string& name = type.words[0];
     std::string known;
     std::vector<std::string_view> names;
-    bool foreign = false;
+    bool foreign = false, removed = false;
     for (const TypeRow& row : rows) {
       if (same_word(row.name, name) && !row.option.empty()) return row;
       foreign = foreign || same_word(row.name, name);
+      removed = removed || (row.removed && same_word(row.name, name));
       names.push_back(row.name);
       if (!row.option.empty()) known += (known.empty() ? "" : ", ") + std::string(row.name);
     }
     problem(type.where, "found '" + name + "', expected one of " + known +
-                            (foreign ? "" : suggestion(name, names)));
+                            (foreign ? "" : suggestion(name, names)) +
+                            (removed ? " (DeepSpeed has removed it, too)" : ""));
     return std::nullopt;
   }
 

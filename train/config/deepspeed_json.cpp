@@ -5,12 +5,15 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "train/config/base64.h"
+#include "train/config/foreign_config.h"
 #include "train/config/json_words.h"
 #include "train/config/key_table.h"
 #include "train/config/nearest_name.h"
+#include "train/config/template_token.h"
 
 namespace strata::train {
 namespace {
@@ -229,6 +232,7 @@ JsonOptions lenient_options() {
   JsonOptions options;
   options.allow_comments = true;
   options.allow_trailing_commas = true;
+  options.allow_infinity = true;
   options.fault = JsonFault::configuration;
   return options;
 }
@@ -244,10 +248,29 @@ DeepSpeedSettings settings_of(const JsonValue& document, bool strict) {
   return read;
 }
 
+std::string read_configuration(const std::string& path) {
+  try {
+    return read_whole_file(path, lenient_options().size_limit_bytes);
+  } catch (const Error& error) {
+    throw ConfigError(error.what());
+  }
+}
+
+/// What is no JSON for a reason that can be named. Throws ConfigError.
+void refuse_what_is_no_json(std::string_view text, const std::string& file) {
+  if (const std::optional<std::string> advice = yaml_advice(text, file)) throw ConfigError(*advice);
+  std::string message;
+  for (const std::string& token : bare_template_tokens(text))
+    message += (message.empty() ? "" : "\n") + file + ":" + token +
+               " is an unfilled template token: put a value in its place";
+  if (!message.empty()) throw ConfigError(message);
+}
+
 }  // namespace
 
 DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string& file,
                                        bool strict) {
+  refuse_what_is_no_json(text, file);
   return settings_of(parse_json(text, file, lenient_options()), strict);
 }
 
@@ -259,7 +282,10 @@ DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict) {
   if (decoded && decoded->starts_with('{')) {
     return parse_deepspeed_json(*decoded, "base64 configuration", strict);
   }
-  return settings_of(read_json_file(source, lenient_options()), strict);
+  if (source.starts_with('{')) return parse_deepspeed_json(source, "--config", strict);
+  const std::optional<std::string> advice = is_file ? std::nullopt : preset_advice(source);
+  if (advice) throw ConfigError(*advice);
+  return parse_deepspeed_json(read_configuration(source), source, strict);
 }
 
 }  // namespace strata::train

@@ -1,6 +1,9 @@
 #include "train/config/flag_table.h"
 
+#include <algorithm>
 #include <array>
+
+#include "train/config/foreign_flags.h"
 
 namespace strata::train {
 namespace {
@@ -33,23 +36,30 @@ constexpr std::array kFlags = {
             1, "FILE", "", "DeepSpeed JSON, or its base64"},
     value("--model,--model_name_or_path,--model-name-or-path", "model", "DIR|PRESET"),
     FlagRow{"--data,--train_file,--train-file", FlagUse::option, "data", 1, kAnyNumber, "FILE..."},
-    value("--eval-data,--validation_file,--validation-file", "eval_data", "FILE"),
+    value("--eval-data,--validation_file,--validation-file,--eval_file", "eval_data", "FILE"),
     on_off("--data-is-text", "data_is_text"),
     value("--tokenizer,--tokenizer_name,--tokenizer-name", "tokenizer", "DIR|FILE|bytes"),
     value("--token-cache", "token_cache", "DIR"),
-    value("--eval-every,--eval_steps,--eval-steps", "eval_every_steps", "N"),
-    value("--sequence-length,--block_size,--max_seq_length,--max_length", "sequence_length", "N"),
+    value("--eval-every,--eval_steps,--eval-steps,--eval_interval", "eval_every_steps", "N"),
+    value("--eval-strategy,--evaluation_strategy", "eval_strategy", "no|steps|epoch"),
+    value("--eval-samples,--max_eval_samples", "eval_samples", "N"),
+    value("--sequence-length,--block_size,--max_seq_length,--max_length,"
+          "--model_max_length,--max_seq_len,--cutoff_len,--seq_length,--sequence_len",
+          "sequence_length", "N"),
     value("--micro-batch,--per_device_train_batch_size,--per-device-train-batch-size,"
-          "--train_micro_batch_size_per_gpu",
+          "--train_micro_batch_size_per_gpu,--micro_batch_size,--micro_batch_size_per_gpu,"
+          "--per_gpu_train_batch_size",
           "micro_batch", "N"),
-    value("--accumulation,--gradient_accumulation_steps,--gradient-accumulation-steps",
+    value("--accumulation,--gradient_accumulation_steps,--gradient-accumulation-steps,--grad_accum",
           "accumulation", "N"),
     value("--virtual-ranks,--virtual_ranks", "virtual_ranks", "V"),
-    value("--global-batch,--train_batch_size,--train-batch-size", "global_batch", "N"),
-    value("--steps,--max_steps,--max-steps", "steps", "N"),
+    value("--global-batch,--train_batch_size,--train-batch-size,--global_batch_size",
+          "global_batch", "N"),
+    value("--steps,--max_steps,--max-steps,--train_iters,--max_train_steps", "steps", "N"),
+    value("--epochs,--num_train_epochs,--num_epochs", "epochs", "X"),
     value("--seed", "seed", "N"),
     on_off("--shuffle", "shuffle"),
-    value("--dtype", "dtype", "fp32|bf16|fp16"),
+    value("--dtype,--torch_dtype,--model_dtype", "dtype", "fp32|bf16|fp16|auto"),
     fixed("--bf16", "dtype", "bf16", "the same as --dtype bf16"),
     fixed("--fp16", "dtype", "fp16", "the same as --dtype fp16"),
     value("--communication-dtype,--communication_data_type", "communication_dtype",
@@ -87,15 +97,28 @@ constexpr std::array kFlags = {
     value("--weight-decay,--weight_decay", "optimizer.weight_decay", "X"),
     value("--momentum", "optimizer.momentum", "X"),
     value("--no-decay", "no_decay", "none|default"),
-    value("--gradient-clipping,--gradient_clipping,--max_grad_norm,--max-grad-norm",
+    value("--gradient-clipping,--gradient_clipping,--max_grad_norm,--max-grad-norm,--clip_grad",
           "gradient_clipping", "X"),
-    value("--scheduler,--lr_scheduler_type,--lr-scheduler-type", "scheduler.type", "TYPE"),
-    value("--warmup-steps,--warmup_steps,--num_warmup_steps", "scheduler.warmup_num_steps", "N"),
-    on_off("--activation-checkpointing,--gradient_checkpointing,--gradient-checkpointing",
+    value("--scheduler,--lr_scheduler_type,--lr-scheduler-type,--lr_decay_style,--lr_scheduler",
+          "scheduler.type", "TYPE"),
+    value("--warmup-steps,--warmup_steps,--num_warmup_steps,--lr_warmup_iters,--lr_warmup_steps",
+          "scheduler.warmup_num_steps", "N"),
+    value("--warmup-ratio,--lr_warmup_fraction", "scheduler.warmup_ratio", "X"),
+    value("--schedule-steps,--lr_decay_iters", "scheduler.total_num_steps", "N"),
+    value("--min-lr,--min_lr", "scheduler.min_lr", "X"),
+    control(
+        "--lr_scheduler_kwargs,--lr-scheduler-kwargs", 1, "JSON",
+        "what a schedule of transformers needs besides: min_lr, min_lr_rate, num_decay_steps ..."),
+    on_off("--activation-checkpointing,--gradient_checkpointing,--gradient-checkpointing,"
+           "--recompute_activations,--checkpoint_activations",
            "activation_checkpointing"),
     on_off("--recompute-norms", "recompute_norms"),
     value("--checkpoint-segments", "checkpoint_segments", "N"),
     value("--device", "device", "auto|cpu|cuda"),
+    fixed("--use_cpu,--no_cuda", "device", "cpu", "the same as --device cpu"),
+    FlagRow{"--fsdp", FlagUse::control, "", 0, kAnyNumber, "WORDS", "",
+            "full_shard: --zero 3, shard_grad_op: --zero 2, no_shard: --zero 0; offload: to host "
+            "memory"},
     on_off("--autotune", "autotune"),
     value("--choices", "choices", "FILE"),
     on_off("--check-device", "check_device"),
@@ -103,8 +126,9 @@ constexpr std::array kFlags = {
     on_off("--tf32", "tf32"),
     value("--threads", "threads", "N"),
     value("--tile-elements", "tile_elements", "N"),
-    value("--output,--output_dir,--output-dir", "output", "DIR"),
-    value("--save-every,--save_steps,--save-steps", "checkpoint.every", "N|TIME"),
+    value("--output,--output_dir,--output-dir,--save", "output", "DIR"),
+    value("--save-every,--save_steps,--save-steps,--save_interval", "checkpoint.every", "N|TIME"),
+    value("--save-strategy", "checkpoint.strategy", "no|steps|epoch"),
     value("--keep,--save_total_limit,--save-total-limit", "checkpoint.keep", "N"),
     value("--keep-every", "checkpoint.keep_every", "N"),
     value("--on-save-error", "checkpoint.on_error", "continue|stop"),
@@ -121,7 +145,9 @@ constexpr std::array kFlags = {
     value("--trace", "trace", "FILE"),
     value("--profile", "profile", "FILE"),
     value("--dump-state", "dump_state", "FILE"),
-    value("--steps-per-print,--logging_steps,--logging-steps", "steps_per_print", "N"),
+    value("--steps-per-print,--logging_steps,--logging-steps,--log_interval", "steps_per_print",
+          "N"),
+    value("--logging-strategy", "logging_strategy", "no|steps|epoch"),
     on_off("--print-plan", "print_plan"),
     on_off("--print-program", "print_program"),
     on_off("--print-config", "print_config"),
@@ -129,25 +155,48 @@ constexpr std::array kFlags = {
     control("--world-size", 1, "N", "with --check-config: ranks to assume"),
     control("--strict-config", 0, "", "unknown keys are errors"),
     control("--help,-h", 0, "", "print this text"),
-    ignored("--local_rank,--local-rank", 1, "ranks come from the launcher"),
+    ignored("--local_rank", 1, "ranks come from the launcher"),
     ignored("--do_train", 0, "train trains"),
-    ignored("--save_strategy,--save-strategy", 1,
-            "--save_steps says when; without it there is one checkpoint, at the end"),
-    ignored("--save_safetensors,--save-safetensors", 1, "weights are always safetensors"),
-    ignored("--report_to", 1, "use --metrics FILE"),
+    ignored("--save_safetensors", 1, "weights are always safetensors"),
+    foreign::noted("--report_to,--with_tracking", foreign::kMetrics, foreign::kOff, kAnyNumber),
     ignored("--ddp_timeout", 1, "there is nothing to set"),
     ignored("--dataloader_num_workers", 1, "there are no loader processes"),
     refused("--target-memory",
             "the planner is not available yet; --device-memory sets a limit, --offload-optimizer, "
             "--offload-param and --offload-activations move state"),
-    refused("--num_train_epochs,--num-train-epochs", "give --steps N"),
-    refused("--warmup_ratio,--warmup-ratio", "give --warmup-steps N"),
-    refused("--load_best_model_at_end", "the last model is written"),
-    refused("--dataset_name", "give files with --data"),
 };
+
+/// What sets something here, and what does not.
+constexpr auto kAll = [] {
+  std::array<FlagRow, kFlags.size() + foreign::kForeignFlags.size()> rows;
+  std::ranges::copy(foreign::kForeignFlags, std::ranges::copy(kFlags, rows.begin()).out);
+  return rows;
+}();
+
+/// The same with every '-' or '_' inside being `joint`.
+std::string joined_by(char joint, std::string_view spelling) {
+  std::string result(spelling);
+  for (std::size_t i = result.find_first_not_of('-'); i < result.size(); ++i)
+    if (result[i] == '-' || result[i] == '_') result[i] = joint;
+  return result;
+}
 
 }  // namespace
 
-std::span<const FlagRow> flag_table() { return kFlags; }
+std::span<const FlagRow> flag_table() { return kAll; }
+
+std::vector<std::string> spellings_of(const FlagRow& row) {
+  std::vector<std::string> spellings;
+  std::string_view rest = row.spellings;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view spelling = rest.substr(0, comma);
+    for (const std::string& word :
+         {std::string(spelling), joined_by('-', spelling), joined_by('_', spelling)})
+      if (std::ranges::find(spellings, word) == spellings.end()) spellings.push_back(word);
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  return spellings;
+}
 
 }  // namespace strata::train

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace strata::train {
 
@@ -10,12 +12,13 @@ enum class FlagUse {
   option,   ///< sets the option `target` ("a+b": a pair)
   fixed,    ///< a switch: "true" sets the option `target` to `word`
   control,  ///< about the command line itself: command_line.cpp knows it
-  ignored,  ///< accepted with the note `word`
-  refused,  ///< known and not available: `word` says what instead
+  ignored,  ///< accepted with the note `word`, unless what follows is `inert`
+  refused,  ///< known and not available, unless what follows is `inert`: `word` says what instead
 };
 
 struct FlagRow {
-  std::string_view spellings;  ///< "--learning-rate,--lr"; the first one is shown
+  /// "--learning-rate,--lr"; the first one is shown. Each is known with '-' and with '_' inside.
+  std::string_view spellings;
   FlagUse use = FlagUse::option;
   std::string_view target = "";
   int least_words = 1;
@@ -24,10 +27,14 @@ struct FlagRow {
   std::string_view word = "";
   std::string_view help = "";  ///< "": the meaning of the option
   bool comma_separated = false;
+  std::string_view inert = "";  ///< words that ask for nothing, separated by '|'
 };
 
 inline constexpr int kAnyNumber = 1 << 20;
 
 std::span<const FlagRow> flag_table();
+
+/// Every spelling of a row.
+std::vector<std::string> spellings_of(const FlagRow& row);
 
 }  // namespace strata::train

@@ -2,25 +2,19 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "core/json_writer.h"
 #include "train/config/settings.h"
+#include "train/config/template_token.h"
 
 namespace strata::train {
 namespace {
 
-/// CONFIG_FP16_ENABLED and the like: a template that nobody filled.
-bool is_template_token(const std::string& word) {
-  const bool upper = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
-  });
-  return upper && word.find('_') != std::string::npos;
-}
-
 std::string wrong_shape(const JsonValue& value, const std::string& expected) {
   const bool token = value.is(JsonKind::string) && is_template_token(value.as_string());
   return place_of(value) + ": found " + value.describe() + ", expected " + expected +
-         (token ? " (an unfilled template token?)" : "");
+         (token ? " (an unfilled template token)" : "");
 }
 
 JsonWords flag_words(const JsonValue& value) {
@@ -81,7 +75,7 @@ std::string word_of(const JsonValue& value) {
     case JsonKind::integer:
       return std::to_string(value.as_integer());
     case JsonKind::real:
-      return json_number(value.as_number());
+      return std::isinf(value.as_number()) ? "Infinity" : json_number(value.as_number());
     case JsonKind::string:
       return value.as_string();
     default:

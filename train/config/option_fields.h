@@ -14,12 +14,13 @@ using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
                  OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
                  comm::Reduction*, OffloadTarget*, UpdateTime*, SaveInterval*, SaveFailure*,
-                 NonFinite*>;
+                 NonFinite*, RampShape*, Cadence*>;
 
 /// How the words of a whole number are read.
 enum class NumberKind {
   whole,
   count,  ///< a fraction is rounded down with a note (0.9 * hidden^2 of some writers)
+  most,   ///< what is beyond `highest` is `highest`: 1e20 steps between lines are as good as never
   bytes,  ///< with a unit or without (byte_size.h)
 };
 

@@ -6,6 +6,7 @@
 #include "core/json_writer.h"
 #include "train/config/option_fields.h"
 #include "train/config/settings.h"
+#include "train/config/template_token.h"
 
 namespace strata::train {
 namespace {
@@ -32,6 +33,14 @@ constexpr Choice<OptimizerType> kOptimizers[] = {
     {OptimizerType::adamw, "adamw_8bit"},
     {OptimizerType::adamw, "adamw_bnb_8bit"},
     {OptimizerType::lion, "lion_32bit"},
+    {OptimizerType::adamw, "adamw_apex_fused"},
+    {OptimizerType::adamw, "adamw_anyprecision"},
+    {OptimizerType::adamw, "adamw_torch_xla"},
+    {OptimizerType::adamw, "adamw_torch_npu_fused"},
+    {OptimizerType::adamw, "paged_adamw_32bit"},
+    {OptimizerType::adamw, "paged_adamw_8bit"},
+    {OptimizerType::adamw, "paged_adamw"},
+    {OptimizerType::lion, "paged_lion_32bit"},
 };
 constexpr Choice<SchedulerType> kSchedulers[] = {
     {SchedulerType::constant, "constant"},
@@ -43,7 +52,22 @@ constexpr Choice<SchedulerType> kSchedulers[] = {
     {SchedulerType::one_cycle, "OneCycle"},
     {SchedulerType::lr_range_test, "LRRangeTest"},
     {SchedulerType::constant, "constant_with_warmup"},
+    {SchedulerType::cosine, "cosine_with_min_lr"},
+    {SchedulerType::cosine_warmup_with_min_lr, "cosine_warmup_with_min_lr"},
+    {SchedulerType::cosine_with_restarts, "cosine_with_restarts"},
+    {SchedulerType::polynomial, "polynomial"},
+    {SchedulerType::inverse_sqrt, "inverse_sqrt"},
+    {SchedulerType::warmup_stable_decay, "warmup_stable_decay"},
+    {SchedulerType::inverse_sqrt, "inverse-square-root"},
+    {SchedulerType::warmup_stable_decay, "WSD"},
 };
+constexpr Choice<RampShape> kRampShapes[] = {{RampShape::linear, "linear"},
+                                             {RampShape::cosine, "cosine"},
+                                             {RampShape::one_minus_sqrt, "1-sqrt"}};
+constexpr Choice<Cadence> kCadences[] = {{Cadence::as_given, "as_given"},
+                                         {Cadence::never, "no"},
+                                         {Cadence::steps, "steps"},
+                                         {Cadence::epoch, "epoch"}};
 constexpr Choice<WarmupType> kWarmups[] = {{WarmupType::logarithmic, "log"},
                                            {WarmupType::linear, "linear"}};
 constexpr Choice<NoDecay> kNoDecays[] = {{NoDecay::norms_and_biases, "default"},
@@ -97,6 +121,8 @@ constexpr auto& choices(const OffloadTarget*) { return kOffloadTargets; }
 constexpr auto& choices(const UpdateTime*) { return kUpdateTimes; }
 constexpr auto& choices(const SaveFailure*) { return kSaveFailures; }
 constexpr auto& choices(const NonFinite*) { return kNonFinites; }
+constexpr auto& choices(const RampShape*) { return kRampShapes; }
+constexpr auto& choices(const Cadence*) { return kCadences; }
 
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);
@@ -120,7 +146,8 @@ struct Assign {
   [[nodiscard]] std::string found(const std::string& expected) const {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-    return "found '" + text + "', " + expected;
+    return "found '" + text + "', " + expected +
+           (is_template_token(text) ? " (an unfilled template token)" : "");
   }
 
   std::string operator()(bool* target) const {
@@ -155,15 +182,20 @@ struct Assign {
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), whole);
     double number = static_cast<double>(whole);
     if (error != std::errc() || rest != word.data() + word.size()) {
+      if (field.kind == NumberKind::most && same_word(word, "Infinity"))
+        return *target = static_cast<std::int64_t>(field.highest), "";
       if (!parse_number(word, number)) return found(expected);
       if (number != std::floor(number)) {
-        if (field.kind != NumberKind::count) return found(expected);
+        if (field.kind == NumberKind::whole) return found(expected);
         number = std::floor(number);
         note = "found " + word + ", rounded down to a whole number of elements";
       }
+      if (field.kind == NumberKind::most) number = std::min(number, field.highest);
       if (std::abs(number) >= 9.2e18) return found(expected);
       whole = static_cast<std::int64_t>(number);
     }
+    if (field.kind == NumberKind::most && number > field.highest)
+      return *target = static_cast<std::int64_t>(field.highest), "";
     if (number < field.lowest || number > field.highest) return found(expected);
     *target = whole;
     return "";

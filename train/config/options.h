@@ -19,7 +19,7 @@ namespace strata::train {
 /// gradient ("adam_w_mode": false).
 enum class OptimizerType : std::uint8_t { adamw, adam, lion, sgd };
 
-/// The first three as in transformers, the others as in DeepSpeed.
+/// The first three and the last five as in transformers, the others as in DeepSpeed.
 enum class SchedulerType : std::uint8_t {
   constant,
   linear,
@@ -29,9 +29,21 @@ enum class SchedulerType : std::uint8_t {
   warmup_cosine,
   one_cycle,
   lr_range_test,
+  cosine_warmup_with_min_lr,
+  cosine_with_restarts,
+  polynomial,
+  inverse_sqrt,
+  warmup_stable_decay,
 };
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
+
+/// Of the rise and the fall of warmup_stable_decay.
+enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
+
+/// What transformers' "strategies" of evaluating, saving and logging say. as_given: what the number
+/// of steps beside it says alone.
+enum class Cadence : std::uint8_t { as_given, never, steps, epoch };
 
 /// What optimizers keep beside 16-bit parameters, and how. In brackets bytes per element with the
 /// parameter: of AdamW, of Lion. fp32 parameters are their own master, without a copy.
@@ -134,6 +146,19 @@ struct SchedulerOptions {
   std::int64_t lr_range_test_step_size = 2000;
   double lr_range_test_step_rate = 1;
   bool lr_range_test_staircase = false;
+  double warmup_ratio = 0;     ///< of all steps; 0: warmup_num_steps says
+  double min_lr = 0;           ///< where a decay ends; or
+  double min_lr_rate = 0;      ///< the same as part of the learning rate
+  double num_cycles = 0;       ///< 0: 0.5, of cosine_with_restarts 1
+  std::int64_t power = 1;      ///< polynomial
+  double lr_end = 1e-7;        ///< polynomial
+  std::int64_t timescale = 0;  ///< inverse_sqrt; 0: the warm-up, or 10,000
+  double warmup_lr_rate = 0;   ///< cosine_warmup_with_min_lr: its start; 0: 1 / warm-up steps
+  std::int64_t num_stable_steps = -1;  ///< warmup_stable_decay; -1: what the others leave
+  std::int64_t num_decay_steps = 0;
+  RampShape warmup_shape = RampShape::linear;
+  RampShape decay_shape = RampShape::cosine;
+  bool ends_with_run = false;  ///< resolved: total_num_steps follows the steps
 };
 
 /// fp16 only.
@@ -158,8 +183,9 @@ enum class SaveFailure : std::uint8_t { keep_training, stop };
 
 struct CheckpointOptions {
   SaveInterval every;
-  std::int64_t keep = 0;        ///< the newest checkpoints; 0: all
-  std::int64_t keep_every = 0;  ///< and those whose step is a multiple; 0: none
+  Cadence strategy = Cadence::as_given;  ///< epoch: `every` is one, once the data are known
+  std::int64_t keep = 0;                 ///< the newest checkpoints; 0: all
+  std::int64_t keep_every = 0;           ///< and those whose step is a multiple; 0: none
   SaveFailure on_error = SaveFailure::keep_training;
   bool on_signal = true;           ///< SIGTERM and SIGUSR1: finish the step, save, end
   std::int64_t grace_seconds = 0;  ///< from the signal to the commit; 0: the launcher's
@@ -182,12 +208,15 @@ struct TrainOptions {
   std::string tokenizer;      ///< directory, tokenizer.json or "bytes"; empty: the model's
   std::string token_cache;    ///< folder; empty: ~/.cache/strata/tokens
   std::int64_t eval_every_steps = 0;
+  Cadence eval_strategy = Cadence::as_given;
+  std::int64_t eval_samples = 0;     ///< most sequences of an evaluation, 0: all
   std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
   std::int64_t micro_batch = 4;      ///< sequences per rank (or virtual rank) and micro-step
   std::int64_t accumulation = 1;     ///< micro-steps per step
   std::int64_t virtual_ranks = 0;    ///< leaves of sums over ranks (docs/adr/0012); 0: the ranks
   std::int64_t global_batch = 4;     ///< sequences per step: micro_batch * accumulation * leaves
   std::int64_t steps = 100;
+  double epochs = 0;  ///< passes over the data; 0: `steps` says (settle_steps.h)
   std::int64_t seed = 1;
   bool shuffle = true;
   DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
@@ -226,8 +255,17 @@ struct TrainOptions {
   bool print_plan = false;
   bool print_program = false;
   std::int64_t steps_per_print = 0;  ///< 0: as often as the terminal can be read
+  Cadence logging_strategy = Cadence::as_given;
   bool wall_clock_breakdown = false;
 };
+
+/// An evaluation alone takes no step.
+inline bool trains(const TrainOptions& options) { return options.steps > 0 || options.epochs > 0; }
+
+/// Does an evaluation come up before the last step?
+inline bool evaluates_during(const TrainOptions& options) {
+  return options.eval_every_steps > 0 || options.eval_strategy == Cadence::epoch;
+}
 
 /// Ranks whose micro-batches make up a step: virtual ones where they are asked for.
 inline std::int64_t leaves(const TrainOptions& options, int world) {

@@ -67,17 +67,29 @@ std::string key_rows(const std::vector<OptionField>& fields) {
   return text;
 }
 
+/// "false|no|" as "false, no".
+std::string readable(std::string_view words) {
+  std::string text;
+  for (const char c : words) text += c == '|' ? std::string(", ") : std::string(1, c);
+  while (text.ends_with(", ")) text.resize(text.size() - 2);
+  return text.starts_with(", ") ? text.substr(2) : text;
+}
+
 std::string flag_rows(const std::vector<OptionField>& fields) {
   std::string text =
       row({"flag", "other spellings", "sets", "meaning"}) + row({"---", "---", "---", "---"});
   for (const FlagRow& flag : flag_table()) {
-    const std::size_t comma = flag.spellings.find(',');
+    // Those that set nothing share a row because the same is true of them, not as spellings of one.
+    const bool sets = flag.use != FlagUse::ignored && flag.use != FlagUse::refused;
+    const std::size_t comma = sets ? flag.spellings.find(',') : std::string_view::npos;
     const std::string_view others =
         comma == std::string_view::npos ? "" : flag.spellings.substr(comma + 1);
     const OptionField* field = find_field(fields, flag.target);
     std::string meaning(flag.help.empty() && field != nullptr ? field->meaning : flag.help);
     if (flag.use == FlagUse::ignored) meaning = "accepted, unused: " + std::string(flag.word);
     if (flag.use == FlagUse::refused) meaning = "refused: " + std::string(flag.word);
+    const std::string fine = readable(flag.inert);
+    if (flag.use == FlagUse::refused && !fine.empty()) meaning += " (unless " + fine + ")";
     std::string shown(flag.spellings.substr(0, comma));
     if (!flag.value_name.empty()) shown += " " + std::string(flag.value_name);
     text += row({code(shown), code(others), targets(flag.target), cell(meaning)});

@@ -7,18 +7,21 @@
 
 namespace strata::train {
 
-ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model) {
+ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model,
+                       const StoredModel& stored) {
   DeepSpeedSettings file;
   if (!command_line.config.empty()) {
     file = read_deepspeed_json(command_line.config, command_line.strict);
   }
-  return resolve(command_line, file, world, model);
+  return resolve(command_line, file, world, model, stored);
 }
 
 ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSettings& file,
-                       int world, const ModelConfig& model) {
+                       int world, const ModelConfig& model, const StoredModel& stored) {
   Resolver resolver(command_line, file, world, model);
   resolver.take_given_values();
+  resolver.take_length();
+  resolver.take_stored_model(stored);
   resolver.take_optimizer();
   resolver.take_precision();
   resolver.take_batch();

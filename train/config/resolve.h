@@ -9,6 +9,7 @@
 #include "train/config/deepspeed_json.h"
 #include "train/config/options.h"
 #include "train/config/settings.h"
+#include "train/config/stored_model.h"
 #include "train/models/model_config.h"
 
 namespace strata::train {
@@ -30,15 +31,16 @@ struct ResolvedConfig {
   [[nodiscard]] Origin origin_of(std::string_view name) const;
 };
 
-/// Flags win over the file, the file over what "auto" means, that over defaults. `world`: number of
-/// ranks. Reads the DeepSpeed JSON that the command line names. Throws ConfigError with all
-/// problems of the file, the flags and their combination, one line each ("file:line: path: found,
-/// expected").
-ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model);
+/// Flags win over the file, the file over what "auto" means, that over defaults, which are others
+/// for a model that goes on from stored weights. `world`: number of ranks. Reads the DeepSpeed JSON
+/// that the command line names. Throws ConfigError with all problems of the file, the flags and
+/// their combination, one line each ("file:line: path: found, expected").
+ResolvedConfig resolve(const ParsedCommandLine& command_line, int world, const ModelConfig& model,
+                       const StoredModel& stored = {});
 
 /// The same with the file already read (default-constructed: there is none).
 ResolvedConfig resolve(const ParsedCommandLine& command_line, const DeepSpeedSettings& file,
-                       int world, const ModelConfig& model);
+                       int world, const ModelConfig& model, const StoredModel& stored = {});
 
 /// The table of --print-config: option, value, origin.
 std::string describe(const ResolvedConfig& resolved);

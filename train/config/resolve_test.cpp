@@ -30,6 +30,136 @@ TEST(Resolve, NothingAtAllIsARun) {
   EXPECT_THAT(lines(resolved.notes), HasSubstr("gradient_clipping is 1.0 by default"));
 }
 
+StoredModel stored_in(std::optional<DType> dtype) { return {true, "my-model", dtype}; }
+
+ResolvedConfig resolve_stored(const std::vector<std::string>& words, const std::string& json = "",
+                              std::optional<DType> dtype = DType::bf16) {
+  if (json.empty()) return resolve(flags(words), 1, small_model(), stored_in(dtype));
+  const ParsedCommandLine line = flags(words);
+  return resolve(line, parse_deepspeed_json(json, "ds.json", line.strict), 1, small_model(),
+                 stored_in(dtype));
+}
+
+TEST(Resolve, StoredWeightsBringTheirTypeAndDefaultsOfFineTuning) {
+  const ResolvedConfig resolved = resolve_stored({});
+  EXPECT_EQ(resolved.options.dtype, DType::bf16);
+  EXPECT_EQ(resolved.options.optimizer.learning_rate, 2e-5);
+  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::linear);
+  EXPECT_EQ(resolved.options.epochs, 3);
+  EXPECT_EQ(resolved.options.output, "my-model-tuned");
+  for (const char* name :
+       {"dtype", "optimizer.learning_rate", "scheduler.type", "epochs", "output"})
+    EXPECT_EQ(resolved.origin_of(name), Origin::stored_model) << name;
+  EXPECT_THAT(describe(resolved), HasSubstr("default for a stored model"));
+  EXPECT_THAT(lines(resolved.notes),
+              HasSubstr("defaults for a stored model: bf16 as stored, learning rate 2e-5, linear "
+                        "decay, 3 epochs, --output my-model-tuned"));
+  // New models keep theirs.
+  const ResolvedConfig fresh = resolve_flags({});
+  EXPECT_EQ(fresh.options.optimizer.learning_rate, 1e-3);
+  EXPECT_EQ(fresh.options.steps, 100);
+  EXPECT_EQ(fresh.options.output, "");
+}
+
+TEST(Resolve, WhatIsSaidWinsOverDefaultsForStoredModels) {
+  const ResolvedConfig said = resolve_stored({"--dtype", "fp32", "--lr", "1e-4", "--scheduler",
+                                              "cosine", "--steps", "7", "--output", "o"});
+  EXPECT_EQ(said.options.dtype, DType::f32);
+  EXPECT_EQ(said.options.optimizer.learning_rate, 1e-4);
+  EXPECT_EQ(said.options.scheduler.type, SchedulerType::cosine);
+  EXPECT_EQ(said.options.steps, 7);
+  EXPECT_EQ(said.options.epochs, 0);
+  EXPECT_EQ(said.options.output, "o");
+  EXPECT_THAT(lines(said.notes), Not(HasSubstr("stored model")));
+  EXPECT_EQ(resolve_stored({"--output", ""}).options.output, "");
+  EXPECT_EQ(resolve_stored({"--steps", "0"}).options.output, "");  // it evaluates alone
+  // A file that switches 16 bits off asks for fp32; one that says nothing of them does not.
+  const std::string off = with_batch(R"("fp16": {"enabled": false})");
+  EXPECT_EQ(resolve_stored({}, off).options.dtype, DType::f32);
+  EXPECT_EQ(resolve_stored({}, with_batch("")).options.dtype, DType::bf16);
+  const std::string open =
+      with_batch(R"("fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"})");
+  EXPECT_EQ(resolve_stored({}, open).options.dtype, DType::bf16);
+  EXPECT_EQ(resolve_stored({"--fp16"}, open).options.dtype, DType::f16);
+  EXPECT_EQ(resolve_stored({}, "", std::nullopt).options.dtype, DType::f32);
+}
+
+TEST(Resolve, AFileOfDeepSpeedKeepsItsOwnDefaultsWithAStoredModel) {
+  const std::string optimizer = with_batch(R"("optimizer": {"type": "AdamW", "params": {}})");
+  EXPECT_EQ(resolve_stored({}, optimizer).options.optimizer.learning_rate, 1e-3);
+  const std::string automatic =
+      with_batch(R"("optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+        "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto",
+          "warmup_max_lr": "auto", "warmup_num_steps": "auto", "warmup_min_lr": "auto"}})");
+  const ResolvedConfig resolved = resolve_stored({}, automatic);
+  EXPECT_EQ(resolved.options.optimizer.learning_rate, 2e-5);
+  EXPECT_EQ(resolved.options.scheduler.warmup_max_lr, 2e-5);
+  EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::warmup_decay);
+  EXPECT_EQ(value_of(resolved, "scheduler.total_num_steps"), "by epochs");
+}
+
+TEST(Resolve, SchedulesNeedWhatTheirFormulasName) {
+  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "cosine_with_min_lr"}),
+              HasSubstr("cosine_with_min_lr needs min_lr or min_lr_rate: --lr_scheduler_kwargs"));
+  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "warmup_stable_decay"}),
+              HasSubstr("needs num_decay_steps"));
+  EXPECT_THAT(
+      refusal(with_batch(""), {"--scheduler", "cosine", "--lr", "1e-4", "--min-lr", "1e-3"}),
+      HasSubstr("--min-lr: found 1e-3, expected at most the learning rate 1e-04"));
+  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "polynomial", "--lr", "1e-8"}),
+              HasSubstr("polynomial ends at lr_end 1e-07"));
+  EXPECT_DOUBLE_EQ(resolve_flags({"--scheduler", "cosine", "--lr", "1e-4", "--min-lr", "1e-5"})
+                       .options.scheduler.min_lr_rate,
+                   0.1);
+  EXPECT_THAT(
+      lines(resolve_flags({"--lr_scheduler_type", "constant", "--warmup_ratio", "0.1"}).notes),
+      HasSubstr("transformers' constant leaves it out"));
+}
+
+TEST(Resolve, LinesAreAsFarApartAsAnybodyAsks) {
+  for (const char* number : {"1e9", "1e20", "9223372036854775807", "Infinity"}) {
+    SCOPED_TRACE(number);
+    const ResolvedConfig resolved =
+        resolve_text(with_batch(std::string("\"steps_per_print\": ") + number));
+    EXPECT_GE(resolved.options.steps_per_print, 1'000'000'000);
+  }
+  EXPECT_THAT(refusal(with_batch("\"steps_per_print\": -1")), HasSubstr("steps_per_print: found"));
+  EXPECT_THAT(refusal(with_batch("\"gradient_clipping\": Infinity")),
+              HasSubstr("gradient_clipping"));
+}
+
+TEST(Resolve, DataEfficiencyIsOnWhereATechniqueOfItIs) {
+  const auto file = [](const char* sampling, const char* curriculum, const char* routing,
+                       const char* dropping) {
+    return with_batch(
+        std::string(
+            R"("data_efficiency": {"enabled": true, "seed": 1234, "data_sampling": {"enabled": )") +
+        sampling + R"(, "num_epochs": 1, "curriculum_learning": {"enabled": )" + curriculum +
+        R"(, "data_cluster_path": "x"}}, "data_routing": {"enabled": )" + routing +
+        R"(, "random_ltd": {"enabled": )" + dropping + R"(, "total_layer_num": 24}}})");
+  };
+  EXPECT_EQ(refusal(file("false", "true", "false", "true")), "");
+  EXPECT_EQ(refusal(file("true", "false", "true", "false")), "");
+  EXPECT_THAT(refusal(file("true", "true", "false", "false")),
+              HasSubstr("data_efficiency.data_sampling.curriculum_learning: not supported"));
+  EXPECT_THAT(refusal(file("false", "false", "true", "true")),
+              HasSubstr("data_efficiency.data_routing.random_ltd: not supported"));
+}
+
+TEST(Resolve, WhatDeepSpeedHasRemovedIsRefusedSayingSo) {
+  for (
+      const char* section :
+      {R"("compression_training": {"weight_quantization": {"shared_parameters": {"enabled": true}}})",
+       R"("curriculum_learning": {"enabled": true, "curriculum_type": "seqlen"})",
+       R"("elasticity": {"enabled": true})", R"("amp": {"enabled": true})",
+       R"("sparse_attention": {"mode": "fixed"})", R"("nebula": {"enabled": true})",
+       R"("progressive_layer_drop": {"enabled": true})",
+       R"("optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}})",
+       R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 1e-3}})"})
+    EXPECT_THAT(refusal(with_batch(section)), HasSubstr("DeepSpeed has removed it, too"))
+        << section;
+}
+
 TEST(Resolve, FlagsWinOverTheFileWithANote) {
   const ResolvedConfig resolved =
       resolve_text(with_batch("\"gradient_clipping\": 0.5, \"bf16\": {\"enabled\": true},\n"

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "train/config/batch.h"
 #include "train/config/flag_table.h"
+#include "train/config/json_words.h"
 
 namespace strata::train {
 namespace {
@@ -124,14 +125,18 @@ void Resolver::take_given_values() {
 void Resolver::take_optimizer() {
   const Given* type = given("optimizer.type");
   // transformers' names for it.
-  if (type != nullptr &&
-      (same_word(type->words[0], "adamw_8bit") || same_word(type->words[0], "adamw_bnb_8bit"))) {
+  if (type != nullptr && is_one_of(type->words[0], "adamw_8bit|adamw_bnb_8bit|paged_adamw_8bit")) {
     if (is_open("state_recipe")) {
       options_.state_recipe = StateRecipe::eight_bit;
       sources_["state_recipe"] = {origin("optimizer.type"), type->where};
     } else if (options_.state_recipe != StateRecipe::eight_bit) {
       note_contradiction(*given("state_recipe"), *type);
     }
+  }
+  if (type != nullptr && type->words[0].starts_with("paged_")) {
+    findings_.notes.push_back(type->where + " " + type->words[0] +
+                              ": nothing is paged; --offload-optimizer cpu moves the state to host "
+                              "memory");
   }
   if (options_.optimizer.type != OptimizerType::lion || !is_open("optimizer.beta2")) return;
   if (origin("optimizer.type") == Origin::file) {
@@ -254,6 +259,13 @@ void Resolver::take_recomputation() {
   }
 }
 
+bool Resolver::waits_for_data(std::string_view option) const {
+  if (options_.epochs == 0) return false;
+  return option == "steps" ||
+         (option == "scheduler.total_num_steps" && options_.scheduler.ends_with_run) ||
+         (option == "scheduler.warmup_num_steps" && options_.scheduler.warmup_ratio > 0);
+}
+
 void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
@@ -276,6 +288,7 @@ ResolvedConfig Resolver::finish() {
   }
   for (const OptionField& field : fields_) {
     ResolvedField resolved{std::string(field.name), text_of(field), Origin::default_value, ""};
+    if (waits_for_data(field.name)) resolved.value = "by epochs";
     const auto source = sources_.find(field.name);
     if (source != sources_.end()) {
       resolved.origin = source->second.origin;

@@ -22,6 +22,10 @@ class Resolver {
 
   /// Every option from its flag, else from the file.
   void take_given_values();
+  /// Steps or epochs, and how often things happen.
+  void take_length();
+  /// Defaults for going on from stored weights, where nothing else is said.
+  void take_stored_model(const StoredModel& stored);
   /// What a type of optimizer says besides.
   void take_optimizer();
   void take_precision();
@@ -53,10 +57,17 @@ class Resolver {
   [[nodiscard]] Origin origin(std::string_view option) const;
   /// Did neither flag nor file give a value ("auto" is none)?
   [[nodiscard]] bool is_open(std::string_view option) const;
+  /// Does the file switch 16-bit types off, without leaving one of them to the flags?
+  [[nodiscard]] bool file_says_fp32() const;
   /// Marks an open option as derived, and its "auto" as answered.
   void derived(std::string_view option);
+  /// Is the value of this option known only when the data are?
+  [[nodiscard]] bool waits_for_data(std::string_view option) const;
   void report_open_autos();
   void problem(const std::string& where, const std::string& text);
+  void take_min_lr();
+  void take_warmup_ratio();
+  void check_schedule();
   void check_state_recipe();
   void check_checkpoints();
   void check_virtual_ranks();

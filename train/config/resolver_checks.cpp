@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "train/config/resolver.h"
+#include "train/config/settle_steps.h"
 
 namespace strata::train {
 namespace {
@@ -13,14 +14,26 @@ bool is_deepspeed_warmup(SchedulerType type) {
 }
 
 bool has_end(SchedulerType type) {
-  return type == SchedulerType::linear || type == SchedulerType::cosine ||
-         type == SchedulerType::warmup_decay || type == SchedulerType::warmup_cosine;
+  switch (type) {
+    case SchedulerType::linear:
+    case SchedulerType::cosine:
+    case SchedulerType::warmup_decay:
+    case SchedulerType::warmup_cosine:
+    case SchedulerType::cosine_warmup_with_min_lr:
+    case SchedulerType::cosine_with_restarts:
+    case SchedulerType::polynomial:
+    case SchedulerType::warmup_stable_decay:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
 void Resolver::take_scheduler() {
   SchedulerOptions& s = options_.scheduler;
+  take_warmup_ratio();
   const bool absolute = s.type == SchedulerType::warmup || s.type == SchedulerType::warmup_decay;
   if (is_deepspeed_warmup(s.type)) {
     // DeepSpeed's defaults: a logarithmic warm-up of 1000 steps.
@@ -39,6 +52,9 @@ void Resolver::take_scheduler() {
     s.warmup_max_lr = options_.optimizer.learning_rate;
     derived("scheduler.warmup_max_lr");
   }
+  // Of the file's schedule, where a flag has chosen another.
+  if (!absolute && open_autos_.contains("scheduler.warmup_max_lr"))
+    derived("scheduler.warmup_max_lr");
   const Given* rate = flag("optimizer.learning_rate");
   if (absolute && rate != nullptr && s.warmup_max_lr != options_.optimizer.learning_rate) {
     findings_.notes.push_back(rate->where + " " + rate->words[0] +
@@ -48,9 +64,12 @@ void Resolver::take_scheduler() {
     sources_["scheduler.warmup_max_lr"] = {Origin::command_line, rate->where};
   }
   if (has_end(s.type) && is_open("scheduler.total_num_steps")) {
-    s.total_num_steps = options_.steps;
+    s.ends_with_run = true;
     derived("scheduler.total_num_steps");
   }
+  take_min_lr();
+  check_schedule();
+  settle_steps(options_, 0);
   if (is_open("scheduler.cycle_second_step_size")) {
     s.cycle_second_step_size = s.cycle_first_step_size;
   }
@@ -106,6 +125,9 @@ void Resolver::check_checkpoints() {
   for (const char* name : {"checkpoint.every", "checkpoint.keep", "checkpoint.keep_every"})
     if (const Given* said = given(name); said != nullptr && said->words[0] != "0")
       problem(said->where, "checkpoints need a folder: --output DIR");
+  if (const Given* said = given("checkpoint.strategy");
+      said != nullptr && options_.checkpoint.strategy != Cadence::never)
+    problem(said->where, "checkpoints need a folder: --output DIR");
   for (const char* word : {"auto", "required", "true"})
     if (const Given* said = given("checkpoint.resume");
         said != nullptr && same_word(said->words[0], word))

@@ -11,6 +11,8 @@ std::string_view name_of(Origin origin) {
   switch (origin) {
     case Origin::default_value:
       return "default";
+    case Origin::stored_model:
+      return "default for a stored model";
     case Origin::automatic:
       return "auto";
     case Origin::file:

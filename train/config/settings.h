@@ -10,7 +10,7 @@
 namespace strata::train {
 
 /// Where a value comes from, weakest first.
-enum class Origin { default_value, automatic, file, command_line };
+enum class Origin { default_value, stored_model, automatic, file, command_line };
 std::string_view name_of(Origin origin);
 
 struct Given {

@@ -39,6 +39,8 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
   schedule.logarithmic = s.warmup_type == WarmupType::logarithmic;
   schedule.total_steps = s.total_num_steps;
   schedule.warmup_min_ratio = s.warmup_min_ratio;
+  schedule.min_ratio = s.min_lr_rate;
+  if (s.num_cycles > 0) schedule.cycles = s.num_cycles;
   switch (s.type) {
     case SchedulerType::warmup_cosine:
       schedule.min_ratio = s.cos_min_ratio;
@@ -59,6 +61,27 @@ kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
       schedule.rate = s.lr_range_test_step_rate;
       schedule.first_stairs = s.lr_range_test_staircase ? 1 : 0;
       break;
+    case SchedulerType::cosine_warmup_with_min_lr:
+      if (s.warmup_lr_rate > 0) schedule.warmup_lr_rate = s.warmup_lr_rate;
+      break;
+    case SchedulerType::cosine_with_restarts:
+      if (s.num_cycles == 0) schedule.cycles = 1;
+      break;
+    case SchedulerType::polynomial:
+      schedule.minimum = s.lr_end;
+      schedule.power = static_cast<double>(s.power);
+      break;
+    case SchedulerType::inverse_sqrt:
+      schedule.timescale = s.timescale;
+      break;
+    case SchedulerType::warmup_stable_decay:
+      schedule.decay_steps = s.num_decay_steps;
+      schedule.stable_steps = s.num_stable_steps >= 0
+                                  ? s.num_stable_steps
+                                  : s.total_num_steps - s.warmup_num_steps - s.num_decay_steps;
+      schedule.warmup_shape = static_cast<kernels::RampShape>(s.warmup_shape);
+      schedule.decay_shape = static_cast<kernels::RampShape>(s.decay_shape);
+      break;
     default:
       break;
   }
@@ -71,6 +94,12 @@ static_assert(static_cast<int>(SchedulerType::warmup_cosine) ==
               static_cast<int>(kernels::ScheduleKind::warmup_cosine));
 static_assert(static_cast<int>(SchedulerType::lr_range_test) ==
               static_cast<int>(kernels::ScheduleKind::range_test));
+static_assert(static_cast<int>(SchedulerType::cosine_warmup_with_min_lr) ==
+              static_cast<int>(kernels::ScheduleKind::cosine_warmup));
+static_assert(static_cast<int>(SchedulerType::warmup_stable_decay) ==
+              static_cast<int>(kernels::ScheduleKind::warmup_stable_decay));
+static_assert(static_cast<int>(RampShape::one_minus_sqrt) ==
+              static_cast<int>(kernels::RampShape::one_minus_sqrt));
 
 /// Where each kind of state of each unit lives.
 void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units,

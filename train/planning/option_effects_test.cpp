@@ -125,6 +125,10 @@ const Settings kSgd{{"optimizer.type", "sgd"}};
 const Settings kCosineWarmup{{"scheduler.type", "WarmupCosineLR"}};
 const Settings kOneCycle{{"scheduler.type", "OneCycle"}};
 const Settings kRangeTest{{"scheduler.type", "LRRangeTest"}};
+const Settings kRaisedWarmup{{"scheduler.type", "cosine_warmup_with_min_lr"}};
+const Settings kPolynomial{{"scheduler.type", "polynomial"}};
+const Settings kInverseSqrt{{"scheduler.type", "inverse_sqrt"}};
+const Settings kStable{{"scheduler.type", "warmup_stable_decay"}};
 const Settings kOptimizerOnDisk{{"offload.optimizer", "nvme"}};
 const Settings kParametersOnDisk{{"zero.stage", "3"}, {"offload.parameters", "nvme"}};
 const Settings kCheckpointing{{"activation_checkpointing", "true"}};
@@ -241,6 +245,13 @@ const Row kRows[] = {
     {{"scheduler.type", "LRRangeTest"},
      {{"control.schedule_kind", "7"}, {"control.schedule_minimum", "0.001"},
       {"control.schedule_rate", "1"}}},
+    {{"scheduler.type", "cosine_warmup_with_min_lr"}, {{"control.schedule_kind", "8"}}},
+    {{"scheduler.type", "cosine_with_restarts"},
+     {{"control.schedule_kind", "9"}, {"control.schedule_cycles", "1"}}},
+    {{"scheduler.type", "polynomial"},
+     {{"control.schedule_kind", "10"}, {"control.schedule_minimum", "1e-07"}}},
+    {{"scheduler.type", "inverse_sqrt"}, {{"control.schedule_kind", "11"}}},
+    {{"scheduler.type", "warmup_stable_decay"}, {{"control.schedule_kind", "12"}}},
     {{"scheduler.warmup_type", "log"}, {{"control.schedule_logarithmic", "1"}}},
     {{"scheduler.warmup_min_lr", "0.25"}, {{"control.schedule_minimum", "0.25"}}},
     {{"scheduler.warmup_max_lr", "0.5"}, {{"control.schedule_maximum", "0.5"}}},
@@ -264,6 +275,18 @@ const Row kRows[] = {
     {{"scheduler.lr_range_test_step_rate", "0.5"}, {{"control.schedule_rate", "0.5"}}, kRangeTest},
     {{"scheduler.lr_range_test_staircase", "true"}, {{"control.schedule_first_stairs", "1"}},
      kRangeTest},
+    {{"scheduler.min_lr_rate", "0.25"}, {{"control.schedule_min_ratio", "0.25"}}},
+    {{"scheduler.num_cycles", "2"}, {{"control.schedule_cycles", "2"}}},
+    {{"scheduler.power", "3"}, {{"control.schedule_power", "3"}}, kPolynomial},
+    {{"scheduler.lr_end", "0.5"}, {{"control.schedule_minimum", "0.5"}}, kPolynomial},
+    {{"scheduler.timescale", "40"}, {{"control.schedule_timescale", "40"}}, kInverseSqrt},
+    {{"scheduler.warmup_lr_rate", "0.5"}, {{"control.schedule_warmup_lr_rate", "0.5"}},
+     kRaisedWarmup},
+    {{"scheduler.num_stable_steps", "7"}, {{"control.schedule_stable_steps", "7"}}, kStable},
+    {{"scheduler.num_decay_steps", "5"},
+     {{"control.schedule_decay_steps", "5"}, {"control.schedule_stable_steps", "-5"}}, kStable},
+    {{"scheduler.warmup_shape", "cosine"}, {{"control.schedule_warmup_shape", "1"}}, kStable},
+    {{"scheduler.decay_shape", "linear"}, {{"control.schedule_decay_shape", "0"}}, kStable},
 
     {{"loss_scale.fixed_scale", "128"}, {{"loss_scale", "128"}, {"control.scale_mode", "2"}}, kFp16},
     {{"loss_scale.initial_scale_power", "3"}, {{"loss_scale", "8"}}, kFp16},
@@ -293,6 +316,8 @@ const std::set<std::string> kElsewhere{
     "micro_batch", "model", "nonfinite_steps", "offload.checksums", "offload.device_memory_bytes",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "on_nonfinite", "output", "print_config", "print_plan", "print_program", "profile", "reduction",
+    "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",
+    "scheduler.min_lr", "scheduler.warmup_ratio",
     "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
     "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };

@@ -132,7 +132,7 @@ void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, i
 }
 
 void require_data(const TrainOptions& options) {
-  if (options.data.empty() && options.steps > 0 && ModelFiles::has_weights(options.model))
+  if (options.data.empty() && trains(options) && ModelFiles::has_weights(options.model))
     throw InvalidArgument("--model " + options.model +
                           " holds trained weights: say with --data FILE what to train them on");
   for (const std::string& file : options.data) require_plain_data(file, options.data_is_text);
@@ -146,7 +146,7 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
   std::vector<std::string> held_out;
   if (!options.eval_data.empty()) held_out = {options.eval_data};
   // An evaluation alone trains on nothing; the engine asks for some tokens all the same.
-  if (training.empty() && options.steps == 0) training = held_out;
+  if (training.empty() && !trains(options)) training = held_out;
   const bool bundled = training.empty();
   if (bundled) training = {bundled_text()};
 
@@ -154,7 +154,7 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
   all.insert(all.end(), held_out.begin(), held_out.end());
   const bool any_text = !std::all_of(all.begin(), all.end(), is_token_file);
   const bool as_bytes = bundled && options.tokenizer.empty() &&
-                        (options.steps == 0 || tokenizer_of(options.model).empty());
+                        (!trains(options) || tokenizer_of(options.model).empty());
   DataFiles files(vocabulary, any_text && !as_bytes
                                   ? choose_tokenizer(options.tokenizer, options.model, vocabulary)
                                   : "");
@@ -165,7 +165,7 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
   corpus.training = files.open(training);
   if (!held_out.empty()) {
     corpus.held_out = files.open(held_out);
-  } else if (options.eval_every_steps > 0) {
+  } else if (evaluates_during(options)) {
     constexpr double kHeldOut = 0.1;
     const SplitTokens split = hold_out(corpus.training, kHeldOut);
     corpus.training = split.training;

@@ -42,7 +42,9 @@ void evaluate(RunParts& run) {
   run.status.set_phase(Phase::evaluate);
   const BatchLoader batches = held_out_loader(run);
   const std::int64_t per_batch = run.options.micro_batch * run.communicator->size();
-  const std::int64_t windows = batches.order().windows();
+  const std::int64_t most = run.options.eval_samples;
+  const std::int64_t all = batches.order().windows();
+  const std::int64_t windows = most > 0 ? std::min(all, most) : all;
   const FillBatch fill = make_filler(run, batches, per_batch);
   ForgivingFill forgiving(fill);
   const double loss =

@@ -11,6 +11,7 @@
 #include "train/config/settings.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/step_scalars.h"
+#include "train/run/earlier_defaults.h"
 #include "train/run/resume_terms.h"
 
 namespace strata::train {
@@ -48,8 +49,10 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   const CheckpointReader reader(folder_.files(), directory);
   const std::string file = directory + "/" + kTrainerStateName;
   ResumePoint point{directory, parse_trainer_state(reader.whole_file(kTrainerStateName), file)};
-  for (const auto& [fact, text] : reader.manifest().facts)
+  for (const auto& [fact, text] : reader.manifest().facts) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
+    if (fact == kDefaultsFact) point.defaults = text;
+  }
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
                     ", the checkpoint of step " + std::to_string(reader.manifest().step));

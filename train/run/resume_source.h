@@ -21,6 +21,7 @@ struct ResumePoint {
   std::string directory;
   TrainerState state;
   std::int64_t leaves = 0;  ///< of sums over ranks, as its facts say; 0: they do not
+  std::string defaults{};   ///< its fact of that name (earlier_defaults.h)
 };
 
 /// All calls are collective. Borrows the folder.

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "train/config/option_fields.h"
+#include "train/config/settle_steps.h"
 
 namespace strata::train {
 namespace {
@@ -104,6 +105,7 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
     note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +
            std::to_string(options.accumulation);
   }
+  settle_steps(options, run.samples);
   const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);
   comparison.require(to_do, "step", std::to_string(saved.step),
                      std::to_string(options.steps) + " to do", "set --steps to more");

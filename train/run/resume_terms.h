@@ -24,6 +24,7 @@ struct ResumingRun {
   int world = 1;
   std::string data_digest;
   std::int64_t data_tokens = 0;
+  std::int64_t samples = 0;  ///< of one pass over the data: epochs are counted in them
   bool may_be_done = false;  ///< as many steps as the run has to do are no error
 };
 

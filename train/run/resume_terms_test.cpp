@@ -11,7 +11,7 @@ constexpr const char* kDigest = "0123456789abcdef0123456789abcdef";
 
 struct Resuming {
   TrainerState saved;
-  ResumingRun run{2, kDigest, 1000, false};
+  ResumingRun run{2, kDigest, 1000, 62, false};
   TrainOptions options;
 
   Resuming() {
@@ -98,6 +98,17 @@ TEST(ResumeTerms, ImportedCheckpointsSayThatTheyAre) {
   EXPECT_NE(refusal.find("behind 32 samples"), std::string::npos);
   resuming.options.checkpoint.changed_data = true;
   EXPECT_EQ(resuming.take(), "");
+}
+
+TEST(ResumeTerms, EpochsAreCountedInTheSavedGlobalBatch) {
+  Resuming run;
+  run.options.epochs = 2;
+  run.options.global_batch = 16;  // two ranks more
+  run.options.accumulation = 2;
+  EXPECT_EQ(run.take(), "global batch 8 as saved: accumulation 1");
+  EXPECT_EQ(run.options.steps, 16);  // 62 samples, 8 at a time, twice
+  run.saved.step = 16;
+  EXPECT_NE(run.refusal().find("set --steps to more"), std::string::npos) << run.refusal();
 }
 
 }  // namespace

@@ -7,19 +7,30 @@
 #include <vector>
 
 #include "kernels/learning_rate.h"
+#include "train/config/settle_steps.h"
+#include "train/data/sample_order.h"
 #include "train/data/token_digest.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
+#include "train/run/earlier_defaults.h"
 #include "train/run/resume_terms.h"
 #include "train/run/stored_weights.h"
 
 namespace strata::train {
 namespace {
 
+/// Of one pass over the training data.
+std::int64_t samples(const RunParts& run) {
+  SampleOrderOptions order;
+  order.sequence = run.options.sequence_length;
+  const TokenSource& tokens = *run.corpus.training;
+  return SampleOrder(tokens.size(), tokens.name(), order).windows();
+}
+
 ResumingRun resuming_run(const RunParts& run) {
   return {run.communicator->size(), run.data_digest,
-          static_cast<std::int64_t>(run.corpus.training->size()),
+          static_cast<std::int64_t>(run.corpus.training->size()), samples(run),
           run.resume_source->goes_on_by_itself()};
 }
 
@@ -59,17 +70,28 @@ void resume(RunParts& run) {
   std::fflush(stdout);
 }
 
+/// As the run that wrote it would have gone on.
+void go_on_from(RunParts& run, const ResumePoint& point) {
+  const std::string defaults =
+      keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
+  const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
+  if (!run.first) return;
+  if (!defaults.empty()) std::printf("note: %s\n", defaults.c_str());
+  if (!note.empty()) std::printf("%s\n", note.c_str());
+}
+
 }  // namespace
 
 void find_beginning(RunParts& run) {
+  settle_steps(run.options, samples(run));
   run.resume_source.emplace(run.options.checkpoint, *run.output);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training);
-  if (!run.resume_point) return;
-  const std::string note = take_terms(run.resume_point->state, run.resume_point->directory,
-                                      resuming_run(run), run.options);
-  if (run.first && !note.empty()) std::printf("%s\n", note.c_str());
+  if (run.resume_point) go_on_from(run, *run.resume_point);
+  if (const std::string epochs = describe_epochs(run.options, samples(run));
+      run.first && !epochs.empty())
+    std::printf("%s\n", epochs.c_str());
 }
 
 bool is_done(const RunParts& run) {

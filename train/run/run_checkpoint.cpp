@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "train/engine/step_scalars.h"
+#include "train/files/model_files.h"
 #include "train/models/hf_config.h"
+#include "train/run/earlier_defaults.h"
 #include "train/run/model_directory.h"
 #include "train/run/resume_terms.h"
 
@@ -32,6 +34,13 @@ TrainerState trainer_state(const RunParts& run) {
   return state;
 }
 
+/// Which defaults its options that nobody said have: of its first checkpoint's run, if it is known.
+std::string defaults_of(const RunParts& run) {
+  if (run.resume_point && run.resume_point->state.data_digest != kUnknownData)
+    return run.resume_point->defaults.empty() ? kNewModelDefaults : run.resume_point->defaults;
+  return ModelFiles::has_weights(run.options.model) ? kStoredModelDefaults : kNewModelDefaults;
+}
+
 /// About the run, for people and tools: nothing that loading needs.
 Facts facts(const RunParts& run) {
   const TrainOptions& options = run.options;
@@ -43,7 +52,8 @@ Facts facts(const RunParts& run) {
           {"state_recipe", option_text(options, "state_recipe")},
           {"run_id", run.request.context.run_id},
           {"device", run.device->description()},
-          {"data_digest", run.data_digest}};
+          {"data_digest", run.data_digest},
+          {kDefaultsFact, defaults_of(run)}};
 }
 
 /// Whether there is a checkpoint of this step now.

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
+#include "train/run/find_stored_model.h"
 #include "train/run/host_memory.h"
 #include "train/run/last_words.h"
 #include "train/run/memory_advice.h"
@@ -34,9 +35,11 @@ std::string advice(const RunRequest& request) {
 
 /// Everything before there are ranks to talk to.
 int check_config(const ParsedCommandLine& command_line, int world) {
-  const ModelConfig model = read_model_config(requested_model(command_line));
-  const ResolvedConfig config = resolve(
-      command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world, model);
+  const std::string requested = requested_model(command_line);
+  const std::string directory = resolve_model_directory(requested);
+  const ResolvedConfig config =
+      resolve(command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world,
+              read_model_config(directory), find_stored_model(requested, directory));
   print_findings(config);
   std::fputs(describe(config).c_str(), stdout);
   return static_cast<int>(ExitCode::done);
@@ -52,9 +55,12 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
     return check_config(command_line, context.world);
   RunRequest request;
   request.context = context;
-  request.model = read_model_config(resolve_model_directory(requested_model(command_line)));
-  request.config = resolve(command_line, context.world, request.model);
-  request.config.options.model = resolve_model_directory(request.config.options.model);
+  const std::string requested = requested_model(command_line);
+  const std::string directory = resolve_model_directory(requested);
+  request.model = read_model_config(directory);
+  request.config =
+      resolve(command_line, context.world, request.model, find_stored_model(requested, directory));
+  request.config.options.model = directory;
   if (context.rank == 0) print_findings(request.config);
   try {
     return static_cast<int>(run_training(request, status));

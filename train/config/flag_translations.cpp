@@ -1,0 +1,108 @@
+#include "train/config/flag_translations.h"
+
+#include <sstream>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "train/config/json_words.h"
+#include "train/config/nearest_name.h"
+#include "train/config/option_fields.h"
+
+namespace strata::train {
+namespace {
+
+struct Argument {
+  std::string_view name;
+  std::string_view option;
+};
+
+/// Of the schedules of transformers.
+constexpr Argument kSchedulerArguments[] = {
+    {"min_lr", "scheduler.min_lr"},
+    {"min_lr_rate", "scheduler.min_lr_rate"},
+    {"min_lr_ratio", "scheduler.min_lr_rate"},
+    {"num_cycles", "scheduler.num_cycles"},
+    {"power", "scheduler.power"},
+    {"lr_end", "scheduler.lr_end"},
+    {"timescale", "scheduler.timescale"},
+    {"warmup_lr_rate", "scheduler.warmup_lr_rate"},
+    {"num_stable_steps", "scheduler.num_stable_steps"},
+    {"num_decay_steps", "scheduler.num_decay_steps"},
+    {"num_warmup_steps", "scheduler.warmup_num_steps"},
+    {"num_training_steps", "scheduler.total_num_steps"},
+    {"warmup_type", "scheduler.warmup_shape"},
+    {"decay_type", "scheduler.decay_shape"},
+};
+
+/// "bf16" of "bfloat16"; the words as they are when they mean nothing.
+std::string meaning_of(const std::string& option, const std::vector<std::string>& words) {
+  TrainOptions scratch;
+  const std::vector<OptionField> fields = option_fields(scratch);
+  const OptionField* field = find_field(fields, option);
+  std::string text, note;
+  if (field != nullptr && assign(*field, words, note).empty()) return text_of(*field);
+  for (const std::string& word : words) text += word + ' ';
+  return text;
+}
+
+}  // namespace
+
+void set_option(const std::string& option, const std::vector<std::string>& words,
+                const std::string& flag, ParsedCommandLine& parsed) {
+  double number = 0;
+  if (option == "dtype" && same_word(words[0], "auto")) return;
+  if (option == "checkpoint.resume" && is_one_of(words[0], "false|none")) return;
+  const bool is_part = option == "scheduler.warmup_num_steps" && parse_number(words[0], number) &&
+                       number > 0 && number < 1;
+  const auto [old, added] = parsed.settings.emplace(is_part ? "scheduler.warmup_ratio" : option,
+                                                    Given{words, false, flag});
+  if (!added && meaning_of(option, old->second.words) != meaning_of(option, words))
+    throw InvalidArgument(flag + " " + words[0] + " contradicts " + old->second.where + " " +
+                          old->second.words[0]);
+}
+
+void take_fsdp(const std::vector<std::string>& words, ParsedCommandLine& parsed) {
+  std::string all;
+  for (const std::string& word : words) all += word + ' ';
+  std::istringstream parts(all);
+  for (std::string word; parts >> word;) {
+    if (word == "full_shard" || word == "hybrid_shard")
+      set_option("zero.stage", {"3"}, "--fsdp", parsed);
+    else if (word == "shard_grad_op")
+      set_option("zero.stage", {"2"}, "--fsdp", parsed);
+    else if (word == "no_shard")
+      set_option("zero.stage", {"0"}, "--fsdp", parsed);
+    else if (word == "offload") {
+      set_option("offload.optimizer", {"cpu"}, "--fsdp", parsed);
+      set_option("offload.parameters", {"cpu"}, "--fsdp", parsed);
+    } else if (!is_one_of(word, "auto_wrap|true|false|none"))
+      throw InvalidArgument(
+          "--fsdp: found '" + word +
+          "', expected full_shard, shard_grad_op, no_shard, offload or auto_wrap");
+  }
+}
+
+void take_scheduler_arguments(const std::string& json, ParsedCommandLine& parsed) {
+  const std::string flag = "--lr_scheduler_kwargs";
+  JsonOptions options;
+  options.fault = JsonFault::configuration;
+  std::vector<std::string_view> names;
+  for (const Argument& argument : kSchedulerArguments) names.push_back(argument.name);
+  const auto option_of = [&](const std::string& name) {
+    for (const Argument& argument : kSchedulerArguments)
+      if (argument.name == name) return std::string(argument.option);
+    throw InvalidArgument(flag + ": unknown argument '" + name + "'" + suggestion(name, names));
+  };
+  try {
+    const JsonValue document = parse_json(json, flag, options);
+    if (!document.is(JsonKind::object))
+      document.fail("expected an object such as {\"min_lr\": 1e-5}");
+    for (const auto& [name, value] : document.members())
+      if (!value.is(JsonKind::null)) set_option(option_of(name), {word_of(value)}, flag, parsed);
+  } catch (const ConfigError& error) {
+    throw InvalidArgument(error.what());
+  }
+}
+
+}  // namespace strata::train

@@ -1,0 +1,79 @@
+#include "train/config/settle_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace strata::train {
+namespace {
+
+/// transformers' own interval where a strategy says "steps" and nothing says how many.
+constexpr std::int64_t kUsualInterval = 500;
+constexpr std::int64_t kNever = 1'000'000'000'000'000;
+
+/// `now`: what the number beside the strategy says, 0: nothing.
+std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std::int64_t never,
+                      std::int64_t epoch) {
+  switch (cadence) {
+    case Cadence::never:
+      return never;
+    case Cadence::steps:
+      return now > 0 ? now : usual;
+    case Cadence::epoch:
+      return epoch > 0 ? epoch : now;
+    case Cadence::as_given:
+      break;
+  }
+  return now;
+}
+
+}  // namespace
+
+std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples) {
+  return std::max<std::int64_t>(1, (samples + options.global_batch - 1) / options.global_batch);
+}
+
+void settle_steps(TrainOptions& options, std::int64_t samples) {
+  const bool known = samples > 0;
+  const std::int64_t epoch = known ? steps_per_epoch(options, samples) : 0;
+  if (options.epochs > 0 && known)
+    options.steps =
+        static_cast<std::int64_t>(std::ceil(options.epochs * static_cast<double>(epoch)));
+  SchedulerOptions& schedule = options.scheduler;
+  if (schedule.warmup_ratio > 0)
+    schedule.warmup_num_steps = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(options.steps) * schedule.warmup_ratio));
+  if (schedule.min_lr > 0 && options.optimizer.learning_rate > 0)
+    schedule.min_lr_rate = schedule.min_lr / options.optimizer.learning_rate;
+  if (schedule.ends_with_run) schedule.total_num_steps = options.steps;
+  options.eval_every_steps =
+      interval(options.eval_strategy, options.eval_every_steps,
+               options.steps_per_print > 0 ? options.steps_per_print : kUsualInterval, 0, epoch);
+  options.steps_per_print =
+      interval(options.logging_strategy, options.steps_per_print, kUsualInterval, kNever, epoch);
+  SaveInterval& every = options.checkpoint.every;
+  const Cadence saving = options.checkpoint.strategy;
+  if (saving == Cadence::as_given || (saving == Cadence::steps && every.seconds > 0)) return;
+  every = {.steps = interval(saving, every.steps, kUsualInterval, 0, epoch), .seconds = 0};
+}
+
+std::string describe_epochs(const TrainOptions& options, std::int64_t samples) {
+  const bool by_epoch = options.epochs > 0 || options.eval_strategy == Cadence::epoch ||
+                        options.checkpoint.strategy == Cadence::epoch ||
+                        options.logging_strategy == Cadence::epoch;
+  if (!by_epoch) return "";
+  char text[200];
+  const double epochs =
+      static_cast<double>(options.steps) / static_cast<double>(steps_per_epoch(options, samples));
+  std::snprintf(text, sizeof text, "%.6g %s of %lld samples, %lld per step: %lld steps",
+                options.epochs > 0 ? options.epochs : epochs,
+                options.epochs == 1 ? "epoch" : "epochs", static_cast<long long>(samples),
+                static_cast<long long>(options.global_batch),
+                static_cast<long long>(options.steps));
+  std::string line = text;
+  if (options.scheduler.warmup_ratio > 0)
+    line += ", " + std::to_string(options.scheduler.warmup_num_steps) + " of them warm-up";
+  return line;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,24 @@
+// Options that depend on other counts: of steps, and of the samples of the data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/config/options.h"
+
+namespace strata::train {
+
+/// Steps from epochs, warm-up from its ratio, the end of the schedule, and the intervals that
+/// "strategies" name, by the rules of transformers' Trainer. `samples`: windows of one pass over
+/// the data; 0: not known yet, what needs them waits. Calling it again changes nothing, unless the
+/// global batch has changed.
+void settle_steps(TrainOptions& options, std::int64_t samples);
+
+/// Steps of one pass: the last one may begin the next pass.
+std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples);
+
+/// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "" when only steps were
+/// asked for.
+std::string describe_epochs(const TrainOptions& options, std::int64_t samples);
+
+}  // namespace strata::train

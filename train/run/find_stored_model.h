@@ -1,0 +1,16 @@
+// What the folder of --model says about its weights, for the defaults of a run that goes on from
+// them.
+#pragma once
+
+#include <string>
+
+#include "train/config/stored_model.h"
+
+namespace strata::train {
+
+/// `requested`: what --model said; `directory`: the folder that it means (resolve_model_directory).
+/// The type is that of config.json ("dtype" or "torch_dtype"), else that of the largest tensor.
+/// Throws DataError for damaged files.
+StoredModel find_stored_model(const std::string& requested, const std::string& directory);
+
+}  // namespace strata::train
