@@ -30,6 +30,9 @@ std::vector<std::string_view> listed(const FlagRow& row) {
   return spellings;
 }
 
+/// What CLI11 stores for a flag without a value: nobody types it.
+constexpr std::string_view kNoValue = "\n";
+
 /// A flag as CLI11 knows it.
 struct Entry {
   const FlagRow* row;
@@ -70,7 +73,8 @@ struct Splitter {
     std::string names;
     for (const std::string& spelling : spellings) names += (names.empty() ? "" : ",") + spelling;
     CLI::Option* option = app.add_option(names);
-    option->expected(row.least_words, row.most_words);
+    // Too few words are a problem beside others, so CLI11 shall not stop there.
+    option->expected(0, row.most_words)->default_str(std::string(kNoValue));
     // --zero 1 --zero 3: scripts append what they want to override.
     if (row.most_words == 1) option->take_last();
     entries.push_back({&row, spellings.front(), option});
@@ -210,14 +214,17 @@ void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& pro
   }
 }
 
-/// The words of a flag, as often as it was given.
+/// The words of a flag, as often as it was given. Throws InvalidArgument when they are too few.
 std::vector<std::string> words_given_to(const Entry& entry) {
   std::vector<std::string> words = entry.option->results();
   // A flag given again replaces what it said before; CLI11 keeps both.
   const auto most = static_cast<std::size_t>(entry.row->most_words);
   if (words.size() > most) words.erase(words.begin(), words.end() - entry.row->most_words);
-  // What CLI11 stores for a flag without a value.
-  if (entry.row->least_words == 0) std::erase(words, std::string());
+  std::erase(words, kNoValue);
+  const int least = entry.row->least_words;
+  if (words.size() < static_cast<std::size_t>(least))
+    throw InvalidArgument(entry.name + " needs " +
+                          (least == 1 ? "a value" : std::to_string(least) + " values"));
   return words;
 }
 

@@ -200,8 +200,9 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--lora-rank", "8"}), Not(HasSubstr("did you mean '--local")));
   EXPECT_THAT(complaint({"--zzzzzzzz"}), HasSubstr("unknown flag --zzzzzzzz (train --help"));
   EXPECT_THAT(complaint({"corpus.txt"}), HasSubstr("unexpected argument corpus.txt"));
-  EXPECT_THAT(complaint({"--steps"}), HasSubstr("--steps"));
-  EXPECT_THAT(complaint({"--betas", "0.9"}), HasSubstr("--betas"));
+  EXPECT_EQ(complaint({"--steps"}), "--steps needs a value");
+  EXPECT_EQ(complaint({"--betas", "0.9"}), "--betas needs 2 values");
+  EXPECT_EQ(word(flags({"--eval-data", ""}), "eval_data"), "");
   EXPECT_THAT(complaint({"--save-every", "3fortnights"}),
               HasSubstr("--save-every: found '3fortnights', expected a number of steps (500) or"));
   EXPECT_THAT(complaint({"--save-every", "-3"}), HasSubstr("--save-every: found '-3'"));
@@ -223,6 +224,16 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   const std::string both = complaint({"--micro-batch", "0", "--lr", "fast"});
   EXPECT_THAT(both, HasSubstr("--micro-batch: found '0'"));
   EXPECT_THAT(both, HasSubstr("--learning-rate: found 'fast'"));
+}
+
+TEST(CommandLine, FlagsWithoutTheirValueAreSaidWithTheOthers) {
+  const std::string all =
+      complaint({"--zero", "--lr", "fast", "--nosuch", "--data", "--betas", "0.9", "--steps"});
+  for (const char* part :
+       {"--zero needs a value", "--learning-rate: found 'fast'", "unknown flag --nosuch",
+        "--data needs a value", "--betas needs 2 values", "--steps needs a value"})
+    EXPECT_THAT(all, HasSubstr(part));
+  EXPECT_EQ(std::ranges::count(all, '\n'), 5) << all;
 }
 
 TEST(CommandLine, EveryFlagHasATargetAndAMeaning) {
