@@ -30,10 +30,18 @@ int allowance(std::size_t a, std::size_t b) {
   return std::max(1, static_cast<int>(std::max(a, b)) / 3);
 }
 
+/// Whether the words of `part` stand in `whole`, in their order.
+bool are_among(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
+  auto next = part.begin();
+  for (const std::string& word : whole)
+    if (next != part.end() && *next == word) ++next;
+  return next == part.end();
+}
+
 /// Words are mistaken one by one: "lora-rank" is not meant to be "local-rank". Where their number
-/// differs, a separator was forgotten or is too much.
+/// differs, a word was left out or is too many, or a separator is.
 bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& b, int distance) {
-  if (a.size() != b.size()) return distance <= 1;
+  if (a.size() != b.size()) return distance <= 1 || are_among(a, b) || are_among(b, a);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (edit_distance(a[i], b[i]) > allowance(a[i].size(), b[i].size())) return false;
   return true;
