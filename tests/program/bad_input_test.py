@@ -270,7 +270,7 @@ class OneRankAlone(BadInput):
         script = self.write("rank.sh", '#!/bin/sh\n[ "$RANK" != 1 ] || cd b\nexec "$@"\n')
         script.chmod(0o755)
         text = self.write("text", "What is trained on. " * 20)
-        command = mlaunch(3, *QUICK, "--zero", "3", "--model", "a", "--data", text)
+        command = mlaunch(3, *QUICK, "--zero", "3", "--model", "a", "--data", text, "--output", self.home / "c")
         at = command.index("3") + 1
         done = self.run_program(command[:at] + [str(script)] + command[at:], expect=DATA, limit_s=15)
         self.assertRegex(done.stderr.splitlines()[0], "^mlaunch: rank 1 of 3 failed")
