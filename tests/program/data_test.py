@@ -7,6 +7,8 @@ import unittest
 
 from programs import QUICK, ProgramTest, SafetensorsFile, mlaunch, train
 
+QUICK = [*QUICK, "--output", ""]  # what these runs make of a stored model is not kept
+
 USAGE, DATA, CONFIGURATION = 2, 65, 78
 TEXT = "What is trained on, line by line.\n" * 40
 # Stands in for the package `tokenizers`: token = byte + offset; each start of Python leaves a trace.
