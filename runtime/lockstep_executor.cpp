@@ -141,7 +141,10 @@ class LockstepExecutor final : public Executor {
     if (error_) std::rethrow_exception(error_);
     Loaded& loaded = *loaded_[static_cast<std::size_t>(handle)];
     device_.bind_thread();
-    for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, step);
+    for (Observer* observer : parts_.observers) {
+      observer->starting(loaded.program, step);
+      observer->begin_program(loaded.program, step);
+    }
     try {
       for (std::size_t i = 0; i < loaded.bound.size(); ++i) check(loaded, i);
     } catch (const std::exception& error) {

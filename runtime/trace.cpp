@@ -1,92 +1,217 @@
 #include "runtime/trace.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
-#include <memory>
+#include <map>
 #include <numeric>
+#include <utility>
 
-#include "core/error.h"
+#include "runtime/host_queues.h"
+#include "runtime/live_bytes.h"
 #include "runtime/transfer_node.h"
 
 namespace strata::runtime {
+namespace {
 
-TraceRecorder::TraceRecorder(int rank, TraceOf of, std::size_t capacity_per_queue)
-    : rank_(rank), of_(of), start_(std::chrono::steady_clock::now()) {
-  for (auto& events : events_) events.reserve(capacity_per_queue);
+/// Of the track that shows whole steps, before those of the queues.
+constexpr int kStepTrack = kQueues;
+
+std::int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::int64_t TraceRecorder::now_ns() const {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
-                                                              start_)
-      .count();
+template <typename... Values>
+void append(std::string& text, const char* format, Values... values) {
+  char buffer[512];
+  const int length = std::snprintf(buffer, sizeof buffer, format, values...);
+  text.append(buffer, static_cast<std::size_t>(std::clamp<int>(length, 0, sizeof buffer - 1)));
+}
+
+/// Labels are made of names of models' parts, which may come from a user's program.
+std::string quoted(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) json += c;
+  }
+  return json + '"';
+}
+
+}  // namespace
+
+TraceRecorder::TraceRecorder(const TraceOptions& options) : options_(options) {
+  for (auto& events : events_) events.reserve(options.capacity_per_queue);
+}
+
+void TraceRecorder::starting(const Program& program, std::int64_t step) {
+  const std::int64_t run = started_.load(std::memory_order_relaxed);
+  runs_[static_cast<std::size_t>(run % kRuns)] = {&program, step};
+  started_.store(run + 1, std::memory_order_release);
 }
 
 bool TraceRecorder::reports_itself(const Program& program, int instruction) const {
-  return of_ == TraceOf::queues &&
+  return options_.of == TraceOf::queues &&
          !is_disk_transfer(*program.instructions[static_cast<std::size_t>(instruction)].operation);
 }
 
+/// Within a run a queue begins its instructions in the order of the list.
+void TraceRecorder::follow(const Program& program, int instruction) {
+  Place& place = places_[static_cast<std::size_t>(program.instructions[instruction].queue)];
+  const bool same_run = place.of.program == &program && instruction > place.instruction;
+  place.instruction = instruction;
+  if (same_run) return;
+  const std::int64_t started = started_.load(std::memory_order_acquire);
+  place.run = std::max(place.run + 1, started - kUnderWay);
+  const auto at = [&] { return runs_[static_cast<std::size_t>(place.run % kRuns)]; };
+  while (place.run + 1 < started && at().program != &program) ++place.run;
+  place.of = at();
+}
+
 void TraceRecorder::begin(const Program& program, int instruction) {
-  if (reports_itself(program, instruction))
-    begun_ns_[static_cast<int>(program.instructions[instruction].queue)] = now_ns();
+  const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
+  // What a device reports is followed there.
+  if (options_.of == TraceOf::device && !is_host_queue(in.queue)) return;
+  follow(program, instruction);
+  places_[static_cast<std::size_t>(in.queue)].begun_ns = now_ns();
 }
 
 void TraceRecorder::end(const Program& program, int instruction) {
-  if (reports_itself(program, instruction))
-    add(program, instruction, begun_ns_[static_cast<int>(program.instructions[instruction].queue)],
-        now_ns());
+  if (!reports_itself(program, instruction)) return;
+  const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
+  add(program, instruction, places_[queue].begun_ns, now_ns());
 }
 
 void TraceRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
                              std::int64_t end_ns) {
-  const std::int64_t start_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(start_.time_since_epoch()).count();
-  add(program, instruction, begin_ns - start_ns, end_ns - start_ns);
+  if (!is_host_queue(program.instructions[static_cast<std::size_t>(instruction)].queue))
+    follow(program, instruction);
+  add(program, instruction, begin_ns, end_ns);
 }
 
 void TraceRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,
                         std::int64_t end_ns) {
-  const Instruction& in = program.instructions[instruction];
-  const int queue = static_cast<int>(in.queue);
+  const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
+  const Place& place = places_[queue];
+  const std::int64_t step = place.of.step + 1;
+  if (step < options_.steps.first || step > options_.steps.last) return;
   std::vector<Event>& events = events_[queue];
   if (events.size() == events.capacity()) {
     ++dropped_[queue];
     return;
   }
-  events.push_back({program.name, in.label, in.operation->name, in.cost.flops,
-                    in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes, begin_ns,
-                    end_ns, in.pass});
+  events.push_back({place.run, &program, step, begin_ns - options_.zero_ns,
+                    end_ns - options_.zero_ns, instruction});
 }
 
-void TraceRecorder::write(const std::string& path) const {
-  const auto close = [](std::FILE* f) { std::fclose(f); };
-  std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "w"), close);
-  if (!file) throw IoError(path, 0, "cannot create the trace", errno);
-  std::fprintf(file.get(), "{\"traceEvents\": [\n");
+std::int64_t TraceRecorder::dropped() const {
+  return std::accumulate(dropped_.begin(), dropped_.end(), std::int64_t{0});
+}
+
+void TraceRecorder::write_instructions(std::string& text) const {
   for (int q = 0; q < kQueues; ++q)
-    std::fprintf(file.get(),
-                 "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": "
-                 "{\"name\": \"%s\"}},\n",
-                 rank_, q, std::string(name_of(static_cast<Queue>(q))).c_str());
+    for (const Event& e : events_[static_cast<std::size_t>(q)]) {
+      const Instruction& in = of(e);
+      text += "{\"ph\": \"X\", \"name\": " + quoted(in.label) +
+              ", \"cat\": " + quoted(name_of(in.pass));
+      append(text, ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": ",
+             options_.rank, q, static_cast<double>(e.begin_ns) / 1e3,
+             static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
+      text += std::to_string(e.step) + ", \"operation\": " + quoted(in.operation->name) +
+              ", \"program\": " + quoted(e.program->name);
+      append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.cost.flops,
+             in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes);
+    }
+}
+
+/// From the first to the last instruction that computes for a step; these follow one another.
+void TraceRecorder::write_steps(std::string& text) const {
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> spans;
+  for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
+    const auto [at, fresh] = spans.try_emplace(e.step, e.begin_ns, e.end_ns);
+    at->second.first = std::min(at->second.first, e.begin_ns);
+    at->second.second = std::max(at->second.second, e.end_ns);
+  }
+  for (const auto& [step, span] : spans)
+    append(text,
+           "{\"ph\": \"X\", \"name\": \"step %lld\", \"cat\": \"step\", \"pid\": %d, \"tid\": %d, "
+           "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %lld}},\n",
+           static_cast<long long>(step), options_.rank, kStepTrack,
+           static_cast<double>(span.first) / 1e3,
+           static_cast<double>(span.second - span.first) / 1e3, static_cast<long long>(step));
+}
+
+/// At the beginning of what computes, where it changes.
+void TraceRecorder::write_memory(std::string& text) const {
+  std::map<const Program*, LiveBytes> live;
+  TierBytes before{};
+  for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
+    const auto [at, fresh] = live.try_emplace(e.program);
+    if (fresh) at->second = live_bytes(*e.program);
+    const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
+    if (std::exchange(before, bytes) == bytes) continue;
+    append(text,
+           "{\"ph\": \"C\", \"name\": \"arena bytes in use\", \"pid\": %d, \"ts\": %.3f, \"args\": "
+           "{",
+           options_.rank, static_cast<double>(e.begin_ns) / 1e3);
+    for (const Tier tier : {Tier::device, Tier::pinned})
+      text += (tier == Tier::device ? "\"" : ", \"") + std::string(name_of(tier)) +
+              "\": " + std::to_string(bytes[static_cast<std::size_t>(tier)]);
+    text += "}},\n";
+  }
+}
+
+void TraceRecorder::write_arrows(std::string& text) const {
+  struct End {
+    int queue;
+    std::int64_t ns;
+  };
+  std::map<std::pair<std::int64_t, std::int32_t>, End> ends;  // by run and instruction
   for (int q = 0; q < kQueues; ++q)
-    for (const Event& e : events_[q])
-      std::fprintf(file.get(),
-                   "{\"ph\": \"X\", \"name\": \"%.*s\", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, "
-                   "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"operation\": \"%.*s\", \"program\": "
-                   "\"%.*s\", \"flops\": %.0f, \"bytes\": %.0f}},\n",
-                   static_cast<int>(e.label.size()), e.label.data(),
-                   std::string(name_of(e.pass)).c_str(), rank_, q,
-                   static_cast<double>(e.begin_ns) / 1e3,
-                   static_cast<double>(e.end_ns - e.begin_ns) / 1e3,
-                   static_cast<int>(e.operation.size()), e.operation.data(),
-                   static_cast<int>(e.program.size()), e.program.data(), e.flops, e.bytes);
-  std::fprintf(file.get(),
-               "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": "
-               "\"rank %d\"}}\n], \"otherData\": {\"dropped\": %lld}}\n",
-               rank_, rank_,
-               static_cast<long long>(std::accumulate(dropped_.begin(), dropped_.end(), 0LL)));
-  if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0)
-    throw IoError(path, 0, "cannot write the trace", errno);
+    for (const Event& e : events_[static_cast<std::size_t>(q)])
+      ends[{e.run, e.instruction}] = {q, e.end_ns};
+  std::int64_t number = 0;
+  for (int q = 0; q < kQueues; ++q)
+    for (const Event& e : events_[static_cast<std::size_t>(q)])
+      for (const std::int32_t other : of(e).waits) {
+        const auto end = ends.find({e.run, other});
+        if (end == ends.end()) continue;
+        const std::string id = std::to_string(options_.rank) + "." + std::to_string(number++);
+        // Just inside the slices: an arrow is bound to what encloses its ends.
+        const double from = static_cast<double>(end->second.ns) / 1e3 - 0.001;
+        const double to = static_cast<double>(e.begin_ns) / 1e3;
+        append(
+            text,
+            "{\"ph\": \"s\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": \"%s\", \"pid\": "
+            "%d, \"tid\": %d, \"ts\": %.3f},\n",
+            id.c_str(), options_.rank, end->second.queue, from);
+        append(text,
+               "{\"ph\": \"f\", \"bp\": \"e\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": "
+               "\"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f},\n",
+               id.c_str(), options_.rank, q, to);
+      }
+}
+
+std::string TraceRecorder::events() const {
+  std::string text;
+  append(
+      text,
+      "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": \"rank "
+      "%d\"}},\n"
+      "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": "
+      "\"steps\"}},\n"
+      "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": %d, \"tid\": %d, \"args\": "
+      "{\"sort_index\": -1}},\n",
+      options_.rank, options_.rank, options_.rank, kStepTrack, options_.rank, kStepTrack);
+  for (int q = 0; q < kQueues; ++q)
+    append(text,
+           "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": "
+           "{\"name\": \"%s\"}},\n",
+           options_.rank, q, std::string(name_of(static_cast<Queue>(q))).c_str());
+  write_steps(text);
+  write_instructions(text);
+  write_memory(text);
+  write_arrows(text);
+  return text;
 }
 
 }  // namespace strata::runtime

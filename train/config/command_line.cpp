@@ -275,9 +275,11 @@ ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
 std::string train_help() {
   TrainOptions defaults;
   const std::vector<OptionField> fields = option_fields(defaults);
-  std::string text = "usage: train [flags]\n\n";
+  std::string text = "usage: train [flags]\n";
   for (const FlagRow& row : flag_table()) {
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
+    for (const FlagGroup& group : flag_groups())
+      if (group.first == first_spelling(row)) text += '\n' + std::string(group.title) + ":\n";
     std::string line = "  " + std::string(first_spelling(row)) + ' ' + std::string(row.value_name);
     line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
     const OptionField* field = find_field(fields, row.target);

@@ -240,6 +240,10 @@ TEST(CommandLine, EveryFlagHasATargetAndAMeaning) {
   TrainOptions options;
   const std::vector<OptionField> fields = option_fields(options);
   const std::string help = train_help();
+  for (const FlagGroup& group : flag_groups()) {
+    EXPECT_THAT(help, HasSubstr("\n\n" + std::string(group.title) + ":\n  " +
+                                std::string(group.first) + " "));
+  }
   for (const FlagRow& row : flag_table()) {
     SCOPED_TRACE(row.spellings);
     if (row.use == FlagUse::option || row.use == FlagUse::fixed) {

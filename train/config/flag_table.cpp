@@ -143,16 +143,19 @@ constexpr std::array kFlags = {
     on_off("--overwrite-output-dir,--overwrite_output_dir", "checkpoint.overwrite"),
     value("--metrics,--log-json", "metrics", "FILE"),
     value("--trace", "trace", "FILE"),
+    value("--trace-steps", "trace_steps", "A:B"),
     value("--profile", "profile", "FILE"),
     value("--dump-state", "dump_state", "FILE"),
     value("--steps-per-print,--logging_steps,--logging-steps,--log_interval", "steps_per_print",
           "N"),
     value("--logging-strategy", "logging_strategy", "no|steps|epoch"),
+    value("--log-every", "log_every_seconds", "SECONDS"),
     on_off("--print-plan", "print_plan"),
     on_off("--print-program", "print_program"),
     on_off("--print-config", "print_config"),
     control("--check-config", 1, "FILE", "check a DeepSpeed JSON, print it resolved, and stop"),
-    control("--world-size", 1, "N", "with --check-config: ranks to assume"),
+    control("--world-size", 1, "N",
+            "with --check-config or --print-plan --steps 0: ranks to assume"),
     control("--strict-config", 0, "", "unknown keys are errors"),
     control("--help,-h", 0, "", "print this text"),
     ignored("--local_rank", 1, "ranks come from the launcher"),
@@ -164,6 +167,21 @@ constexpr std::array kFlags = {
     refused("--target-memory",
             "the planner is not available yet; --device-memory sets a limit, --offload-optimizer, "
             "--offload-param and --offload-activations move state"),
+};
+
+constexpr std::array kGroups = {
+    FlagGroup{"--config", "Configuration file"},
+    FlagGroup{"--model", "Model and data"},
+    FlagGroup{"--sequence-length", "Batch and steps"},
+    FlagGroup{"--dtype", "Precision and sums over ranks"},
+    FlagGroup{"--zero", "ZeRO"},
+    FlagGroup{"--offload-optimizer", "Memory outside the device, and limits"},
+    FlagGroup{"--optimizer", "Optimizer and learning rate"},
+    FlagGroup{"--activation-checkpointing", "Activations computed again"},
+    FlagGroup{"--device", "Device"},
+    FlagGroup{"--output", "Checkpoints"},
+    FlagGroup{"--metrics", "What is shown and recorded"},
+    FlagGroup{"--check-config", "Without training"},
 };
 
 /// What sets something here, and what does not.
@@ -184,6 +202,7 @@ std::string joined_by(char joint, std::string_view spelling) {
 }  // namespace
 
 std::span<const FlagRow> flag_table() { return kAll; }
+std::span<const FlagGroup> flag_groups() { return kGroups; }
 
 std::vector<std::string> spellings_of(const FlagRow& row) {
   std::vector<std::string> spellings;

@@ -36,5 +36,11 @@ std::span<const FlagRow> flag_table();
 
 /// Every spelling of a row.
 std::vector<std::string> spellings_of(const FlagRow& row);
+/// What --help shows together: the flags from one on, in the order of the table.
+struct FlagGroup {
+  std::string_view first;  ///< flag, by its first spelling
+  std::string_view title;
+};
+std::span<const FlagGroup> flag_groups();
 
 }  // namespace strata::train

@@ -14,7 +14,7 @@ using OptionTarget =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*, DType*,
                  OptimizerType*, SchedulerType*, WarmupType*, NoDecay*, DeviceChoice*, StateRecipe*,
                  comm::Reduction*, OffloadTarget*, UpdateTime*, SaveInterval*, SaveFailure*,
-                 NonFinite*, RampShape*, Cadence*>;
+                 NonFinite*, RampShape*, Cadence*, StepRange*>;
 
 /// How the words of a whole number are read.
 enum class NumberKind {

@@ -201,6 +201,22 @@ struct Assign {
     return "";
   }
 
+  /// "500:502", "500", "all".
+  std::string operator()(StepRange* target) const {
+    if (same_word(words[0], "all")) return *target = {}, "";
+    const std::string& word = words[0];
+    const std::size_t colon = word.find(':');
+    double first = 0, last = 0;
+    const bool numbers =
+        parse_number(word.substr(0, colon), first) &&
+        parse_number(colon == std::string::npos ? word : word.substr(colon + 1), last);
+    if (!numbers || first != std::floor(first) || last != std::floor(last) ||
+        first < field.lowest || last < first || last > field.highest)
+      return found("expected steps as FIRST:LAST, counted from 1, or all");
+    *target = {static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)};
+    return "";
+  }
+
   std::string operator()(SaveInterval* target) const {
     const std::string& word = words[0];
     std::int64_t number = 0;
@@ -248,6 +264,10 @@ struct ToText {
     return field.kind == NumberKind::bytes ? byte_size_text(*value) : std::to_string(*value);
   }
   std::string operator()(const double* value) const { return json_number(*value); }
+  std::string operator()(const StepRange* value) const {
+    if (value->last == StepRange().last) return "all";
+    return std::to_string(value->first) + ":" + std::to_string(value->last);
+  }
   std::string operator()(const SaveInterval* value) const {
     return value->seconds > 0 ? std::to_string(value->seconds) + "s" : std::to_string(value->steps);
   }

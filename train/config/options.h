@@ -109,6 +109,12 @@ struct OffloadOptions {
   std::int64_t request_bytes = 0;
   std::int64_t queue_depth = 0;
   bool checksums = true;  ///< find swapped bytes that come back other than they were written
+
+  /// Whether anything lives outside the device.
+  [[nodiscard]] bool moves_state() const {
+    return optimizer != OffloadTarget::none || parameters != OffloadTarget::none ||
+           activations != OffloadTarget::none;
+  }
 };
 
 struct OptimizerOptions {
@@ -200,6 +206,12 @@ struct CheckpointOptions {
 /// step's update. automatic: fp32 ends, 16 bits go on.
 enum class NonFinite : std::uint8_t { automatic, stop, skip };
 
+/// Steps that a trace shows, counted from 1; both ends belong to them.
+struct StepRange {
+  std::int64_t first = 1;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
 struct TrainOptions {
   std::string model = "gpt2-tiny";
   std::vector<std::string> data;  ///< empty: the bundled text
@@ -250,11 +262,13 @@ struct TrainOptions {
   std::string metrics;
   std::string trace;
   std::string profile;
+  StepRange trace_steps;
   std::string dump_state;
   bool print_config = false;
   bool print_plan = false;
   bool print_program = false;
-  std::int64_t steps_per_print = 0;  ///< 0: as often as the terminal can be read
+  std::int64_t steps_per_print = 0;     ///< lines that stay: after each so many steps
+  std::int64_t log_every_seconds = 30;  ///< between lines of a log; 0: the first and the last
   Cadence logging_strategy = Cadence::as_given;
   bool wall_clock_breakdown = false;
 };

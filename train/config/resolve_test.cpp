@@ -27,7 +27,12 @@ TEST(Resolve, NothingAtAllIsARun) {
   EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::constant);
   EXPECT_EQ(resolved.origin_of("optimizer.learning_rate"), Origin::default_value);
   EXPECT_EQ(resolved.origin_of("sequence_length"), Origin::automatic);
-  EXPECT_THAT(lines(resolved.notes), HasSubstr("gradient_clipping is 1.0 by default"));
+  EXPECT_THAT(resolved.notes, IsEmpty());
+}
+
+TEST(Resolve, ClippingByDefaultIsNewsToWhoBringsADeepSpeedFile) {
+  EXPECT_THAT(lines(resolve_text(with_batch("")).notes),
+              HasSubstr("gradient_clipping is 1.0 by default"));
 }
 
 StoredModel stored_in(std::optional<DType> dtype) { return {true, "my-model", dtype}; }

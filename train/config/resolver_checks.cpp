@@ -110,7 +110,8 @@ void Resolver::check() {
     findings_.notes.push_back(given("tf32")->where +
                               ": changes nothing, products have operands of " +
                               std::string(name_of(options_.dtype)));
-  if (origin("gradient_clipping") == Origin::default_value) {
+  // Who brings a DeepSpeed file may know another default; anybody else reads it in --print-config.
+  if (!file_.file.empty() && origin("gradient_clipping") == Origin::default_value) {
     findings_.notes.push_back(
         "gradient_clipping is 1.0 by default, as in DeepSpeed since 0.19.4 (older versions did not "
         "clip: set 0)");

@@ -211,8 +211,9 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   std::int64_t& pinned = scheduling.budget_bytes[static_cast<std::size_t>(runtime::Tier::pinned)];
   pinned = std::min(pinned, use.pinned_arena_bytes);
   const auto lower = [&](runtime::Graph graph, const std::string& name) {
-    return runtime::lower(std::move(graph), set.persistent,
-                          {name, device, &communicator, {}, &scheduling});
+    return runtime::lower(
+        std::move(graph), set.persistent,
+        {name, device, &communicator, {}, request.scheduled ? &scheduling : nullptr});
   };
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
@@ -280,6 +281,7 @@ ProgramSet build_with_fewer_records(const OffloadOptions& options, const Build& 
 
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device) {
+  if (!request.scheduled) return build_with(request, communicator, device, {});
   const OffloadOptions& offload = request.options.offload;
   const auto build = [&](std::int64_t pinned_bytes) {
     return build_with_fewer_records(offload, [&](double share) {

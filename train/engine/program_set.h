@@ -69,6 +69,9 @@ struct ProgramRequest {
   SaveMemory saving = SaveMemory::none;
   /// Of the machine where they were measured, the same on all ranks; else what is typical.
   std::optional<runtime::MachineRates> rates = std::nullopt;
+  /// False: transfers stand where they are needed, overlap nothing and take the least memory; found
+  /// much faster.
+  bool scheduled = true;
 };
 
 /// Graph, plan, lowering of every position that the accumulation needs. SaveMemory::windows costs

@@ -312,14 +312,15 @@ const std::set<std::string> kElsewhere{
     "autotune", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
     "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.resume", "choices", "data", "device",
-    "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch", "metrics",
-    "micro_batch", "model", "nonfinite_steps", "offload.checksums", "offload.device_memory_bytes",
+    "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch",
+    "log_every_seconds", "metrics", "micro_batch", "model", "nonfinite_steps", "offload.checksums",
+    "offload.device_memory_bytes",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "on_nonfinite", "output", "print_config", "print_plan", "print_program", "profile", "reduction",
     "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",
     "scheduler.min_lr", "scheduler.warmup_ratio",
     "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
-    "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
+    "trace_steps", "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };
 // clang-format on
 

@@ -1,7 +1,6 @@
 #include "train/run/checkpoint_saver.h"
 
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "core/check.h"
@@ -60,11 +59,9 @@ bool CheckpointSaver::is_due(std::int64_t step) {
   const bool by_steps = options_.every.steps > 0 && step % options_.every.steps == 0;
   const bool due = std::exchange(due_by_clock_, false) || by_steps;
   if (stage_ == Stage::none) return std::exchange(postponed_, false) || due;
-  if (due && !postponed_ && folder_.first())
-    std::fprintf(stderr,
-                 "note: the checkpoint due at step %lld waits: that of step %lld is still being "
-                 "written\n",
-                 static_cast<long long>(step), static_cast<long long>(save_->step()));
+  if (due && !postponed_)
+    console_.note("the checkpoint due at step " + std::to_string(step) + " waits: that of step " +
+                  std::to_string(save_->step()) + " is still being written");
   postponed_ = postponed_ || due;
   return false;
 }
@@ -104,8 +101,8 @@ void CheckpointSaver::remove_replaced(std::int64_t step) {
   std::erase(others, step);  // this one has taken its place
   if (others.empty()) return;
   { const CheckpointReader mine(folder_.files(), folder_.path() + "/" + checkpoint_name(step)); }
-  removed_ = remove_checkpoints(folder_.files(), folder_.path(), others,
-                                {folder_.run_tag(), attempts_});
+  removed_ =
+      remove_checkpoints(folder_.files(), folder_.path(), others, {folder_.run_tag(), attempts_});
 }
 
 bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<void()>& body) {
@@ -125,9 +122,7 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
     if (must || options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(),
                   lost + "; earlier checkpoints in " + folder_.path() + " are whole");
-    if (folder_.first())
-      std::fprintf(stderr, "warning: %s; training goes on, earlier checkpoints are whole\n",
-                   lost.c_str());
+    console_.warn(lost + "; training goes on, earlier checkpoints are whole");
     return false;
   }
 }
@@ -203,16 +198,12 @@ std::optional<SavedCheckpoint> CheckpointSaver::finish() {
                         blocked_seconds_,
                         seconds_since(begin_),
                         std::move(result.not_finite)};
-  for (const std::string& path : std::exchange(removed_, {}))
-    std::printf("removed %s\n", path.c_str());
+  for (const std::string& path : std::exchange(removed_, {})) console_.print("removed " + path);
   for (const std::string& warning : std::exchange(warnings_, {}))
-    std::fprintf(stderr, "warning: the checkpoint of step %lld is whole, but: %s\n",
-                 static_cast<long long>(step), warning.c_str());
-  if (!saved.not_finite.empty() && folder_.first())
-    std::fprintf(stderr,
-                 "warning: %s is not finite: %s; 'latest', --resume auto and --keep count on the "
-                 "newest checkpoint that is\n",
-                 saved.directory.c_str(), saved.not_finite.c_str());
+    console_.warn("the checkpoint of step " + std::to_string(step) + " is whole, but: " + warning);
+  if (!saved.not_finite.empty())
+    console_.warn(saved.directory + " is not finite: " + saved.not_finite +
+                  "; 'latest', --resume auto and --keep count on the newest checkpoint that is");
   return saved;
 }
 

@@ -45,11 +45,12 @@ struct SaveContents {
   std::vector<WholeFile> whole_files;
 };
 
-/// Collective calls are made by all ranks at the same border. Borrows the folder.
+/// Collective calls are made by all ranks at the same border. Borrows the folder and
+/// the console.
 class CheckpointSaver {
  public:
-  CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder)
-      : options_(options), folder_(folder) {}
+  CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder, Console& console)
+      : options_(options), folder_(folder), console_(console) {}
 
   /// Before step `step` is started (counted from 0): what this rank says in its agreed word.
   void raise_flags(Engine& engine, std::int64_t step);
@@ -103,6 +104,7 @@ class CheckpointSaver {
 
   CheckpointOptions options_;
   OutputFolder& folder_;
+  Console& console_;
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;

@@ -17,7 +17,6 @@ std::string describe(const EncodingProgress& progress, double bytes_per_second) 
 }
 
 void EncodingLine::show(const EncodingProgress& progress) {
-  if (!visible_) return;
   const Clock::time_point now = Clock::now();
   if (text_ != progress.text) {
     finish();
@@ -27,18 +26,15 @@ void EncodingLine::show(const EncodingProgress& progress) {
     return;
   }
   constexpr std::chrono::seconds kBetweenLines{10};
-  if (!terminal_ && now - printed_ < kBetweenLines) return;
+  if (!console_.rewrites() && now - printed_ < kBetweenLines) return;
   printed_ = now;
   const double seconds = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-3);
   const double rate = static_cast<double>(progress.bytes - begin_bytes_) / seconds;
-  std::printf(terminal_ ? "\r\033[K%s" : "%s\n", describe(progress, rate).c_str());
-  std::fflush(stdout);
-  line_open_ = terminal_;
-}
-
-void EncodingLine::finish() {
-  if (line_open_) std::printf("\n");
-  line_open_ = false;
+  const std::string line = describe(progress, rate);
+  if (console_.rewrites())
+    console_.show_progress({line});
+  else
+    console_.print(line);
 }
 
 }  // namespace strata::train

@@ -4,21 +4,21 @@
 #include <chrono>
 
 #include "train/data/tokenizer_tool.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
 /// On a terminal one line that is rewritten, else a line every ten seconds.
 class EncodingLine {
  public:
-  EncodingLine(bool visible, bool terminal) : visible_(visible), terminal_(terminal) {}
+  explicit EncodingLine(Console& console) : console_(console) {}
   void show(const EncodingProgress& progress);
   /// Ends a rewritten line.
-  void finish();
+  void finish() { console_.end_progress(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool visible_, terminal_;
-  bool line_open_ = false;
+  Console& console_;
   std::string text_;
   std::int64_t begin_bytes_ = 0;
   Clock::time_point begin_, printed_;

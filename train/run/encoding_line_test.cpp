@@ -12,7 +12,8 @@ TEST(EncodingLine, SaysHowMuchOfWhichTextIsDoneAndHowLongItTakes) {
 
 TEST(EncodingLine, NothingIsPrintedBeforeALongTextHasBeenSeenTwice) {
   testing::internal::CaptureStdout();
-  EncodingLine line(true, true);
+  Console console(ConsoleStreams{.output_is_terminal = true});
+  EncodingLine line(console);
   line.show({"a", 1, 4, 1});
   line.finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");

@@ -51,7 +51,6 @@ void evaluate(RunParts& run) {
       run.engine->evaluate((windows + per_batch - 1) / per_batch, std::ref(forgiving));
   const std::int64_t step = run.position.steps_done;
   if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
-    run.progress->finish();
     if (run.first)
       run.late_failures.add(failure->code,
                             "no held-out loss of step " + std::to_string(step) + ": rank " +

@@ -1,7 +1,6 @@
 #include "train/run/last_words.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <thread>
 
 namespace strata::train {
@@ -32,14 +31,14 @@ milliseconds wait_before_last_words(const RankContext& context, Phase phase, Exi
 }
 
 void say_last_words(const RankContext& context, StatusPage& status, ExitCode code,
-                    const std::string& message) {
+                    const std::string& message, Console& console) {
   status.set_error(message);  // the phase stays: it says where
   const bool launcher_says_it =
       context.status_fd >= 0 && message.size() < sizeof(StatusPageData::error);
   if (launcher_says_it) return;
   const auto phase = static_cast<Phase>(status.data().phase.load());
   std::this_thread::sleep_for(wait_before_last_words(context, phase, code));
-  std::fprintf(stderr, "train: %s\n", message.c_str());
+  console.fail(message);
 }
 
 }  // namespace strata::train

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "core/status_page.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
@@ -22,6 +23,6 @@ std::chrono::milliseconds wait_before_last_words(const RankContext& context, Pha
 /// Writes `message` to the status page, of which mlaunch says it once for all ranks as the last
 /// thing on the screen; without mlaunch prints it after the wait above.
 void say_last_words(const RankContext& context, StatusPage& status, ExitCode code,
-                    const std::string& message);
+                    const std::string& message, Console& console);
 
 }  // namespace strata::train

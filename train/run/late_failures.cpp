@@ -1,7 +1,5 @@
 #include "train/run/late_failures.h"
 
-#include <cstdio>
-
 namespace strata::train {
 
 void LateFailures::add(ExitCode code, const std::string& message) {
@@ -9,7 +7,7 @@ void LateFailures::add(ExitCode code, const std::string& message) {
     code_ = code;
     first_ = message;
   }
-  std::fprintf(stderr, "warning: %s; training goes on\n", message.c_str());
+  console_.warn(message + "; training goes on");
 }
 
 void LateFailures::throw_if_any() const {

@@ -5,12 +5,15 @@
 #include <string>
 
 #include "core/error.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
 /// Of one rank.
 class LateFailures {
  public:
+  explicit LateFailures(Console& console) : console_(console) {}
+
   /// Says it on the screen.
   void add(ExitCode code, const std::string& message);
 
@@ -30,6 +33,7 @@ class LateFailures {
   void throw_if_any() const;
 
  private:
+  Console& console_;
   ExitCode code_ = ExitCode::done;
   std::string first_;
   int count_ = 0;

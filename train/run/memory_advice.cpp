@@ -1,19 +1,22 @@
 #include "train/run/memory_advice.h"
 
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "comm/factory.h"
 #include "core/error.h"
-#include "kernels/cpu/cpu_stream.h"
-#include "train/engine/memory_report.h"
 
 namespace strata::train {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::int64_t kHighestStage = 3;
-constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
+constexpr std::chrono::seconds kLongestSearch{8};
 
 /// 8, 4, 2, 1 of 8; 6, 3, 1 of 6: each divides the one before.
 std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
@@ -26,11 +29,20 @@ std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
   return sizes;
 }
 
+void set_micro_batch(TrainOptions& options, std::int64_t micro_batch) {
+  options.accumulation *= options.micro_batch / micro_batch;
+  options.micro_batch = micro_batch;
+}
+
+std::int64_t highest_stage(const TrainOptions& options, int world) {
+  return world > 1 ? kHighestStage : options.zero.stage;
+}
+
 /// `options` first, then what costs more time and mostly less memory, cheapest first. ZeRO moves
 /// more bytes; small products run slower; recomputing norms reads and writes once more;
 /// checkpointing computes the forward pass again.
 std::vector<TrainOptions> cheapest_first(const TrainOptions& options, int world) {
-  const std::int64_t highest = world > 1 ? kHighestStage : options.zero.stage;
+  const std::int64_t highest = highest_stage(options, world);
   std::vector<TrainOptions> all;
   enum class Again : std::uint8_t { nothing, norms, everything };
   for (const Again again : {Again::nothing, Again::norms, Again::everything}) {
@@ -41,10 +53,53 @@ std::vector<TrainOptions> cheapest_first(const TrainOptions& options, int world)
         TrainOptions& changed = all.emplace_back(options);
         changed.activation_checkpointing = again == Again::everything;
         changed.recompute_norms = again == Again::norms;
-        changed.micro_batch = micro_batch;
-        changed.accumulation = options.accumulation * (options.micro_batch / micro_batch);
+        set_micro_batch(changed, micro_batch);
         changed.zero.stage = stage;
       }
+  }
+  return all;
+}
+
+/// Where optimizer state, parameters and activations live; each leaves less on the device, or in
+/// host memory, than those before it.
+using Tiers = std::array<OffloadTarget, 3>;
+constexpr OffloadTarget kStay = OffloadTarget::none, kCpu = OffloadTarget::cpu,
+                        kNvme = OffloadTarget::nvme;
+constexpr std::array<Tiers, 6> kTierLevels{{{kCpu, kStay, kStay},
+                                            {kCpu, kCpu, kStay},
+                                            {kNvme, kStay, kStay},
+                                            {kNvme, kCpu, kStay},
+                                            {kNvme, kNvme, kStay},
+                                            {kNvme, kNvme, kNvme}}};
+
+Tiers tiers_of(const OffloadOptions& offload) {
+  return {offload.optimizer, offload.parameters, offload.activations};
+}
+
+/// Levels that move something more; host memory gains a CPU nothing that plays the device in it.
+bool is_further(const Tiers& level, const Tiers& now, bool own_device) {
+  const auto uses_host_memory = [](OffloadTarget target) { return target == kCpu; };
+  if (!own_device && std::ranges::any_of(level, uses_host_memory)) return false;
+  for (std::size_t i = 0; i < level.size(); ++i)
+    if (level[i] < now[i]) return false;
+  return level != now;
+}
+
+/// Each level with all else as it was asked for, then with the least activations.
+std::vector<TrainOptions> further_tiers(const TrainOptions& options, int world, bool own_device) {
+  std::vector<TrainOptions> all;
+  for (const Tiers& level : kTierLevels) {
+    if (!is_further(level, tiers_of(options.offload), own_device)) continue;
+    TrainOptions changed = options;
+    changed.zero.stage = highest_stage(options, world);
+    changed.offload.optimizer = level[0];
+    changed.offload.parameters = level[1];
+    changed.offload.activations = level[2];
+    all.push_back(changed);
+    changed.activation_checkpointing = true;
+    changed.recompute_norms = false;
+    set_micro_batch(changed, 1);
+    all.push_back(changed);
   }
   return all;
 }
@@ -63,87 +118,140 @@ std::string flags_of(const TrainOptions& changed, const TrainOptions& original) 
   if (changed.recompute_norms && !original.recompute_norms) add("--recompute-norms");
   if (changed.activation_checkpointing != original.activation_checkpointing)
     add("--activation-checkpointing");
+  const Tiers now = tiers_of(original.offload), then = tiers_of(changed.offload);
+  constexpr std::array kFlags{"--offload-optimizer ", "--offload-param ", "--offload-activations "};
+  for (std::size_t i = 0; i < kFlags.size(); ++i)
+    if (then[i] != now[i]) add(kFlags[i] + std::string(then[i] == kCpu ? "cpu" : "nvme"));
+  if (changed.offload.device_memory_bytes != original.offload.device_memory_bytes)
+    add("--device-memory " + byte_size_text(changed.offload.device_memory_bytes));
+  if (changed.offload.host_memory_bytes != original.offload.host_memory_bytes)
+    add("--host-memory " + byte_size_text(changed.offload.host_memory_bytes));
+  if (original.offload.nvme_paths.empty() && std::ranges::find(then, kNvme) != then.end())
+    add("--nvme-path DIR");
   return flags;
 }
 
-/// Arena bytes of one rank under changed options; kUnknown where those cannot be planned, because
-/// they exceed --device-memory or --host-memory or because settings exclude each other.
-class Planner {
+class Search {
  public:
-  Planner(const ProgramRequest& request, const CrowdedHost& host)
+  Search(const ProgramRequest& request, const CrowdedMachine& machine)
       : request_(request),
-        host_(host),
-        communicators_(comm::make_thread_communicators(host.world)),
-        device_(kernels::CpuDevice(host.threads).capabilities()) {}
+        machine_(machine),
+        communicators_(comm::make_thread_communicators(machine.world)),
+        refused_(needs(request.options)) {}
 
-  [[nodiscard]] std::int64_t arena_bytes(const TrainOptions& options) const {
-    ProgramRequest changed = request_;
-    changed.options = options;
-    changed.local_ranks = host_.local_world;
-    try {
-      const ProgramSet set =
-          build_programs(changed, *communicators_[static_cast<std::size_t>(host_.rank)], device_);
-      for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
-        if (set.arena_bytes(tier) > set.settings.plan.budget_bytes[static_cast<std::size_t>(tier)])
-          return kUnknown;
-      return set.arena_bytes(runtime::Tier::device);
-    } catch (const Error&) {
-      return kUnknown;
+  std::string run() {
+    const TrainOptions& options = request_.options;
+    const std::vector<TrainOptions> here = cheapest_first(options, machine_.world);
+    // The last ones, which differ in the stage alone, tell whether there is anything to look for.
+    const std::int64_t stages = here.back().zero.stage - here.front().zero.stage + 1;
+    if (const auto last = first_that_fits({here.end() - stages, here.end()})) {
+      const auto first = first_that_fits(here);
+      return first ? said(*first, "is the cheapest change that fits: it needs ")
+                   : said(*last, "fits: it needs ");
     }
+    const std::vector<TrainOptions> tiers =
+        further_tiers(options, machine_.world, machine_.memory.device_bytes.has_value());
+    if (auto first = first_that_fits(tiers)) {
+      set_limits(*first);
+      return said(*first, "is the cheapest change that fits: it needs ");
+    }
+    return nothing_fits();
   }
 
  private:
-  const ProgramRequest& request_;
-  const CrowdedHost& host_;
-  std::vector<std::unique_ptr<comm::Communicator>> communicators_;  // nobody meets in them
-  kernels::DeviceCapabilities device_;
-};
+  struct Found {
+    TrainOptions options;
+    MemoryNeeds needs;
+  };
 
-std::string amount(std::int64_t arena_bytes, int ranks) {
-  const std::string each = format_bytes(static_cast<double>(arena_bytes));
-  if (ranks == 1) return "about " + each;
-  return "about " + each + " per rank, " + format_bytes(static_cast<double>(arena_bytes * ranks)) +
-         " on this host";
-}
+  /// Nothing where that cannot be planned, because it exceeds --device-memory or --host-memory or
+  /// because settings exclude each other.
+  [[nodiscard]] std::optional<MemoryNeeds> needs(const TrainOptions& options) const {
+    ProgramRequest changed = request_;
+    changed.options = options;
+    changed.local_ranks = machine_.memory.local_world;
+    // Schedules take as much memory as they may have; what they need at least is known sooner.
+    changed.scheduled = !options.offload.moves_state();
+    try {
+      const ProgramSet set = build_programs(
+          changed, *communicators_[static_cast<std::size_t>(machine_.rank)], machine_.device);
+      for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
+        if (set.arena_bytes(tier) > set.settings.plan.budget_bytes[static_cast<std::size_t>(tier)])
+          return {};
+      return memory_needs(set);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  [[nodiscard]] bool fits(const MemoryNeeds& needs) const {
+    const MachineMemory& memory = machine_.memory;
+    // What was refused does not fit, whatever is said to be free.
+    const bool less = !refused_ || needs.device < refused_->device ||
+                      memory.host_share(needs) < memory.host_share(*refused_);
+    return less && memory.holds(needs);
+  }
+
+  std::optional<Found> first_that_fits(const std::vector<TrainOptions>& candidates) {
+    for (const TrainOptions& candidate : candidates) {
+      if (Clock::now() > end_) return {};
+      const std::optional<MemoryNeeds> needed = needs(candidate);
+      if (!needed) continue;
+      if (fits(*needed)) return Found{candidate, *needed};
+      if (!least_ || size(*needed) < size(least_->needs)) least_ = Found{candidate, *needed};
+    }
+    return {};
+  }
+
+  /// Transfers would take all memory otherwise that makes a step faster.
+  void set_limits(Found& found) const {
+    constexpr std::int64_t kUnit = std::int64_t{1} << 20;
+    const MachineMemory& memory = machine_.memory;
+    OffloadOptions& offload = found.options.offload;
+    if (memory.device_bytes && offload.device_memory_bytes == kUnlimitedMemory)
+      offload.device_memory_bytes = *memory.device_bytes / kUnit * kUnit;
+    if (memory.host_bytes == 0 || offload.host_memory_bytes != kUnlimitedMemory) return;
+    const std::int64_t arenas = memory.device_bytes ? 0 : found.needs.device * memory.local_world;
+    offload.host_memory_bytes = (memory.host_bytes - arenas) / kUnit * kUnit;
+  }
+
+  /// Of the memory that is scarcer.
+  [[nodiscard]] std::int64_t size(const MemoryNeeds& needs) const {
+    return machine_.memory.device_bytes ? needs.device : machine_.memory.host_share(needs);
+  }
+
+  [[nodiscard]] std::string said(const Found& found, const std::string& verb) const {
+    return flags_of(found.options, request_.options) + " " + verb + "about " +
+           describe(found.needs, machine_.memory);
+  }
+
+  [[nodiscard]] std::string nothing_fits() const {
+    const std::string otherwise =
+        std::string("use a shorter --sequence-length") +
+        (machine_.memory.local_world > 1 ? ", fewer ranks on this host" : "") +
+        " or a smaller model";
+    if (!least_)
+      return "no ZeRO stage, micro-batch, checkpointing or offload fits these limits; raise "
+             "--device-memory or --host-memory, " +
+             otherwise;
+    const std::string flags = flags_of(least_->options, request_.options);
+    if (flags.empty())
+      return "no ZeRO stage, micro-batch, checkpointing or offload needs less; " + otherwise;
+    return "even " + said(*least_, "needs ") + "; " + otherwise;
+  }
+
+  const ProgramRequest& request_;
+  const CrowdedMachine& machine_;
+  std::vector<std::unique_ptr<comm::Communicator>> communicators_;  // nobody meets in them
+  std::optional<MemoryNeeds> refused_;  ///< by the options as they are; nothing: cannot be planned
+  std::optional<Found> least_;          ///< that was tried
+  Clock::time_point end_ = Clock::now() + kLongestSearch;
+};
 
 }  // namespace
 
-std::string memory_advice(const ProgramRequest& request, const CrowdedHost& host,
-                          std::int64_t free_bytes) {
-  const Planner planner(request, host);
-  const std::vector<TrainOptions> candidates = cheapest_first(request.options, host.world);
-  const std::int64_t refused_bytes = planner.arena_bytes(candidates.front());
-  const std::int64_t limit =
-      std::min(free_bytes > 0 ? free_bytes / host.local_world : kUnknown, refused_bytes - 1);
-  // The last ones, which differ in the stage alone, tell whether there is anything to look for.
-  const TrainOptions* smallest = &candidates.front();
-  std::int64_t least = refused_bytes;
-  const std::int64_t stages = candidates.back().zero.stage - candidates.front().zero.stage + 1;
-  for (auto last = candidates.end() - stages; last != candidates.end(); ++last) {
-    const std::int64_t bytes = planner.arena_bytes(*last);
-    if (bytes < least) smallest = &*last;
-    least = std::min(least, bytes);
-  }
-  if (least <= limit)
-    for (const TrainOptions& candidate : candidates) {
-      const std::int64_t bytes = planner.arena_bytes(candidate);
-      if (bytes <= limit)
-        return flags_of(candidate, request.options) +
-               " is the cheapest change that fits: it needs " + amount(bytes, host.local_world);
-    }
-  const std::string otherwise = std::string("use a shorter --sequence-length, a smaller model, ") +
-                                (host.local_world > 1 ? "fewer ranks on this host, " : "") +
-                                "or more hosts";
-  if (least == kUnknown)
-    return "no ZeRO stage, micro-batch or checkpointing fits these limits; raise --device-memory "
-           "or "
-           "--host-memory, " +
-           otherwise;
-  const std::string even = smallest == &candidates.front()
-                               ? "no ZeRO stage, micro-batch or checkpointing needs less"
-                               : "even " + flags_of(*smallest, request.options) + " needs " +
-                                     amount(least, host.local_world);
-  return even + "; " + otherwise;
+std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine) {
+  return Search(request, machine).run();
 }
 
 }  // namespace strata::train

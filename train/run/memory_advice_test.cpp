@@ -32,23 +32,42 @@ ProgramRequest wide_request() {
   return request;
 }
 
-std::int64_t arena_bytes(const ProgramRequest& request, int world) {
+MemoryNeeds needs_of(const ProgramRequest& request, int world) {
   const auto communicators = comm::make_thread_communicators(world);
-  return build_programs(request, *communicators[0], kernels::CpuDevice(1).capabilities())
-      .arena_bytes(runtime::Tier::device);
+  ProgramRequest quick = request;
+  quick.scheduled = !request.options.offload.moves_state();
+  return memory_needs(
+      build_programs(quick, *communicators[0], kernels::CpuDevice(1).capabilities()));
 }
 
+/// On a CPU, whose arenas are in host memory.
+MachineMemory cpu_memory(int world, std::int64_t free_bytes) {
+  return {.local_world = world, .device_bytes = {}, .host_bytes = free_bytes};
+}
+
+std::string advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
+  return memory_advice(request, {.rank = 0,
+                                 .world = world,
+                                 .device = kernels::CpuDevice(1).capabilities(),
+                                 .memory = memory});
+}
 std::string advice(const ProgramRequest& request, int world, std::int64_t free_bytes) {
-  return memory_advice(request, {.world = world, .local_world = world}, free_bytes);
+  return advice(request, world, cpu_memory(world, free_bytes));
+}
+
+/// What all ranks need of a CPU's memory.
+std::int64_t bytes_of(const ProgramRequest& request, int world) {
+  return cpu_memory(world, 0).host_share(needs_of(request, world)) * world;
 }
 
 /// What the advice must say when `change` is made and just fits.
 std::string fits(const std::string& flags, const ProgramRequest& changed, int world) {
-  const std::int64_t bytes = arena_bytes(changed, world);
+  const std::int64_t bytes = bytes_of(changed, world) / world;
   std::string text = flags + " is the cheapest change that fits: it needs about " +
                      format_bytes(static_cast<double>(bytes));
   if (world > 1)
-    text += " per rank, " + format_bytes(static_cast<double>(bytes * world)) + " on this host";
+    text +=
+        " per rank, " + format_bytes(static_cast<double>(bytes * world)) + " on this host in all";
   return text;
 }
 
@@ -56,7 +75,7 @@ TEST(MemoryAdvice, NamesTheLowestStageThatFits) {
   for (const int stage : {1, 2, 3}) {
     ProgramRequest changed = wide_request();
     changed.options.zero.stage = stage;
-    EXPECT_EQ(advice(wide_request(), kWorld, arena_bytes(changed, kWorld) * kWorld),
+    EXPECT_EQ(advice(wide_request(), kWorld, bytes_of(changed, kWorld)),
               fits("--zero " + std::to_string(stage), changed, kWorld));
   }
 }
@@ -65,25 +84,54 @@ TEST(MemoryAdvice, PutsSmallerMicroBatchesBeforeCheckpointing) {
   ProgramRequest changed = long_request();
   changed.options.micro_batch = 2;
   changed.options.accumulation = 2;
-  EXPECT_EQ(advice(long_request(), 1, arena_bytes(changed, 1)),
+  EXPECT_EQ(advice(long_request(), 1, bytes_of(changed, 1)),
             fits("--micro-batch 2 --accumulation 2", changed, 1));
   changed.options.micro_batch = 1;
   changed.options.accumulation = 4;
   changed.options.activation_checkpointing = true;
-  EXPECT_EQ(advice(long_request(), 1, arena_bytes(changed, 1)),
+  EXPECT_EQ(advice(long_request(), 1, bytes_of(changed, 1)),
             fits("--micro-batch 1 --accumulation 4 --activation-checkpointing", changed, 1));
 }
 
+TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
+  ProgramRequest changed = wide_request();
+  changed.options.zero.stage = 3;
+  changed.options.offload.optimizer = OffloadTarget::nvme;
+  ProgramRequest whole = wide_request();
+  whole.options.zero.stage = 3;
+  ASSERT_LT(bytes_of(changed, kWorld), bytes_of(whole, kWorld));
+  const std::string text = advice(wide_request(), kWorld, bytes_of(changed, kWorld));
+  EXPECT_TRUE(text.starts_with("--zero 3 --offload-optimizer nvme --host-memory ")) << text;
+  EXPECT_NE(text.find(" --nvme-path DIR is the cheapest change that fits: it needs about "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" on the drive per rank, "), std::string::npos) << text;
+}
+
+TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
+  ProgramRequest changed = wide_request();
+  changed.options.offload.optimizer = OffloadTarget::cpu;
+  const MemoryNeeds needs = needs_of(changed, 1);
+  ASSERT_LT(needs.device, needs_of(wide_request(), 1).device);
+  ProgramRequest limited = wide_request();
+  limited.options.offload.device_memory_bytes = needs.device;
+  EXPECT_EQ(advice(limited, 1, {1, needs.device, 0}),
+            "--offload-optimizer cpu is the cheapest change that fits: it needs about " +
+                format_bytes(static_cast<double>(needs.device)) + " on the device, " +
+                format_bytes(static_cast<double>(needs.host)) + " of host memory");
+  // Host memory has no room either.
+  limited.options.offload.host_memory_bytes = needs.host - 1;
+  const std::string text = advice(limited, 1, {1, needs.device, 0});
+  EXPECT_TRUE(text.starts_with("--offload-optimizer nvme --nvme-path DIR is the cheapest change"))
+      << text;
+}
+
 TEST(MemoryAdvice, SaysWhatTheSmallestPlanNeedsWhenNothingFits) {
-  ProgramRequest changed = long_request();
-  changed.options.micro_batch = 1;
-  changed.options.accumulation = 4;
-  changed.options.activation_checkpointing = true;
-  EXPECT_EQ(advice(long_request(), 1, 1000),
-            "even --micro-batch 1 --accumulation 4 --activation-checkpointing needs about " +
-                format_bytes(static_cast<double>(arena_bytes(changed, 1))) +
-                "; use a shorter --sequence-length, a smaller model, or more hosts");
-  EXPECT_NE(advice(long_request(), 2, 1000).find("fewer ranks on this host, or more hosts"),
+  const std::string text = advice(long_request(), 1, 1000);
+  EXPECT_TRUE(text.starts_with("even --micro-batch 1 --accumulation 4 --activation-checkpointing"))
+      << text;
+  EXPECT_TRUE(text.ends_with("; use a shorter --sequence-length or a smaller model")) << text;
+  EXPECT_NE(advice(long_request(), 2, 1000).find("fewer ranks on this host or a smaller model"),
             std::string::npos);
 }
 
@@ -98,21 +146,12 @@ TEST(MemoryAdvice, UnderALimit) {
   changed.options.micro_batch = 2;
   changed.options.accumulation = 2;
   ProgramRequest limited = long_request();
-  limited.options.offload.device_memory_bytes = arena_bytes(changed, 1);
+  limited.options.offload.device_memory_bytes = needs_of(changed, 1).device;
   EXPECT_EQ(advice(limited, 1, 0), fits("--micro-batch 2 --accumulation 2", changed, 1));
   limited.options.offload.device_memory_bytes = 1000;
   EXPECT_EQ(advice(limited, 1, 0),
-            "no ZeRO stage, micro-batch or checkpointing fits these limits; raise --device-memory "
-            "or --host-memory, use a shorter --sequence-length, a smaller model, or more hosts");
-}
-
-TEST(MemoryAdvice, KnowsWhenThereIsNothingToSave) {
-  ProgramRequest smallest = long_request();
-  smallest.options.micro_batch = 1;
-  smallest.options.activation_checkpointing = true;
-  EXPECT_EQ(advice(smallest, 1, 1000),
-            "no ZeRO stage, micro-batch or checkpointing needs less; use a shorter "
-            "--sequence-length, a smaller model, or more hosts");
+            "no ZeRO stage, micro-batch, checkpointing or offload fits these limits; raise "
+            "--device-memory or --host-memory, use a shorter --sequence-length or a smaller model");
 }
 
 }  // namespace

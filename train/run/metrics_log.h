@@ -17,8 +17,10 @@ namespace strata::train {
 struct StepReport {
   std::int64_t step = 0;  ///< steps done, counting this one
   kernels::StepMetrics metrics;
-  double seconds = 0;  ///< of this step
+  double seconds = 0;           ///< of this step
+  double smoothed_seconds = 0;  ///< of the last steps: what people are shown
   double tokens_per_second = 0;
+  double smoothed_tokens_per_second = 0;
   double flops_per_second = 0;  ///< this rank's model arithmetic, recomputation included
   /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
   /// known.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cctype>
-#include <cstdio>
 #include <utility>
 
 #include "comm/gather_texts.h"
@@ -28,7 +27,8 @@ std::string plain_tag(std::string run_id) {
 }  // namespace
 
 OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
-                           const RankContext& context, comm::Communicator& communicator)
+                           const RankContext& context, comm::Communicator& communicator,
+                           Console& console)
     : path_(std::move(path)),
       context_(context),
       run_tag_(plain_tag(context.run_id)),
@@ -40,7 +40,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     lock_ = std::make_unique<OutputLock>(
         path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
     for (const std::string& name : remove_leftovers(files_, path_))
-      std::printf("removed %s/%s, which an interrupted run left\n", path_.c_str(), name.c_str());
+      console.print("removed " + path_ + "/" + name + ", which an interrupted run left");
     if (!same_word(options.resume, "never")) return;
     const std::vector<FoundCheckpoint> found = list_checkpoints(files_, path_);
     if (found.empty()) return;
@@ -50,8 +50,8 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                             "); go on with --resume auto, start anew with --overwrite-output-dir, "
                             "or name another --output");
     for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
-    std::printf("%s and older ones go once this run has committed its first checkpoint\n",
-                found.back().path.c_str());
+    console.print(found.back().path +
+                  " and older ones go once this run has committed its first checkpoint");
   });
   probe();
   together([&] {

@@ -12,6 +12,7 @@
 #include "core/rank_context.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/config/options.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
@@ -20,10 +21,10 @@ class OutputFolder {
  public:
   /// Makes the folder, takes its lock (each rank a part) and removes what a broken run left there.
   /// Throws HostError when another run has it or ranks do not share it, InvalidArgument when it has
-  /// checkpoints and nothing is said about resuming or replacing them. `path` may be empty: then nothing is made, and
-  /// nothing will be written.
+  /// checkpoints and nothing is said about resuming or replacing them. `path` may be empty: then
+  /// nothing is made, and nothing will be written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
-               comm::Communicator& communicator);
+               comm::Communicator& communicator, Console& console);
 
   /// Not collective, as all up to first().
   [[nodiscard]] const std::string& path() const { return path_; }

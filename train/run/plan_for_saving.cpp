@@ -1,7 +1,6 @@
 #include "train/run/plan_for_saving.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -19,22 +18,18 @@ class Planner {
     if (auto programs = attempt(SaveMemory::snapshot)) return std::move(*programs);
     const std::string no_copy = reason_;
     if (auto programs = attempt(SaveMemory::windows)) {
-      note(
+      planning_.console.note(
           "the step behind a saved one waits for the drive, as what is saved goes there in "
           "windows: " +
           no_copy);
       return std::move(*programs);
     }
     ProgramSet programs = planning_.build(SaveMemory::writing);
-    note("training will stand still while a checkpoint is written: " + reason_);
+    planning_.console.note("training will stand still while a checkpoint is written: " + reason_);
     return programs;
   }
 
  private:
-  void note(const std::string& text) const {
-    if (planning_.ranks.rank() == 0) std::fprintf(stderr, "note: %s\n", text.c_str());
-  }
-
   std::optional<ProgramSet> attempt(SaveMemory saving) {
     std::optional<ProgramSet> programs;
     const bool fits = agree([&] {

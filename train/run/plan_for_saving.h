@@ -6,6 +6,7 @@
 
 #include "comm/communicator.h"
 #include "train/engine/program_set.h"
+#include "train/run/console.h"
 #include "train/run/run_disk.h"
 
 namespace strata::train {
@@ -13,6 +14,7 @@ namespace strata::train {
 struct SavePlanning {
   comm::Communicator& ranks;
   RunDisk& disk;
+  Console& console;
   int local_ranks = 1;  ///< of this machine
   std::function<ProgramSet(SaveMemory)> build;
   /// Throws HostError when the machine has not what they need.

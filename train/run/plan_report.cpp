@@ -1,34 +1,86 @@
 #include "train/run/plan_report.h"
 
-#include <cstdio>
-
+#include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
+#include "train/run/console.h"
 
 namespace strata::train {
+namespace {
 
-std::string describe_plan(const TrainOptions& options, const ProgramSet& programs,
-                          const RunFacts& facts) {
+std::string counted(std::int64_t count, const std::string& what) {
+  return grouped(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// Of more than two the first, and how many there are.
+std::string names(const std::vector<std::string>& files) {
+  if (files.empty()) return "the text of this installation";
+  if (files.size() <= 2) return files.front() + (files.size() == 2 ? " and " + files.back() : "");
+  return files.front() + " and " + std::to_string(files.size() - 1) + " other files";
+}
+
+std::string describe_model(const TrainOptions& options, const ProgramSet& programs,
+                           const RunFacts& facts) {
   std::int64_t parameters = 0;
   for (const runtime::ParameterUnit& unit : programs.units)
     for (const runtime::Segment& segment : unit.segments) parameters += segment.elements;
-  char numbers[256];
-  std::snprintf(numbers, sizeof numbers, ": %.1f M parameters, %s, ZeRO-%lld over ",
-                static_cast<double>(parameters) / 1e6, std::string(name_of(options.dtype)).c_str(),
-                static_cast<long long>(options.zero.stage));
-  std::string text = options.model + numbers;
-  if (options.virtual_ranks > 0)
-    text += std::to_string(options.virtual_ranks) + " virtual ranks on ";
-  text += std::to_string(facts.ranks) + (facts.ranks == 1 ? " rank (" : " ranks (") +
-          facts.transport + ")";
-  std::snprintf(numbers, sizeof numbers,
-                ", %lld x %lld tokens per micro-step, accumulation %lld, gradient clipping %g\n"
-                "weight decay %g on matrices, %g on norms and biases\n",
-                static_cast<long long>(options.micro_batch),
-                static_cast<long long>(options.sequence_length),
-                static_cast<long long>(options.accumulation), options.gradient_clipping,
-                options.optimizer.weight_decay,
-                options.no_decay == NoDecay::none ? options.optimizer.weight_decay : 0.0);
-  text += numbers;
+  std::string text = options.model + ": " +
+                     format_number("%.1f M parameters, ", static_cast<double>(parameters) / 1e6) +
+                     std::string(name_of(options.dtype)) + ", ZeRO-" +
+                     std::to_string(options.zero.stage) + " over ";
+  if (options.virtual_ranks > 0) text += counted(options.virtual_ranks, "virtual rank") + " on ";
+  return text + counted(facts.ranks, "rank") + " (" + facts.transport + ")\n";
+}
+
+std::int64_t samples_per_epoch(const TrainOptions& options, const RunFacts& facts) {
+  SampleOrderOptions order;
+  order.sequence = options.sequence_length;
+  return SampleOrder(*facts.tokens, names(options.data), order).windows();
+}
+
+std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
+  if (!facts.tokens) return "";
+  std::string text = "data: " + names(options.data) + ", " + counted(*facts.tokens, "token") +
+                     ", " + counted(samples_per_epoch(options, facts), "sample") + " of " +
+                     grouped(options.sequence_length) + " per epoch";
+  if (facts.held_out_tokens)
+    text += "; held out: " + (options.eval_data.empty() ? "" : options.eval_data + ", ") +
+            counted(*facts.held_out_tokens, "token");
+  return text + "\n";
+}
+
+std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
+  const std::int64_t samples = options.steps * options.global_batch;
+  std::string text = "training: " + counted(options.steps, "step") + " of " +
+                     counted(options.global_batch, "sample") + " (" +
+                     (options.virtual_ranks > 0 ? counted(options.virtual_ranks, "virtual rank")
+                                                : counted(facts.ranks, "rank")) +
+                     " x micro-batch " + std::to_string(options.micro_batch) + " x accumulation " +
+                     std::to_string(options.accumulation) + "), " +
+                     counted(samples * options.sequence_length, "token");
+  if (facts.tokens)
+    text +=
+        format_number(", %.3g epochs", static_cast<double>(samples) /
+                                           static_cast<double>(samples_per_epoch(options, facts)));
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > 3 + sign;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+std::string describe_plan(const TrainOptions& options, const ProgramSet& programs,
+                          const RunFacts& facts) {
+  std::string text = describe_model(options, programs, facts) + describe_data(options, facts) +
+                     describe_steps(options, facts);
+  if (const double decay = options.optimizer.weight_decay; decay > 0)
+    text +=
+        format_number("weight decay: %g on matrices, ", decay) +
+        format_number("%g on norms and biases\n", options.no_decay == NoDecay::none ? decay : 0.0);
   text += "device: " + facts.device + "\n";
   if (!facts.place.empty()) text += "memory near rank 0: " + facts.place + "\n";
   if (!facts.disk.empty()) text += "disk: " + facts.disk + "\n";

@@ -1,6 +1,8 @@
-// What a run says of itself before its first step: model, division over ranks, devices, memory.
+// What a run says of itself before its first step: model, data, steps, division over ranks,
+// devices, memory.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "train/config/options.h"
@@ -11,14 +13,19 @@ namespace strata::train {
 /// What of it the Programs do not know.
 struct RunFacts {
   int ranks = 1;
-  std::string transport;  ///< between ranks
-  std::string device;     ///< that rank 0 computes on
-  std::string place;      ///< among NUMA nodes; empty: there is one
-  std::string disk;       ///< empty: nothing lives there
+  std::string transport;                        ///< between ranks
+  std::string device;                           ///< that rank 0 computes on
+  std::string place;                            ///< among NUMA nodes; empty: there is one
+  std::string disk;                             ///< empty: nothing lives there
+  std::optional<std::int64_t> tokens;           ///< of the training data; none: no data are read
+  std::optional<std::int64_t> held_out_tokens;  ///< none: nothing is evaluated
 };
 
 /// Several lines, each with its end.
 std::string describe_plan(const TrainOptions& options, const ProgramSet& programs,
                           const RunFacts& facts);
+
+/// "1,234,567".
+std::string grouped(std::int64_t number);
 
 }  // namespace strata::train

@@ -1,77 +1,81 @@
 #include "train/run/progress.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstring>
+#include <cmath>
+#include <utility>
 
 #include "train/engine/memory_report.h"
 
 namespace strata::train {
 namespace {
 
-std::string duration(double seconds) {
-  const auto s = static_cast<long long>(seconds + 0.5);
-  char text[48];
-  if (s >= 3600)
-    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-  else
-    std::snprintf(text, sizeof text, "%lld:%02lld", s / 60, s % 60);
-  return text;
+std::string step_of(std::int64_t step, std::int64_t steps) {
+  return "step " + std::to_string(step) + "/" + std::to_string(steps);
 }
 
 }  // namespace
 
-Progress::Progress(bool visible, bool terminal, std::int64_t steps, std::int64_t every_steps)
-    : visible_(visible), terminal_(terminal), steps_(steps), every_steps_(every_steps) {
-  if (every_steps_ <= 0) every_steps_ = terminal ? 1 : std::max<std::int64_t>(1, steps / 10);
+std::string format_duration(double seconds) {
+  if (!(seconds < 1e9)) return "?";
+  const long long s = std::llround(seconds);
+  const auto two = [](long long large, const char* large_unit, long long small,
+                      const char* small_unit) {
+    return std::to_string(large) + large_unit + std::to_string(small) + small_unit;
+  };
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 600) return two(s / 60, " min ", s % 60, " s");
+  if (s < 3600) return std::to_string(s / 60) + " min";
+  if (s < 86400) return two(s / 3600, " h ", s / 60 % 60, " min");
+  return two(s / 86400, " d ", s / 3600 % 24, " h");
 }
 
-std::string Progress::line(const StepReport& r) const {
-  char text[384], utilization[96] = "";
-  if (r.mfu) std::snprintf(utilization, sizeof utilization, "  MFU %.1f %%", 100 * *r.mfu);
+std::vector<std::string> progress_fields(const StepReport& r, std::int64_t steps) {
+  const double left = r.smoothed_seconds * static_cast<double>(steps - r.step);
+  const double of_smoothed = r.seconds / r.smoothed_seconds;
+  std::vector<std::string> fields{step_of(r.step, steps),
+                                  format_number("loss %.4f", r.metrics.loss) +
+                                      (r.metrics.overflow != 0 ? "  SKIPPED (not finite)" : ""),
+                                  format_number("%.0f tokens/s", r.smoothed_tokens_per_second),
+                                  "left " + format_duration(left),
+                                  format_number("lr %.3g", r.metrics.learning_rate),
+                                  format_number("grad norm %.3f", r.metrics.gradient_norm)};
+  if (r.mfu) fields.push_back(format_number("MFU %.1f %%", 100 * *r.mfu * of_smoothed));
   if (r.bound)
-    std::snprintf(utilization + std::strlen(utilization),
-                  sizeof utilization - std::strlen(utilization), "  %.0f %% of bound (%s)",
-                  100 * r.bound->reached, r.bound->limit);
-  const double left = seconds_ * static_cast<double>(steps_ - r.step);
-  std::snprintf(text, sizeof text,
-                "step %lld/%lld  loss %.4f  lr %.3g  grad norm %.3f%s  %.0f tokens/s  %.1f "
-                "GFLOP/s per rank%s  arena %s  peak %s  left %s",
-                static_cast<long long>(r.step), static_cast<long long>(steps_), r.metrics.loss,
-                r.metrics.learning_rate, r.metrics.gradient_norm,
-                r.metrics.overflow != 0 ? "  SKIPPED (not finite)" : "", r.tokens_per_second,
-                r.flops_per_second / 1e9, utilization,
-                format_bytes(static_cast<double>(r.arena_bytes)).c_str(),
-                format_bytes(static_cast<double>(r.peak_rss_bytes)).c_str(),
-                duration(left).c_str());
-  return text;
+    fields.push_back(format_number("%.0f %% of bound (", 100 * r.bound->reached) + r.bound->limit +
+                     ")");
+  fields.push_back("arena " + format_bytes(static_cast<double>(r.arena_bytes)));
+  fields.push_back("peak " + format_bytes(static_cast<double>(r.peak_rss_bytes)));
+  fields.push_back(format_number("%.1f GFLOP/s per rank", r.flops_per_second / 1e9 * of_smoothed));
+  return fields;
+}
+
+void Progress::print(const std::vector<std::string>& fields) {
+  const std::string line = fit_fields(fields, 0);
+  console_.print(console_.rewrites() ? line
+                                     : time_stamp(std::chrono::system_clock::now()) + "  " + line);
 }
 
 void Progress::show(const StepReport& report) {
-  seconds_ = seconds_ == 0 ? report.seconds : 0.9 * seconds_ + 0.1 * report.seconds;
-  if (!visible_) return;
-  const bool due = report.step == 1 || report.step == steps_ || report.step % every_steps_ == 0;
-  if (!due) return;
-  if (terminal_ && every_steps_ == 1) {
-    std::printf("\r\033[K%s", line(report).c_str());
-    line_open_ = true;
-  } else {
-    std::printf("%s\n", line(report).c_str());
+  std::vector<std::string> fields = progress_fields(report, options_.steps);
+  const bool stays = options_.every_steps > 0 && report.step % options_.every_steps == 0;
+  if (console_.rewrites()) {
+    if (stays) print(fields);
+    return console_.show_progress(std::move(fields));
   }
-  std::fflush(stdout);
+  const bool by_clock = !printed_at_ || (options_.log_every.count() > 0 &&
+                                         Clock::now() - *printed_at_ >= options_.log_every);
+  unprinted_ = std::move(fields);
+  if (!stays && !by_clock && report.step != options_.steps) return;
+  print(std::exchange(unprinted_, {}));
+  printed_at_ = Clock::now();
 }
 
 void Progress::show_evaluation(std::int64_t step, double loss) {
-  if (!visible_) return;
-  finish();
-  std::printf("step %lld/%lld  held-out loss %.4f\n", static_cast<long long>(step),
-              static_cast<long long>(steps_), loss);
-  std::fflush(stdout);
+  print({step_of(step, options_.steps), format_number("held-out loss %.4f", loss)});
 }
 
 void Progress::finish() {
-  if (line_open_) std::printf("\n");
-  line_open_ = false;
+  if (!unprinted_.empty()) print(unprinted_);
+  console_.end_progress();
 }
 
 }  // namespace strata::train

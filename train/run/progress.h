@@ -1,28 +1,46 @@
-// What a person watches: one line per step on a terminal, few lines elsewhere.
+// What a person watches: on a terminal one rewritten line, in a log a line with its time every so
+// often.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "train/run/console.h"
 #include "train/run/metrics_log.h"
 
 namespace strata::train {
 
+struct ProgressOptions {
+  std::int64_t steps = 0;              ///< of the run
+  std::int64_t every_steps = 0;        ///< lines that stay: after each so many; 0: none for that
+  std::chrono::seconds log_every{30};  ///< where no line is rewritten; 0: first and last only
+};
+
 class Progress {
  public:
-  /// `every_steps` 0: each step on a terminal (rewriting one line), else about ten lines a run.
-  Progress(bool visible, bool terminal, std::int64_t steps, std::int64_t every_steps);
+  Progress(Console& console, const ProgressOptions& options)
+      : console_(console), options_(options) {}
   void show(const StepReport& report);
   void show_evaluation(std::int64_t step, double loss);
-  /// Ends a rewritten line.
+  /// The last step shown stays on the screen; in a log its line is written, if it was not.
   void finish();
 
  private:
-  [[nodiscard]] std::string line(const StepReport& report) const;
-  bool visible_, terminal_;
-  std::int64_t steps_, every_steps_;
-  bool line_open_ = false;
-  double seconds_ = 0;  ///< smoothed duration of a step
+  using Clock = std::chrono::steady_clock;
+  void print(const std::vector<std::string>& fields);
+  Console& console_;
+  ProgressOptions options_;
+  std::vector<std::string> unprinted_;  ///< of the last step, where its line was not due
+  std::optional<Clock::time_point> printed_at_;
 };
+
+/// What is said of a step, what matters most first. `steps`: of the run.
+std::vector<std::string> progress_fields(const StepReport& report, std::int64_t steps);
+
+/// "34 s", "5 min 10 s", "40 min", "3 h 25 min", "2 d 4 h".
+std::string format_duration(double seconds);
 
 }  // namespace strata::train

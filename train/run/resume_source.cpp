@@ -1,6 +1,5 @@
 #include "train/run/resume_source.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
@@ -26,8 +25,7 @@ bool may_choose(const std::string& resume) {
 
 void ResumeSource::pass_over(const PassedOver& passed) {
   reasons_.push_back(passed.reason);
-  if (folder_.first())
-    std::fprintf(stderr, "note: passing over %s: %s\n", passed.path.c_str(), passed.reason.c_str());
+  console_.note("passing over " + passed.path + ": " + passed.reason);
 }
 
 /// On rank 0: "" for the beginning.
@@ -72,10 +70,9 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
     is_here = is_here || std::filesystem::equivalent(found.path, named, missing);
   }
   if (!newer.empty())
-    std::fprintf(stderr,
-                 "note: %s has newer checkpoints, up to %s: if this run ends before it has written "
-                 "that step, --resume auto goes on from them and not from what it has saved\n",
-                 folder_.path().c_str(), newer.back().path.c_str());
+    console_.note(folder_.path() + " has newer checkpoints, up to " + newer.back().path +
+                  ": if this run ends before it has written that step, --resume auto goes on from "
+                  "them and not from what it has saved");
 }
 
 /// Of an error of all ranks; throws it where no older checkpoint is to be tried, with one that
@@ -102,8 +99,7 @@ std::optional<ResumePoint> ResumeSource::find() {
     });
     directory = folder_.from_first(directory);
     if (directory.empty()) {
-      if (folder_.first())
-        std::printf("nothing to resume in %s: starting at step 0\n", folder_.path().c_str());
+      console_.print("nothing to resume in " + folder_.path() + ": starting at step 0");
       return {};
     }
     try {

@@ -24,14 +24,14 @@ struct ResumePoint {
   std::string defaults{};   ///< its fact of that name (earlier_defaults.h)
 };
 
-/// All calls are collective. Borrows the folder.
+/// All calls are collective. Borrows the folder and the console.
 class ResumeSource {
  public:
   /// Throws ConfigError when the run cannot go on from there.
   using Terms = std::function<void(const ResumePoint&)>;
 
-  ResumeSource(const CheckpointOptions& options, OutputFolder& folder)
-      : options_(options), folder_(folder) {}
+  ResumeSource(const CheckpointOptions& options, OutputFolder& folder, Console& console)
+      : options_(options), folder_(folder), console_(console) {}
 
   /// Where to go on; nullopt: from the beginning. Where the choice is ours, checkpoints that are
   /// unusable are passed over (checkpoint_directory.h), which is said. Throws DataError when there
@@ -56,6 +56,7 @@ class ResumeSource {
 
   CheckpointOptions options_;
   OutputFolder& folder_;
+  Console& console_;
   std::int64_t before_ =
       std::numeric_limits<std::int64_t>::max();  ///< steps that are not tried yet
   std::vector<std::string> reasons_;

@@ -1,7 +1,6 @@
 #include "train/run/run_beginning.h"
 
 #include <chrono>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,21 +52,18 @@ void resume(RunParts& run) {
   RunPosition& position = run.position;
   position.steps_done = position.first_step = point.state.step;
   position.consumed_samples = point.state.consumed_samples;
-  if (!run.first) return;
   if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
       !note.empty())
     notes.push_back(note);
-  for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
+  for (const std::string& note : notes) run.console.print("note: " + note);
   const double rate = kernels::learning_rate(
       kernels::schedule_from(control_attributes(run.options)), step_state(*run.engine).updates);
-  std::printf(
-      "resumed from %s: step %lld of %lld, learning rate %.6g, %lld samples consumed, data %s; "
-      "loaded in %.2f s\n",
-      point.directory.c_str(), static_cast<long long>(position.steps_done),
-      static_cast<long long>(run.options.steps), rate,
-      static_cast<long long>(position.consumed_samples), run.data_digest.c_str(),
-      std::chrono::duration<double>(Clock::now() - begin).count());
-  std::fflush(stdout);
+  run.console.print(
+      "resumed from " + point.directory + ": step " + std::to_string(position.steps_done) + " of " +
+      std::to_string(run.options.steps) + ", learning rate " + format_number("%.6g", rate) + ", " +
+      std::to_string(position.consumed_samples) + " samples consumed, data " + run.data_digest +
+      "; loaded in " +
+      format_number("%.2f s", std::chrono::duration<double>(Clock::now() - begin).count()));
 }
 
 /// As the run that wrote it would have gone on.
@@ -75,23 +71,21 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   const std::string defaults =
       keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
   const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
-  if (!run.first) return;
-  if (!defaults.empty()) std::printf("note: %s\n", defaults.c_str());
-  if (!note.empty()) std::printf("%s\n", note.c_str());
+  if (!defaults.empty()) run.console.print("note: " + defaults);
+  if (!note.empty()) run.console.print(note);
 }
 
 }  // namespace
 
 void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
-  run.resume_source.emplace(run.options.checkpoint, *run.output);
+  run.resume_source.emplace(run.options.checkpoint, *run.output, run.console);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training);
   if (run.resume_point) go_on_from(run, *run.resume_point);
-  if (const std::string epochs = describe_epochs(run.options, samples(run));
-      run.first && !epochs.empty())
-    std::printf("%s\n", epochs.c_str());
+  if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
+    run.console.print(epochs);
 }
 
 bool is_done(const RunParts& run) {
@@ -103,12 +97,8 @@ void load(RunParts& run) {
   if (run.resume_point) return resume(run);
   const TrainOptions& options = run.options;
   const bool stored = ModelFiles::has_weights(options.model);
-  if (run.first) {
-    std::printf("weights: %s\n", stored
-                                     ? ("read from " + options.model).c_str()
-                                     : ("new, from seed " + std::to_string(options.seed)).c_str());
-    std::fflush(stdout);
-  }
+  run.console.print("weights: " + (stored ? "read from " + options.model
+                                          : "new, from seed " + std::to_string(options.seed)));
   if (stored)
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));

@@ -1,9 +1,9 @@
 #include "train/run/run_checkpoint.h"
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "train/engine/memory_report.h"
 #include "train/engine/step_scalars.h"
 #include "train/files/model_files.h"
 #include "train/models/hf_config.h"
@@ -89,12 +89,12 @@ bool save_finite(RunParts& run) { return save_as(run, true, SaveOf::finite_state
 void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved) {
   if (!run.first || !saved) return;
   run.log->write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
-  std::printf("wrote %s: %.2f GB in %.2f s", saved->directory.c_str(),
-              static_cast<double>(saved->bytes) / 1e9, saved->seconds);
+  std::string text = "wrote " + saved->directory + ": " +
+                     format_bytes(static_cast<double>(saved->bytes)) +
+                     format_number(" in %.2f s", saved->seconds);
   if (saved->blocked_seconds < saved->seconds)
-    std::printf(", training stood still for %.3f s", saved->blocked_seconds);
-  std::printf("\n");
-  std::fflush(stdout);
+    text += format_number(", training stood still for %.3f s", saved->blocked_seconds);
+  run.console.print(text);
 }
 
 }  // namespace strata::train

@@ -8,7 +8,7 @@ namespace strata::train {
 void open_data(RunParts& run) {
   const TrainOptions& options = run.options;
   const RankContext& context = run.request.context;
-  EncodingLine line(run.first, context.stdout_is_terminal);
+  EncodingLine line(run.console);
   run.corpus = open_corpus(options, run.request.model.vocabulary, *run.communicator,
                            [&](const EncodingProgress& progress) { line.show(progress); });
   line.finish();

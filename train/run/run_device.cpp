@@ -82,13 +82,18 @@ void RunDevice::require_memory(std::int64_t arena_bytes) const {
   if (!device_) return;
   const kernels::DeviceMemoryFacts memory = device_->memory();
   // Kernels, graphs and libraries' own buffers come after the arena.
-  if (arena_bytes + kBesideTheArenaBytes <= memory.free_bytes) return;
+  if (arena_bytes <= *free_bytes()) return;
   throw OutOfMemory("out of device memory: this rank plans " +
                     format_bytes(static_cast<double>(arena_bytes)) + ", " + device_->name() +
                     " has " + format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
                     format_bytes(static_cast<double>(memory.total_bytes)) + ", of which " +
                     format_bytes(static_cast<double>(kBesideTheArenaBytes)) +
                     " are left for kernels and libraries");
+}
+
+std::optional<std::int64_t> RunDevice::free_bytes() const {
+  if (!device_) return {};
+  return std::max<std::int64_t>(0, device_->memory().free_bytes - kBesideTheArenaBytes);
 }
 
 void RunDevice::prepare(const ProgramSet& programs, const TrainOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class RunDevice {
   /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
   /// require_host_memory's.
   void require_memory(std::int64_t arena_bytes) const;
+  /// That an arena may have of the device now; nothing on the CPU, whose arena is in host memory.
+  [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: those of
   /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
   /// what is loaded at first use (train/engine/warm_up.h).

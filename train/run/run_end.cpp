@@ -1,6 +1,5 @@
 #include "train/run/run_end.h"
 
-#include <cstdio>
 #include <string>
 
 #include "comm/gather_texts.h"
@@ -9,6 +8,7 @@
 #include "train/engine/state_digest.h"
 #include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
+#include "train/run/trace_file.h"
 
 namespace strata::train {
 namespace {
@@ -48,30 +48,36 @@ void report_transfers(RunParts& run) {
       comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk)));
 }
 
-/// Rank 0 writes the named file, others NAME.rankR beside it.
-std::string trace_path(const RunParts& run) {
-  return run.first ? run.options.trace
-                   : run.options.trace + ".rank" + std::to_string(run.request.context.rank);
+void write_trace_of(RunParts& run) {
+  std::int64_t dropped = 0;
+  run.late_failures.guard([&] {
+    dropped = write_trace(run.options.trace, run.trace->events(), run.trace->dropped(),
+                          *run.communicator);
+  });
+  if (dropped > 0)
+    run.console.note("the trace holds the first instructions of each queue; " +
+                     std::to_string(dropped) +
+                     " found no room: choose steps with --trace-steps FIRST:LAST");
 }
 
 /// What people and files are told when everything is saved.
 void report(RunParts& run) {
   run.print_notes();
-  if (const auto bound = run.meter.mean_bound(); run.first && bound && bound->moves())
-    std::printf("%s\n", describe(*bound).c_str());
-  if (const std::string use = run.device->describe_use(run.engine->arena().bytes());
-      run.first && !use.empty())
-    std::printf("%s\n", use.c_str());
+  if (const auto bound = run.meter.mean_bound(); bound && bound->moves())
+    run.console.print(describe(*bound));
+  if (const std::string use = run.device->describe_use(run.engine->arena().bytes()); !use.empty())
+    run.console.print(use);
   report_transfers(run);
   dump_state(run);
-  if (run.options.check_device && run.first)
-    std::printf("the device agrees with the CPU in %lld steps:\n%s",
-                static_cast<long long>(run.position.steps_done), run.lockstep.to_string().c_str());
-  if (run.trace) run.late_failures.guard([&] { run.trace->write(trace_path(run)); });
+  if (run.options.check_device)
+    run.console.print("the device agrees with the CPU in " +
+                      std::to_string(run.position.steps_done) + " steps:\n" +
+                      run.lockstep.to_string());
+  if (run.trace) write_trace_of(run);
   if (run.profile)
     run.late_failures.guard([&] {
       const std::string text = run.profile->write(*run.communicator, run.device->description());
-      if (run.first) std::fputs(text.c_str(), stdout);
+      run.console.print(text);
     });
 }
 
@@ -102,11 +108,11 @@ ExitCode finish(RunParts& run) {
   if (run.stop) run.stop->saved();
   if (!run.position.stopped) evaluate(run);
   report(run);
-  if (nonfinite.empty() && run.stopped_early() && run.first)
-    std::printf("stopped on request after step %lld of %lld%s\n",
-                static_cast<long long>(run.position.steps_done),
-                static_cast<long long>(run.options.steps),
-                run.options.output.empty() ? "; without --output its weights are lost" : "");
+  if (nonfinite.empty() && run.stopped_early())
+    run.console.print(
+        "stopped on request after step " + std::to_string(run.position.steps_done) + " of " +
+        std::to_string(run.options.steps) +
+        (run.options.output.empty() ? "; without --output its weights are lost" : ""));
   leave(run);
   if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, nonfinite + "; " + left);
   if (run.stopped_early()) return ExitCode::try_again;
@@ -115,9 +121,8 @@ ExitCode finish(RunParts& run) {
 }
 
 ExitCode leave_done(RunParts& run) {
-  if (run.first)
-    std::printf("%s: all %lld steps are done, so nothing is to do; more --steps go on from here\n",
-                run.resume_point->directory.c_str(), static_cast<long long>(run.options.steps));
+  run.console.print(run.resume_point->directory + ": all " + std::to_string(run.options.steps) +
+                    " steps are done, so nothing is to do; more --steps go on from here");
   leave(run);
   run.late_failures.throw_if_any();
   return ExitCode::done;

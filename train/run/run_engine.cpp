@@ -16,6 +16,7 @@
 #include "train/run/numa.h"
 #include "train/run/plan_for_saving.h"
 #include "train/run/plan_report.h"
+#include "train/run/trace_file.h"
 
 namespace strata::train {
 namespace {
@@ -57,7 +58,7 @@ ProgramSet build_programs_for_saving(RunParts& run, const kernels::DeviceCapabil
   };
   if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
   return plan_for_snapshots(
-      {*run.communicator, *run.disk, local_world, build,
+      {*run.communicator, *run.disk, run.console, local_world, build,
        [&run](const ProgramSet& programs) { require_memory(run, programs); }});
 }
 
@@ -74,22 +75,27 @@ void require_checkpoint_room(RunParts& run, const ProgramSet& programs) {
                               std::ssize(list_checkpoints(output.files(), output.path()))};
     const std::int64_t first_step = run.resume_point ? run.resume_point->state.step : 0;
     if (const std::string note = require_room(room, run.options, first_step); !note.empty())
-      std::fprintf(stderr, "note: %s\n", note.c_str());
+      run.console.note(note);
   });
 }
 
 void report_plan(const RunParts& run, const ProgramSet& programs, const std::string& place) {
   if (!run.first) return;
   const TrainOptions& options = run.options;
-  if (options.print_config) std::fputs(describe(run.request.config).c_str(), stdout);
-  if (options.print_plan) std::fputs(programs.settings.plan.to_json().c_str(), stdout);
+  if (options.print_config) run.console.print(describe(run.request.config));
+  if (options.print_plan) run.console.print(programs.settings.plan.to_json());
   if (options.print_program)
-    for (const auto& [position, program] : programs.train)
-      std::fputs(program.to_string().c_str(), stdout);
-  const RunFacts facts{run.communicator->size(), std::string(run.communicator->backend()),
-                       run.device->description(), place, run.disk->description()};
-  std::fputs(describe_plan(options, programs, facts).c_str(), stdout);
-  std::fflush(stdout);
+    for (const auto& [position, program] : programs.train) run.console.print(program.to_string());
+  const RunFacts facts{.ranks = run.communicator->size(),
+                       .transport = std::string(run.communicator->backend()),
+                       .device = run.device->description(),
+                       .place = place,
+                       .disk = run.disk->description(),
+                       .tokens = run.corpus.training->size(),
+                       .held_out_tokens = run.corpus.held_out != nullptr
+                                              ? std::optional(run.corpus.held_out->size())
+                                              : std::nullopt};
+  run.console.print(describe_plan(options, programs, facts));
 }
 
 /// What transfers between memory and disk use of the pinned arena.
@@ -112,9 +118,13 @@ void add_observers(RunParts& run, const runtime::MachineRates& rates, EnginePart
     parts.observers.push_back(&*run.breakdown);
   }
   if (!run.options.trace.empty()) {
-    run.trace.emplace(run.request.context.rank,
-                      on_device ? runtime::TraceOf::device : runtime::TraceOf::queues,
-                      kTraceEvents);
+    const StepRange& steps = run.options.trace_steps;
+    run.trace.emplace(
+        runtime::TraceOptions{.rank = run.request.context.rank,
+                              .of = on_device ? runtime::TraceOf::device : runtime::TraceOf::queues,
+                              .steps = {steps.first, steps.last},
+                              .capacity_per_queue = kTraceEvents,
+                              .zero_ns = common_zero_ns(*run.communicator)});
     parts.observers.push_back(&*run.trace);
   }
   if (!run.options.profile.empty()) {

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -12,13 +11,15 @@
 
 namespace strata::train {
 
-RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page)
+RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page, Console& where_to_speak)
     : request(run_request),
       options(request.config.options),
       first(request.context.rank == 0),
       status(status_page),
+      console(where_to_speak),
       observer(status_page),
-      nonfinite(options) {
+      nonfinite(options),
+      late_failures(where_to_speak) {
   if (!options.checkpoint.on_signal) return;
   StopRequest::Interrupted interrupted;  // a launcher says it itself
   if (request.context.started_by == "none") interrupted = [this] { say_what_is_lost(); };
@@ -33,14 +34,11 @@ void RunParts::print_notes() {
   if (engine)
     for (std::string& note : engine->notes()) notes.push_back(std::move(note));
   for (const std::string& note : notes)
-    if (notes_printed_.insert(note).second && first)
-      std::fprintf(stderr, "note: %s\n", note.c_str());
+    if (notes_printed_.insert(note).second) console.note(note);
 }
 
 void RunParts::print_notes(const std::vector<std::string>& notes) const {
-  if (!first) return;
-  for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
-  std::fflush(stdout);
+  for (const std::string& note : notes) console.print("note: " + note);
 }
 
 /// The time to save after a signal is over. On a thread beside the run, which may be anywhere.
@@ -48,15 +46,13 @@ void RunParts::give_up(const std::string& why) {
   // All ranks have the same to say; without a launcher that says it once, rank 0 does.
   if (first || request.context.status_fd >= 0)
     say_last_words(request.context, status, ExitCode::try_again,
-                   why + "; " + what_is_lost(options.output, status.data().step.load()));
+                   why + "; " + what_is_lost(options.output, status.data().step.load()), console);
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
 /// Of Ctrl-C, on a thread beside the run.
 void RunParts::say_what_is_lost() const {
-  std::fprintf(stderr, "%strain: ended by Ctrl-C; %s\n",
-               request.context.stderr_is_terminal ? "\n" : "",
-               what_is_lost(options.output, status.data().step.load()).c_str());
+  console.fail("ended by Ctrl-C; " + what_is_lost(options.output, status.data().step.load()));
 }
 
 }  // namespace strata::train

@@ -17,6 +17,7 @@
 #include "train/engine/status_observer.h"
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/console.h"
 #include "train/run/corpus.h"
 #include "train/run/late_failures.h"
 #include "train/run/metrics_log.h"
@@ -44,23 +45,24 @@ struct RunPosition {
 };
 
 struct RunParts {
-  /// From here on signals that ask for a last checkpoint are heard. Borrows both.
-  RunParts(const RunRequest& run_request, StatusPage& status_page);
+  /// From here on signals that ask for a last checkpoint are heard. Borrows all.
+  RunParts(const RunRequest& run_request, StatusPage& status_page, Console& where_to_speak);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
   [[nodiscard]] bool stopped_early() const {
     return position.stopped && position.steps_done < options.steps;
   }
-  /// Notes of device, disk and engine that are new since the last call; rank 0 says them.
+  /// Notes of device, disk and engine that are new since the last call.
   void print_notes();
   /// Rank 0 says them.
   void print_notes(const std::vector<std::string>& notes) const;
 
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
-  bool first;            ///< rank 0, which is the one that prints
+  bool first;            ///< rank 0
   StatusPage& status;
+  Console& console;
   RunPosition position;
 
   // Whatever observes the engine lives longer than it.

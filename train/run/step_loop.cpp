@@ -1,7 +1,6 @@
 #include "train/run/step_loop.h"
 
 #include <chrono>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,23 +60,16 @@ class StepLoop {
     if (saver_.saves()) report.checkpoint_age_seconds = saver_.age_seconds();
     run_.log->write(report);
     run_.progress->show(report);
-    if (run_.breakdown) show(run_.breakdown->complete(report.step, report.seconds));
-    if (const std::string news = run_.nonfinite.take(report); run_.first && !news.empty()) {
-      run_.progress->finish();
-      std::fprintf(stderr, "%s\n", news.c_str());
-    }
+    if (run_.breakdown)
+      if (const auto line = run_.breakdown->complete(report.step, report.seconds))
+        run_.console.print(*line);
+    if (const std::string news = run_.nonfinite.take(report); !news.empty())
+      run_.console.warn(news);
     // The same on all ranks: all leave the loop after the same step.
     if (is_raised(report.metrics, Flag::stop) || !run_.nonfinite.end().empty())
       run_.position.stopped = true;
     saver_.hear(report.metrics);
     if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
-  }
-
-  void show(const std::optional<std::string>& line) {
-    if (!line) return;
-    run_.progress->finish();
-    std::printf("%s\n", line->c_str());
-    std::fflush(stdout);
   }
 
   /// Behind the step that was started last: what saves under way, checkpoints and evaluations that
@@ -118,8 +110,11 @@ void run_steps(RunParts& run) {
   run.log.emplace(
       run.first ? run.options.metrics : "", run.position.first_step,
       [&run](const IoError& error) { run.late_failures.add(error.exit_code(), error.what()); });
-  run.progress.emplace(run.first, run.request.context.stdout_is_terminal, run.options.steps,
-                       run.options.steps_per_print);
+  run.progress.emplace(
+      run.console,
+      ProgressOptions{.steps = run.options.steps,
+                      .every_steps = run.options.steps_per_print,
+                      .log_every = std::chrono::seconds(run.options.log_every_seconds)});
   StepLoop(run).run_all();
   run.progress->finish();
 }

@@ -1,8 +1,19 @@
 #include "train/run/step_meter.h"
 
+#include <algorithm>
+
 #include "train/run/host_memory.h"
 
 namespace strata::train {
+
+double SmoothedSeconds::add(double seconds) {
+  constexpr std::int64_t kSteps = 10;
+  if (steps_ <= 1) mean_ = 0;
+  const double weight = 1.0 / static_cast<double>(std::clamp<std::int64_t>(steps_, 1, kSteps));
+  ++steps_;
+  mean_ += weight * (seconds - mean_);
+  return mean_;
+}
 
 void StepMeter::begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
                       const std::optional<DevicePeak>& peak, const runtime::MachineRates& rates) {
@@ -14,6 +25,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   step_tokens_ = static_cast<double>(options.global_batch * options.sequence_length);
   world_ = plan.world;
   arena_bytes_ = engine.arena().bytes();
+  offloads_ = options.offload.moves_state();
   for (const auto& [position, program] : engine.programs().train)
     for (const runtime::Instruction& in : program.instructions)
       step_flops_ += in.cost.flops * zero::runs_per_step(plan, position);
@@ -24,13 +36,14 @@ StepReport StepMeter::complete(const kernels::StepMetrics& metrics, double secon
   report.metrics = metrics;
   report.step = metrics.step + 1;
   report.seconds = seconds;
+  report.smoothed_seconds = smoothed_.add(seconds);
   report.tokens_per_second = step_tokens_ / seconds;
+  report.smoothed_tokens_per_second = step_tokens_ / report.smoothed_seconds;
   report.flops_per_second = step_flops_ / seconds;
   report.mfu =
       model_flops_utilization(token_flops_, dtype_, peak_, report.tokens_per_second / world_);
   const runtime::Usage usage = usage_.take(metrics.step);
-  if (const StepBound bound = find_bound(usage, 1, seconds, rates_); bound.moves())
-    report.bound = bound;
+  if (offloads_) report.bound = find_bound(usage, 1, seconds, rates_);
   if (report.step > 1) {
     ++steps_;
     seconds_ += seconds;
@@ -42,7 +55,7 @@ StepReport StepMeter::complete(const kernels::StepMetrics& metrics, double secon
 }
 
 std::optional<StepBound> StepMeter::mean_bound() const {
-  if (steps_ == 0) return {};
+  if (steps_ == 0 || !offloads_) return {};
   return find_bound(sum_, steps_, seconds_ / steps_, rates_);
 }
 

@@ -16,6 +16,18 @@
 
 namespace strata::train {
 
+/// A mean over the last steps that follows changes: of ten, the latest weighing most. The first
+/// step, which also touches all memory for the first time, counts until there is another.
+class SmoothedSeconds {
+ public:
+  /// Seconds of one more step; returns the mean.
+  double add(double seconds);
+
+ private:
+  std::int64_t steps_ = 0;
+  double mean_ = 0;
+};
+
 class StepMeter {
  public:
   /// For ExecutorParts::observers; lives as long as the engine.
@@ -30,7 +42,7 @@ class StepMeter {
   /// What was done up to `step` for which there are no metrics (evaluation) is of no step.
   void forget(std::int64_t step) { (void)usage_.take(step); }
   /// Over all steps but the first, which also touches all memory for the first time; none: there
-  /// was no other.
+  /// was no other, or nothing is offloaded.
   [[nodiscard]] std::optional<StepBound> mean_bound() const;
 
  private:
@@ -43,6 +55,8 @@ class StepMeter {
   double step_tokens_ = 0;  ///< of all ranks
   int world_ = 1;
   std::int64_t arena_bytes_ = 0;
+  bool offloads_ = false;
+  SmoothedSeconds smoothed_;
   runtime::Usage sum_{};
   double steps_ = 0, seconds_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "core/test_directory.h"
 #include "train/run/metrics_log.h"
 #include "train/run/progress.h"
+#include "train/run/step_meter.h"
 
 namespace strata::train {
 namespace {
@@ -16,17 +17,14 @@ StepReport report(std::optional<double> mfu) {
   StepReport r;
   r.step = 1;
   r.seconds = 2;
+  r.smoothed_seconds = 4;
   r.tokens_per_second = 30958;
   r.flops_per_second = 6e14;
   r.mfu = mfu;
   return r;
 }
 
-std::string shown(const StepReport& r) {
-  testing::internal::CaptureStdout();
-  Progress(true, false, 10, 1).show(r);
-  return testing::internal::GetCapturedStdout();
-}
+std::string shown(const StepReport& r) { return fit_fields(progress_fields(r, 10), 0); }
 
 std::string written(const StepReport& r) {
   const TestDirectory directory;
@@ -38,8 +36,17 @@ std::string written(const StepReport& r) {
 }
 
 TEST(StepReport, UtilizationIsShownWhereThePeakIsKnown) {
-  EXPECT_NE(shown(report(0.593)).find("GFLOP/s per rank  MFU 59.3 %  arena"), std::string::npos);
+  EXPECT_NE(shown(report(0.592)).find("  MFU 29.6 %  arena"), std::string::npos);
   EXPECT_EQ(shown(report({})).find("MFU"), std::string::npos);
+}
+
+TEST(StepReport, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
+  SmoothedSeconds smoothed;
+  EXPECT_EQ(smoothed.add(100), 100);  // touches all memory for the first time
+  EXPECT_EQ(smoothed.add(2), 2);
+  EXPECT_EQ(smoothed.add(0.001), 1.0005);  // metrics of two steps came together
+  for (int step = 0; step < 100; ++step) smoothed.add(5);
+  EXPECT_NEAR(smoothed.add(5), 5, 0.01);
 }
 
 TEST(StepReport, UtilizationIsAFractionInTheMetrics) {

@@ -7,66 +7,50 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "train/models/hf_config.h"
+#include "train/run/console.h"
 #include "train/run/find_stored_model.h"
-#include "train/run/host_memory.h"
 #include "train/run/last_words.h"
-#include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
+#include "train/run/plan_only.h"
 #include "train/run/training_run.h"
 
 namespace strata::train {
 namespace {
 
-void print_findings(const ResolvedConfig& config) {
-  for (const std::string& note : config.notes) std::printf("note: %s\n", note.c_str());
-  for (const std::string& warning : config.warnings)
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+void print_findings(const ResolvedConfig& config, Console& console) {
+  for (const std::string& note : config.notes) console.print("note: " + note);
+  for (const std::string& warning : config.warnings) console.warn(warning);
 }
 
-std::string advice(const RunRequest& request) {
-  const RankContext& context = request.context;
-  return memory_advice({request.model, request.config.options},
-                       {.rank = context.rank,
-                        .world = context.world,
-                        .local_world = context.local_world,
-                        .threads = threads_per_rank(request.config.options, context)},
-                       available_host_bytes());
-}
-
-/// Everything before there are ranks to talk to.
-int check_config(const ParsedCommandLine& command_line, int world) {
-  const std::string requested = requested_model(command_line);
-  const std::string directory = resolve_model_directory(requested);
-  const ResolvedConfig config =
-      resolve(command_line, command_line.assumed_world > 0 ? command_line.assumed_world : world,
-              read_model_config(directory), find_stored_model(requested, directory));
-  print_findings(config);
-  std::fputs(describe(config).c_str(), stdout);
-  return static_cast<int>(ExitCode::done);
-}
-
-int run(int argc, char** argv, const RankContext& context, StatusPage& status) {
+int run(int argc, char** argv, const RankContext& context, StatusPage& status, Console& console) {
   const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
   if (command_line.action == ParsedCommandLine::Action::help) {
-    if (context.rank == 0) std::fputs(train_help().c_str(), stdout);
+    console.print(train_help());
     return static_cast<int>(ExitCode::done);
   }
-  if (command_line.action == ParsedCommandLine::Action::check_config)
-    return check_config(command_line, context.world);
+  const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
+  const int world = command_line.assumed_world > 0 ? command_line.assumed_world : context.world;
   RunRequest request;
   request.context = context;
   const std::string requested = requested_model(command_line);
   const std::string directory = resolve_model_directory(requested);
   request.model = read_model_config(directory);
   request.config =
-      resolve(command_line, context.world, request.model, find_stored_model(requested, directory));
+      resolve(command_line, world, request.model, find_stored_model(requested, directory));
   request.config.options.model = directory;
-  if (context.rank == 0) print_findings(request.config);
-  try {
-    return static_cast<int>(run_training(request, status));
-  } catch (const OutOfMemory& error) {
-    throw OutOfMemory(std::string(error.what()) + "; " + advice(request));
+  print_findings(request.config, console);
+  if (checks) console.print(describe(request.config));
+  if (plans_only(request.config.options, checks)) {
+    if (world != context.world) request.context.world = request.context.local_world = world;
+    if (context.rank == 0) print_plan_only(request, console);
+    return static_cast<int>(ExitCode::done);
   }
+  if (checks) return static_cast<int>(ExitCode::done);
+  if (command_line.assumed_world > 0)
+    throw InvalidArgument(
+        "--world-size assumes ranks where nothing is trained: with --check-config, or with "
+        "--print-plan --steps 0");
+  return static_cast<int>(run_training(request, status, console));
 }
 
 }  // namespace
@@ -78,17 +62,18 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const strata::RankContext context = strata::rank_context_from_environment();
+    strata::train::Console console(context);
     strata::StatusPage status = context.status_fd >= 0 ? strata::StatusPage::open(context.status_fd)
                                                        : strata::StatusPage::create(context.rank);
     const auto fail = [&](ExitCode code, std::string message) {
       // Where this rank was does not matter when it failed because of another one.
       if (code == ExitCode::try_again) message = strata::comm::first_cause(message);
-      std::fflush(stdout);
-      strata::train::say_last_words(context, status, code, message);
+      console.end_progress();
+      strata::train::say_last_words(context, status, code, message, console);
       return static_cast<int>(code);
     };
     try {
-      return strata::train::run(argc, argv, context, status);
+      return strata::train::run(argc, argv, context, status, console);
     } catch (const strata::Error& error) {
       return fail(error.exit_code(), error.what());
     } catch (const std::bad_alloc&) {

@@ -5,6 +5,8 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
+#include "train/run/host_memory.h"
+#include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
 #include "train/run/numa.h"
 #include "train/run/run_batches.h"
@@ -43,11 +45,12 @@ void open_run(RunParts& run) {
   open_data(run);
   (void)training_loader(run);  // long enough for one sample
   if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
-  run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator);
+  run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
+                     run.console);
   run.output->together([&] {
     if (run.first) try_writing(run.options);
   });
-  run.saver.emplace(run.options.checkpoint, *run.output);
+  run.saver.emplace(run.options.checkpoint, *run.output, run.console);
 }
 
 void open_machine(RunParts& run) {
@@ -59,6 +62,26 @@ void open_machine(RunParts& run) {
                                        run.request.context.local_world);
 }
 
+/// Of a run whose plan does not fit.
+std::string advice(const RunParts& run) {
+  const RankContext& context = run.request.context;
+  return memory_advice({run.request.model, run.options},
+                       {.rank = context.rank,
+                        .world = context.world,
+                        .device = run.device->capabilities(threads_per_rank(run.options, context)),
+                        .memory = {.local_world = context.local_world,
+                                   .device_bytes = run.device->free_bytes(),
+                                   .host_bytes = available_host_bytes()}});
+}
+
+void build_engine_or_advise(RunParts& run) {
+  try {
+    build_engine(run);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(std::string(error.what()) + "; " + advice(run));
+  }
+}
+
 }  // namespace
 
 int threads_per_rank(const TrainOptions& options, const RankContext& context) {
@@ -66,15 +89,15 @@ int threads_per_rank(const TrainOptions& options, const RankContext& context) {
   return std::max(1, static_cast<int>(allowed_cores().size()) / std::max(1, context.local_world));
 }
 
-ExitCode run_training(const RunRequest& request, StatusPage& status) {
-  RunParts run(request, status);
+ExitCode run_training(const RunRequest& request, StatusPage& status, Console& console) {
+  RunParts run(request, status, console);
   status.set_phase(Phase::planning);
   open_run(run);
   find_beginning(run);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);
-  build_engine(run);
+  build_engine_or_advise(run);
   status.set_phase(Phase::loading);
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
   if (done) {

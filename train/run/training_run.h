@@ -6,6 +6,7 @@
 #include "core/status_page.h"
 #include "train/config/resolve.h"
 #include "train/models/model_config.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
@@ -15,10 +16,10 @@ struct RunRequest {
   ModelConfig model;
 };
 
-/// Builds Programs, loads or initializes weights, trains, evaluates, saves. Only rank 0 prints.
+/// Builds Programs, loads or initializes weights, trains, evaluates, saves.
 /// SIGTERM or SIGUSR1 to any rank: all finish the same step, save, and return try_again; otherwise
 /// done. Throws Error; the status page says where the rank is.
-ExitCode run_training(const RunRequest& request, StatusPage& status);
+ExitCode run_training(const RunRequest& request, StatusPage& status, Console& console);
 
 /// Threads per rank: what the options say, else this host's cores shared by its ranks.
 int threads_per_rank(const TrainOptions& options, const RankContext& context);

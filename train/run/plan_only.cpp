@@ -1,0 +1,132 @@
+#include "train/run/plan_only.h"
+
+#include <optional>
+#include <string>
+
+#include "comm/factory.h"
+#include "core/error.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/cuda/open_device.h"
+#include "runtime/machine_rates.h"
+#include "train/engine/memory_report.h"
+#include "train/run/host_memory.h"
+#include "train/run/memory_advice.h"
+#include "train/run/plan_report.h"
+
+namespace strata::train {
+namespace {
+
+bool plans_for_cuda(const TrainOptions& options) {
+  if (options.device != DeviceChoice::automatic) return options.device == DeviceChoice::cuda;
+  return options.offload.device_memory_bytes != kUnlimitedMemory ||
+         cuda::count_devices().devices > 0;
+}
+
+kernels::DeviceCapabilities capabilities_of(const RunRequest& request, bool on_cuda) {
+  if (!on_cuda)
+    return kernels::CpuDevice(threads_per_rank(request.config.options, request.context))
+        .capabilities();
+  kernels::DeviceCapabilities capabilities;  // scratch that fits all architectures
+  capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  capabilities.cudnn = true;
+  return capabilities;
+}
+
+/// What --device-memory and --host-memory name, they limit in the plan itself.
+MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
+  const OffloadOptions& offload = request.config.options.offload;
+  MachineMemory memory;
+  memory.local_world = request.context.local_world;
+  if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
+  if (offload.host_memory_bytes == kUnlimitedMemory) memory.host_bytes = available_host_bytes();
+  return memory;
+}
+
+ProgramSet build(const RunRequest& request, const kernels::DeviceCapabilities& device,
+                 SaveMemory saving) {
+  const TrainOptions& options = request.config.options;
+  const auto communicators = comm::make_thread_communicators(request.context.world);
+  ProgramRequest programs{request.model, options};
+  programs.evaluate = !options.eval_data.empty() || options.eval_every_steps > 0;
+  programs.local_ranks = request.context.local_world;
+  programs.saving = saving;
+  ProgramSet set = build_programs(programs, *communicators.front(), device);
+  const auto& budget = set.settings.plan.budget_bytes;
+  for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
+    if (set.arena_bytes(tier) > budget[static_cast<std::size_t>(tier)])
+      throw OutOfMemory("out of memory in tier " + std::string(name_of(tier)) +
+                        ": this plan needs " +
+                        format_bytes(static_cast<double>(set.arena_bytes(tier))) + " of " +
+                        format_bytes(static_cast<double>(budget[static_cast<std::size_t>(tier)])));
+  return set;
+}
+
+void require_room(const ProgramSet& set, const MachineMemory& memory) {
+  const MemoryNeeds needs = memory_needs(set);
+  if (memory.holds(needs)) return;
+  throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
+                    format_bytes(static_cast<double>(memory.host_bytes)) +
+                    " are free on this machine (--host-memory SIZE plans for another one)");
+}
+
+/// As a run would: with room for the fastest way of saving that fits.
+ProgramSet build_with_saving(const RunRequest& request, const kernels::DeviceCapabilities& device,
+                             const MachineMemory& memory) {
+  const TrainOptions& options = request.config.options;
+  const auto attempt = [&](SaveMemory saving) {
+    ProgramSet set = build(request, device, saving);
+    require_room(set, memory);
+    return set;
+  };
+  if (options.output.empty()) return attempt(SaveMemory::none);
+  const SaveInterval& every = options.checkpoint.every;
+  if (options.checkpoint.asynchronous && (every.steps > 0 || every.seconds > 0))
+    for (const SaveMemory saving : {SaveMemory::snapshot, SaveMemory::windows}) try {
+        return attempt(saving);
+      } catch (const OutOfMemory&) {
+        // Saving then takes less, and training waits longer for it.
+      }
+  return attempt(SaveMemory::writing);
+}
+
+std::string describe_device(const RunRequest& request, bool on_cuda) {
+  if (!on_cuda) return "CPU";
+  const std::int64_t bytes = request.config.options.offload.device_memory_bytes;
+  return "a GPU" +
+         (bytes == kUnlimitedMemory ? std::string(" of any size")
+                                    : " of " + format_bytes(static_cast<double>(bytes))) +
+         ", planned for without looking at one";
+}
+
+}  // namespace
+
+bool plans_only(const TrainOptions& options, bool checks) {
+  return options.steps == 0 && (checks || options.print_plan);
+}
+
+void print_plan_only(const RunRequest& request, Console& console) {
+  const TrainOptions& options = request.config.options;
+  const bool on_cuda = plans_for_cuda(options);
+  const kernels::DeviceCapabilities device = capabilities_of(request, on_cuda);
+  const MachineMemory memory = memory_of(request, on_cuda);
+  std::optional<ProgramSet> set;
+  try {
+    set = build_with_saving(request, device, memory);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        std::string(error.what()) + "; " +
+        memory_advice({request.model, options},
+                      {.world = request.context.world, .device = device, .memory = memory}));
+  }
+  if (options.print_config) console.print(describe(request.config));
+  if (options.print_plan) console.print(set->settings.plan.to_json());
+  if (options.print_program)
+    for (const auto& [position, program] : set->train) console.print(program.to_string());
+  console.print(describe_plan(options, *set,
+                              {.ranks = request.context.world,
+                               .transport = "planned only",
+                               .device = describe_device(request, on_cuda)}));
+  console.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
+}
+
+}  // namespace strata::train

@@ -1,0 +1,20 @@
+// A plan without a run: what it would do and need, on this machine or on another one.
+#pragma once
+
+#include "train/run/console.h"
+#include "train/run/training_run.h"
+
+namespace strata::train {
+
+/// --steps 0 with --print-plan or --check-config (`checks`): no data are read, nothing is
+/// allocated.
+bool plans_only(const TrainOptions& options, bool checks);
+
+/// Prints the plan of rank 0 of `request.context.world` ranks on one host, and whether it fits:
+/// into
+/// --device-memory and --host-memory, where they are given, else into this machine. A device that
+/// is not here is planned for where --device cuda or --device-memory asks for one. Throws
+/// OutOfMemory with advice.
+void print_plan_only(const RunRequest& request, Console& console);
+
+}  // namespace strata::train

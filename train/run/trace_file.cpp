@@ -1,0 +1,114 @@
+#include "train/run/trace_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "comm/gather_texts.h"
+#include "core/error.h"
+
+namespace strata::train {
+namespace {
+
+constexpr int kRounds = 9;
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+std::int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Of one boot of one machine: its steady clock is the same for all processes.
+std::string boot_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
+}
+
+/// What this rank's clock shows beyond rank 0's.
+std::int64_t offset_from_first(comm::Communicator& ranks) {
+  std::vector<std::int64_t> offsets;
+  for (int round = 0; round < kRounds; ++round) {
+    (void)comm::gather_numbers(ranks, 0);  // nobody leaves before all have come
+    const std::int64_t mine = now_ns();
+    offsets.push_back(mine - comm::gather_numbers(ranks, mine).front());
+  }
+  std::ranges::nth_element(offsets, offsets.begin() + kRounds / 2);
+  return offsets[kRounds / 2];
+}
+
+/// Whole lines, about `kPieceBytes` of them.
+std::string_view next_piece(std::string_view text) {
+  if (text.size() <= kPieceBytes) return text;
+  return text.substr(0, text.find('\n', kPieceBytes) + 1);
+}
+
+/// Keeps the first error: the others go on giving their parts.
+class TraceFile {
+ public:
+  explicit TraceFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    if (!file_) error_ = errno;
+  }
+  void append(std::string_view text) {
+    if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size())
+      error_ = errno;
+  }
+  /// Throws IoError.
+  void close() {
+    if (file_ && std::fclose(file_.release()) != 0 && error_ == 0) error_ = errno;
+    if (error_ != 0) throw IoError(path_, 0, "cannot write the trace", error_);
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  int error_ = 0;
+};
+
+}  // namespace
+
+std::int64_t common_zero_ns(comm::Communicator& ranks) {
+  const std::vector<std::string> boots = comm::gather_texts(ranks, boot_id());
+  const bool one_clock = std::ranges::all_of(
+      boots, [&](const std::string& boot) { return !boot.empty() && boot == boots.front(); });
+  const std::int64_t zero = comm::gather_numbers(ranks, now_ns()).front();  // by rank 0's clock
+  return one_clock ? zero : zero + offset_from_first(ranks);
+}
+
+std::int64_t write_trace(const std::string& path, const std::string& events, std::int64_t dropped,
+                         comm::Communicator& ranks) {
+  std::unique_ptr<TraceFile> file;
+  if (ranks.rank() == 0) {
+    file = std::make_unique<TraceFile>(path);
+    file->append("{\"traceEvents\": [\n");
+  }
+  const std::vector<std::int64_t> all_dropped = comm::gather_numbers(ranks, dropped);
+  const std::int64_t sum = std::accumulate(all_dropped.begin(), all_dropped.end(), std::int64_t{0});
+  std::string_view left = events;
+  for (bool more = true; more;) {
+    const std::string_view piece = next_piece(left);
+    left.remove_prefix(piece.size());
+    more = false;
+    for (const std::string& text : comm::gather_texts(ranks, piece)) {
+      if (file) file->append(text);
+      more = more || !text.empty();
+    }
+  }
+  if (!file) return sum;
+  file->append(
+      "{\"ph\": \"M\", \"name\": \"process_sort_index\", \"pid\": 0, \"args\": {\"sort_index\": "
+      "0}}\n], \"displayTimeUnit\": \"ms\", \"otherData\": {\"dropped\": " +
+      std::to_string(sum) + "}}\n");
+  file->close();
+  return sum;
+}
+
+}  // namespace strata::train
