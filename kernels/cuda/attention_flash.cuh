@@ -192,6 +192,7 @@ STRATA_DEVICE void store_fragments(const Fragments<kM, kN>& sums, std::byte* scr
                                    std::int64_t stride, int row, int column,
                                    const AttentionShape& shape) {
   const HeadTile<T, 8 * kN> tile{scratch};
+  sync_warp();  // all lanes have read what stood there
 #pragma unroll
   for (int m = 0; m < kM; ++m)
 #pragma unroll

@@ -109,7 +109,7 @@ struct FlashKeys {
         first_key, shape);
     Queries now{place.head * shape.group, first_key};
     fetch(x, place.sample, now, 0);
-    numbers(0)[thread() % kNumbers] = number(x, place.sample, now);
+    keep_number(0, number(x, place.sample, now));
 
     Fragments<kM, kOutN> dk, dv;
     clear(dk);
@@ -132,7 +132,7 @@ struct FlashKeys {
         fetch(x, place.sample, next, 0);
         next_number = number(x, place.sample, next);
       }
-      numbers((stage + 1) % kStages)[thread() % kNumbers] = next_number;
+      keep_number((stage + 1) % kStages, next_number);
       now = next;
     }
 
@@ -166,6 +166,11 @@ struct FlashKeys {
         Tile::source(x.dout, x.dout.head(row, tile.head, shape.head_size), tile.first),
         x.dout.stride, tile.first, shape);
     copy_async_commit();
+  }
+
+  /// Of threads with the same number one writes it.
+  static STRATA_DEVICE void keep_number(int stage, float number) {
+    if (thread() < kNumbers) numbers(stage)[thread()] = number;
   }
 
   /// This thread's number of a tile of queries: probabilities beyond the sequence become zero.

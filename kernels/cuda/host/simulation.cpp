@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "kernels/cuda/host/shared_races.h"
 #include "kernels/float16.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -97,6 +98,7 @@ void make_entry(ucontext_t& entry, std::byte* stack, void (*function)(), const v
                 static_cast<unsigned>(address));
 }
 
+constexpr std::size_t kRowBytes = 16;  ///< of load_matrix
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
 
@@ -119,6 +121,8 @@ Thread& self() {
 void Thread::copy_async(void* to, const void* from, std::size_t bytes) {
   check_alignment(to, bytes);
   if (from != nullptr) check_alignment(from, bytes);
+  // It may arrive at any time until it was waited for.
+  block_->races_->write(to, bytes);
   open_.push_back({to, from, bytes});
 }
 
@@ -129,11 +133,13 @@ void Thread::commit_copies() {
 
 void Thread::wait_copies(int groups_left) {
   for (; static_cast<int>(groups_.size()) > groups_left; groups_.pop_front())
-    for (const Copy& copy : groups_.front())
+    for (const Copy& copy : groups_.front()) {
+      block_->races_->write(copy.to, copy.bytes);
       if (copy.from != nullptr)
         std::memcpy(copy.to, copy.from, copy.bytes);
       else
         std::memset(copy.to, 0, copy.bytes);
+    }
 }
 
 /// What the lanes of one warp hand to one another. Two rounds are kept: a lane may enter the next
@@ -171,6 +177,7 @@ Block::Block(const GridLaunch& launch, ThreadOrder order)
     : launch_(launch),
       order_(order),
       threads_(static_cast<std::size_t>(launch.threads)),
+      races_(std::make_unique<SharedRaces>(*this, launch.threads)),
       fibers_(std::make_unique<Fibers>()),
       warps_(static_cast<std::size_t>(launch.threads / kWarp)) {
   fibers_->all.resize(threads_.size());
@@ -238,6 +245,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   const auto bytes = static_cast<std::size_t>(launch_.shape.shared_bytes);
   shared_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{128})));
   std::memset(shared_.get(), 0xFF, bytes);
+  races_->begin_block(shared_.get(), bytes);
 
   for (Fibers::Fiber& fiber : fibers_->all) {
     fiber.finished = false;
@@ -269,6 +277,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
       progress = true;
       fiber.wait = Fibers::Fiber::Wait::none;
       running = &threads_[thread];
+      races_->watch(running->index);
 #if STRATA_ASAN
       __sanitizer_start_switch_fiber(&fibers_->scheduler_fake_stack, fiber.stack.get(),
                                      kStackBytes);
@@ -278,6 +287,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
       __sanitizer_finish_switch_fiber(fibers_->scheduler_fake_stack, nullptr, nullptr);
 #endif
       running = nullptr;
+      SharedRaces::watch_none();
       if (fiber.finished) ++finished;
     }
     if (progress) continue;
@@ -298,6 +308,7 @@ void Block::sync_block() {
   if (++barrier_arrived_ == static_cast<int>(threads_.size())) {
     barrier_arrived_ = 0;
     ++barrier_round_;
+    races_->passed_block_barrier();
   }
   leave_thread();  // also the last one: whoever runs next is the order's choice
 }
@@ -328,6 +339,8 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
         std::memcpy(round.rows[i].data(), reinterpret_cast<const void*>(round.words[i]), 16);
     if (operation == WarpOperation::multiply)
       multiply_warp(round.words, static_cast<HalfKind>(argument));
+    if (operation == WarpOperation::barrier)
+      races_->passed_warp_barrier(static_cast<int>(thread / kWarp));
     warp.complete = number + 1;
   }
   leave_thread();
@@ -335,6 +348,7 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
 }
 
 std::array<std::array<std::byte, 16>, kWarp> Block::read_rows(std::uint64_t address, int argument) {
+  races_->read(reinterpret_cast<const void*>(address), kRowBytes);
   exchange(WarpOperation::load_matrix, argument, address);
   const auto thread = static_cast<std::size_t>(running->index);
   const WarpState& warp = warps_[thread / kWarp];

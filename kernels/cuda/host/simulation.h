@@ -9,6 +9,8 @@
 //   - a packed access that is not aligned to its size, an asynchronous copy that is not to 16 bytes
 //   - an asynchronous copy that nobody waited for when its thread returns
 //   - more threads, shared memory or blocks than any device grants
+//   - two threads at one byte of shared memory without synchronization between them
+//   (shared_races.h)
 // Shared memory is exactly as large as asked for, so AddressSanitizer sees what lies outside.
 #pragma once
 
@@ -39,6 +41,7 @@ enum class WarpOperation : std::uint8_t {
 using WarpWords = std::array<std::uint64_t, kWarp>;
 
 class Block;
+class SharedRaces;
 
 /// One simulated thread.
 class Thread {
@@ -97,6 +100,7 @@ class Block {
 
  private:
   friend Thread& self();
+  friend class Thread;
   struct Fibers;
   struct WarpState;
   void leave_thread();  // back to the scheduler until this thread may go on
@@ -111,6 +115,7 @@ class Block {
     void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{128}); }
   };
   std::unique_ptr<std::byte[], SharedDelete> shared_;
+  std::unique_ptr<SharedRaces> races_;
   std::unique_ptr<Fibers> fibers_;
   std::vector<WarpState> warps_;
   int barrier_arrived_ = 0;

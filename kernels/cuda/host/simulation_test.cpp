@@ -161,7 +161,7 @@ struct Diverges {
     if (a.count == 0 && thread() == 3) return;
     if (a.count == 1 && lane() == 3) sync_warp();
     if (a.count == 2) load<4>(a.in + 1);
-    if (a.count == 3) copy_async16(shared_memory(), a.in);
+    if (a.count == 3 && thread() == 0) copy_async16(shared_memory(), a.in);
     if (a.count == 1) shuffle_xor(1, 1);
     sync_block();
   }
