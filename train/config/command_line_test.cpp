@@ -170,8 +170,8 @@ TEST(CommandLine, WordsOfOtherProgramsAreTurnedIntoOptions) {
   EXPECT_EQ(word(kwargs, "scheduler.min_lr"), "1e-05");
   EXPECT_EQ(word(kwargs, "scheduler.decay_shape"), "1-sqrt");
   EXPECT_EQ(word(kwargs, "scheduler.num_cycles"), "2");
-  EXPECT_THAT(complaint({"--lr_scheduler_kwargs", R"({"min_rate": 1})"}),
-              HasSubstr("--lr_scheduler_kwargs: unknown argument 'min_rate', did you mean"));
+  EXPECT_THAT(complaint({"--lr_scheduler_kwargs", R"({"min_lr_rat": 1})"}),
+              HasSubstr("unknown argument 'min_lr_rat', did you mean 'min_lr_rat"));
   EXPECT_THAT(complaint({"--lr_scheduler_kwargs", "min_lr=1"}),
               HasSubstr("--lr_scheduler_kwargs:1: "));
   EXPECT_THAT(complaint({"--lr_scheduler_kwargs", R"({"power": 0})"}),

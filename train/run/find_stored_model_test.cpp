@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/test_directory.h"
 #include "train/config/config_testing.h"
 #include "train/files/safetensors_header.h"
@@ -23,6 +25,7 @@ std::string weights(DType small, DType large) {
 TEST(FindStoredModel, TheTypeIsThatOfTheConfigurationElseOfTheWeights) {
   const TestDirectory folder;
   const std::string model = folder / "gpt";
+  std::filesystem::create_directory(model);
   EXPECT_FALSE(find_stored_model(model, model).has_weights);
   folder.file("gpt/model.safetensors", weights(DType::f32, DType::bf16));
   const auto type = [&](const std::string& config) {
