@@ -71,8 +71,8 @@ def files(args):
         os.makedirs(args.folder)
         small = ["--sequence-length", 32, "--micro-batch", 1]
         out = train(args, *small, "--steps", 1)
-        size, saved = re.search(r"wrote .*: ([0-9.]+) GB in ([0-9.]+) s", out).groups()
-        size = int(float(size) * 1e9) >> 20 << 20
+        size, unit, saved = re.search(r"wrote .*: ([0-9.]+) ([KMGT])iB in ([0-9.]+) s", out).groups()
+        size = int(float(size) * 1024 ** (1 + "KMGT".index(unit))) >> 20 << 20
         out = train(args, *small, "--steps", 2, "--resume", "required")
         one = {"bytes": size, "strata": {"save": float(saved), "load": float(re.search(r"loaded in ([0-9.]+) s", out).group(1))},
                "fio": {"save": fio(args, "write", size), "load": fio(args, "read", size)}}
