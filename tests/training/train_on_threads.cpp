@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "tests/training/rank_threads.h"
 #include "train/config/resolve.h"
+#include "train/data/batch_loader.h"
 #include "train/engine/engine.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
@@ -21,7 +22,6 @@ namespace {
 struct Job {
   train::ModelConfig model;
   train::TrainOptions options;
-  train::Corpus corpus;
 };
 
 Job read_job(int argc, char** argv, int world) {
@@ -29,7 +29,6 @@ Job read_job(int argc, char** argv, int world) {
   Job job;
   job.model = train::read_model_config(train::requested_model(command_line));
   job.options = train::resolve(command_line, world, job.model).options;
-  job.corpus = train::open_corpus(job.options, job.model, job.options.model);
   return job;
 }
 
@@ -46,7 +45,9 @@ void train_rank(const Job& job, comm::Communicator& communicator) {
   train::Engine engine(std::move(parts));
   train::initialize_weights(engine, options.seed);
 
-  const std::shared_ptr<const train::TokenSource>& source = job.corpus.training;
+  const train::Corpus corpus = train::open_corpus(options, job.model.vocabulary, communicator,
+                                                  [](const train::EncodingProgress&) {});
+  const std::shared_ptr<const train::TokenSource>& source = corpus.training;
   const train::BatchLoader batches(
       source, train::SampleOrder(source->size(), source->name(),
                                  {.sequence = options.sequence_length,

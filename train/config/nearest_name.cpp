@@ -82,7 +82,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
     const std::string other = joined(other_words);
     const bool begins = wanted.size() >= 4 && other.size() >= 4 &&
                         (other.starts_with(wanted) || wanted.starts_with(other));
-    const int distance = begins ? 2 : edit_distance(wanted, other);
+    const int edits = edit_distance(wanted, other);
+    const int distance = begins ? std::min(2, edits) : edits;
     const bool near = begins || (distance <= allowance(wanted.size(), other.size()) &&
                                  is_near(wanted_words, other_words, distance));
     if (near && distance < best_distance) {
