@@ -74,8 +74,9 @@ void ProfileRecorder::executed(const Program& program, int instruction, std::int
 
 void ProfileRecorder::waited(const Program& program, int instruction, Queue on, std::int64_t ns) {
   const Table& table = table_of(program, at(program, instruction).queue);
-  if (table.slots[static_cast<std::size_t>(instruction)].runs >= table.first_run)
-    of_queue_[static_cast<std::size_t>(on)].waited_ns += ns;
+  if (table.slots[static_cast<std::size_t>(instruction)].runs < table.first_run) return;
+  of_queue_[static_cast<std::size_t>(on)].waited_ns += ns;
+  if (begin_ns_ == 0) begin_ns_ = now_ns() - ns;  // what counts begins with waiting
 }
 
 void ProfileRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,

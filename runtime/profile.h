@@ -46,7 +46,8 @@ class ProfileRecorder final : public Observer {
   [[nodiscard]] std::int64_t first_step() const { return first_step_; }
   /// Steps that count.
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  /// From the first instruction that counts to the end of the last, of the compute queue.
+  /// From the first instruction that counts, or what the compute queue waits for in front of it, to
+  /// the end of the last of that queue.
   [[nodiscard]] std::int64_t wall_ns() const;
   [[nodiscard]] std::vector<InstructionTime> instructions() const;
   [[nodiscard]] std::array<QueueTime, kQueues> queues() const;

@@ -80,12 +80,14 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
   for (const std::string_view candidate : candidates) {
     const std::vector<std::string> other_words = words_of(candidate);
     const std::string other = joined(other_words);
-    const bool begins = wanted.size() >= 4 && other.size() >= 4 &&
-                        (other.starts_with(wanted) || wanted.starts_with(other));
+    const bool longer = wanted.size() >= 4 && other.starts_with(wanted);
+    const bool shorter = other.size() >= 4 && wanted.starts_with(other);
     const int edits = edit_distance(wanted, other);
-    const int distance = begins ? std::min(2, edits) : edits;
-    const bool near = begins || (distance <= allowance(wanted.size(), other.size()) &&
-                                 is_near(wanted_words, other_words, distance));
+    // Letters left out at the end count as they are, letters too many there as two.
+    const int distance = longer ? std::min(2, edits) : shorter ? 2 : edits;
+    const bool near = longer || shorter ||
+                      (edits <= allowance(wanted.size(), other.size()) &&
+                       is_near(wanted_words, other_words, edits));
     if (near && distance < best_distance) {
       best = candidate;
       best_distance = distance;
