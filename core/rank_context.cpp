@@ -171,7 +171,7 @@ RankContext from_slurm() {
   return context;
 }
 
-/// Whether the variables of torchrun say that this is one rank of several. PyTorchJobs of
+/// Returns whether torchrun's variables say that this is one rank of several. PyTorchJobs of
 /// Kubernetes, accelerate and DeepSpeed's launcher set the same. WORLD_SIZE=1 says nothing.
 bool is_rank_of_torch() {
   if (!is_given("RANK") && !is_given("WORLD_SIZE")) return false;

@@ -168,7 +168,7 @@ struct FlashKeys {
     copy_async_commit();
   }
 
-  /// Of threads with the same number one writes it.
+  /// Written by one of the threads with the same number.
   static STRATA_DEVICE void keep_number(int stage, float number) {
     if (thread() < kNumbers) numbers(stage)[thread()] = number;
   }

@@ -97,7 +97,7 @@ void SharedRaces::report(const Access& before, const char* verb_before, const Ac
 
 }  // namespace strata::cuda::host
 
-// What the compiler calls for marked code.
+// The functions that the compiler calls in marked code.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 namespace {
 
