@@ -118,14 +118,11 @@ void print_plan_only(const RunRequest& request, Console& console) {
         memory_advice({request.model, options},
                       {.world = request.context.world, .device = device, .memory = memory}));
   }
-  if (options.print_config) console.print(describe(request.config));
-  if (options.print_plan) console.print(set->settings.plan.to_json());
-  if (options.print_program)
-    for (const auto& [position, program] : set->train) console.print(program.to_string());
-  console.print(describe_plan(options, *set,
-                              {.ranks = request.context.world,
-                               .transport = "planned only",
-                               .device = describe_device(request, on_cuda)}));
+  print_plan(request.config, options, *set,
+             {.ranks = request.context.world,
+              .transport = "planned only",
+              .device = describe_device(request, on_cuda)},
+             console);
   console.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
 }
 

@@ -2,7 +2,6 @@
 
 #include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
-#include "train/run/console.h"
 
 namespace strata::train {
 namespace {
@@ -65,6 +64,15 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
 }
 
 }  // namespace
+
+void print_plan(const ResolvedConfig& config, const TrainOptions& options,
+                const ProgramSet& programs, const RunFacts& facts, Console& console) {
+  if (options.print_config) console.print(describe(config));
+  if (options.print_plan) console.print(programs.settings.plan.to_json());
+  if (options.print_program)
+    for (const auto& [position, program] : programs.train) console.print(program.to_string());
+  console.print(describe_plan(options, programs, facts));
+}
 
 std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "train/config/options.h"
+#include "train/config/resolve.h"
 #include "train/engine/program_set.h"
+#include "train/run/console.h"
 
 namespace strata::train {
 
@@ -24,6 +26,11 @@ struct RunFacts {
 /// Several lines, each with its end.
 std::string describe_plan(const TrainOptions& options, const ProgramSet& programs,
                           const RunFacts& facts);
+
+/// Prints what --print-config, --print-plan and --print-program ask for, then describe_plan.
+/// `options` are those of the run, which resuming may have changed since `config` was resolved.
+void print_plan(const ResolvedConfig& config, const TrainOptions& options,
+                const ProgramSet& programs, const RunFacts& facts, Console& console);
 
 /// "1,234,567".
 std::string grouped(std::int64_t number);

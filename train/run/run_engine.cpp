@@ -81,11 +81,6 @@ void require_checkpoint_room(RunParts& run, const ProgramSet& programs) {
 
 void report_plan(const RunParts& run, const ProgramSet& programs, const std::string& place) {
   if (!run.first) return;
-  const TrainOptions& options = run.options;
-  if (options.print_config) run.console.print(describe(run.request.config));
-  if (options.print_plan) run.console.print(programs.settings.plan.to_json());
-  if (options.print_program)
-    for (const auto& [position, program] : programs.train) run.console.print(program.to_string());
   const RunFacts facts{.ranks = run.communicator->size(),
                        .transport = std::string(run.communicator->backend()),
                        .device = run.device->description(),
@@ -95,7 +90,7 @@ void report_plan(const RunParts& run, const ProgramSet& programs, const std::str
                        .held_out_tokens = run.corpus.held_out != nullptr
                                               ? std::optional(run.corpus.held_out->size())
                                               : std::nullopt};
-  run.console.print(describe_plan(options, programs, facts));
+  print_plan(run.request.config, run.options, programs, facts, run.console);
 }
 
 /// What transfers between memory and disk use of the pinned arena.
