@@ -168,9 +168,10 @@ struct FlashKeys {
     copy_async_commit();
   }
 
-  /// Written by one of the threads with the same number.
+  /// Written by one of the threads with the same number. A comparison that is always true would
+  /// cost registers that hold sums.
   static STRATA_DEVICE void keep_number(int stage, float number) {
-    if (thread() < kNumbers) numbers(stage)[thread()] = number;
+    if (kThreads == kNumbers || thread() < kNumbers) numbers(stage)[thread()] = number;
   }
 
   /// This thread's number of a tile of queries: probabilities beyond the sequence become zero.
