@@ -202,11 +202,13 @@ class Failing(OffloadTest):
                 file.write(bytes(byte ^ 0x10 for byte in content))
 
     def test_a_gradient_that_is_not_finite_behind_updates(self):
-        """The first update is much too large, so that the second step's loss is not finite."""
+        """The first update is much too large, so that the second step's loss or gradient is not finite: which of the
+        two depends on how a processor's products round."""
         job = mlaunch(2, *JOB, "--steps", "6", "--gradient-clipping", "0", "--learning-rate", "1e6")
         done = self.run_program([*job, *on_drive(), "--update-time", "gradient", "--output", "out"],
                                 expect=DO_NOT_RESTART)
-        self.assertEqual(done.stderr.count("step 2: the loss is not finite: the run ends"), 1, done.stderr)
+        said = re.findall("step 2: the loss is (?:not finite|finite, but a gradient is not): the run ends", done.stderr)
+        self.assertEqual(len(said), 1, done.stderr)
         self.assertIn("have already changed parameters and optimizer state", done.stderr)
         self.assertIn("lower the learning rate", done.stderr)
         self.assertIn("values of its state are not finite, either, and not saved", done.stderr)
