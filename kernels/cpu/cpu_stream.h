@@ -9,7 +9,7 @@
 
 namespace strata::kernels {
 
-class MatmulEngine;  // kernels/cpu/matmul.h: oneDNN primitives, made once per shape
+class MatmulEngine;  // kernels/cpu/matmul.h
 
 /// Owns what CPU kernels share. Two devices in one process are independent.
 class CpuDevice {

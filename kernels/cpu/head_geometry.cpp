@@ -8,7 +8,7 @@ namespace strata::kernels {
 namespace {
 
 constexpr std::int64_t kLogitsBytes = std::int64_t{128} << 20;
-constexpr std::int64_t kStrip = 384;
+constexpr std::int64_t kStrip = 768;
 constexpr std::int64_t kFewestStrips = 8;
 constexpr std::int64_t kTileRows = 512;
 
@@ -32,7 +32,7 @@ void cut(HeadGeometry& g, std::int64_t bytes_per_logit) {
                          round_up(divide_up(g.chunk_rows, divide_up(g.chunk_rows, kTileRows)), 16));
 }
 
-std::int64_t widening_bytes(const HeadGeometry& g, TypeSpan inputs, bool train) {
+std::int64_t packing_bytes(const HeadGeometry& g, TypeSpan inputs, bool train) {
   const std::int64_t logits = tile_scratch_bytes({.m = g.tile_rows,
                                                   .n = g.strip,
                                                   .k = g.width,
@@ -85,7 +85,7 @@ HeadGeometry head_geometry(TypeSpan inputs, TypeSpan outputs, const Attributes& 
   g.row_losses = place(g.rows * 8);
   if (!train) g.worker_tile_bytes = round_up(g.tile_rows * g.strip * 4, 64);
   if (train && !wide_dw && g.chunks == 1) g.worker_tile_bytes = round_up(g.strip * g.width * 4, 64);
-  g.worker_bytes = g.worker_tile_bytes + round_up(widening_bytes(g, inputs, train), 64);
+  g.worker_bytes = g.worker_tile_bytes + round_up(packing_bytes(g, inputs, train), 64);
   g.workers = place(workers * g.worker_bytes);
   if (train) g.products = place(product_bytes(g, inputs, outputs, workers));
   return g;

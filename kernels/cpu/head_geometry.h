@@ -14,7 +14,7 @@ struct HeadRegion {
 };
 
 /// Rows are cut into chunks, so that the logits of one (and their bf16 gradient) take 128 MiB at
-/// most; columns of logits (rows of W) into strips of 384, fewer where there would be less than
+/// most; columns of logits (rows of W) into strips of 768, fewer where there would be less than
 /// eight. One task makes one tile of logits, or turns one strip into its gradient and multiplies it
 /// into dW while it is in the cache.
 struct HeadGeometry {
@@ -35,7 +35,7 @@ struct HeadGeometry {
   HeadRegion sums;              ///< f32 [chunk_rows, strips]
   HeadRegion target_logits;     ///< f32 [chunk_rows]
   HeadRegion row_losses;        ///< f64 [N]
-  HeadRegion workers;           ///< per worker: a tile of fp32 results, then operands being widened
+  HeadRegion workers;           ///< per worker: a tile of fp32 results, then packed operands
   std::int64_t worker_tile_bytes = 0;
   std::int64_t worker_bytes = 0;
   HeadRegion products;  ///< scratch of the product for dx

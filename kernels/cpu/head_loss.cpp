@@ -48,7 +48,7 @@ class Head {
   [[nodiscard]] std::byte* worker_scratch(int worker) const {
     return region<std::byte>(g_.workers) + worker * g_.worker_bytes;
   }
-  [[nodiscard]] std::span<std::byte> widening_scratch(int worker) const {
+  [[nodiscard]] std::span<std::byte> packing_scratch(int worker) const {
     return {worker_scratch(worker) + g_.worker_tile_bytes,
             static_cast<std::size_t>(g_.worker_bytes - g_.worker_tile_bytes)};
   }
@@ -109,7 +109,7 @@ Head::Head(CpuStream& stream, const KernelCall& call)
       g_(CallTypes(call).geometry(call.attributes, stream.pool().threads())) {
   STRATA_CHECK(static_cast<std::int64_t>(call.workspace.size()) >= g_.total_bytes,
                call.workspace.size(), g_.total_bytes);
-  rounds_ = g_.rounded_gradient.bytes > 0 && engine_.tiles().native(DType::bf16, DType::bf16);
+  rounds_ = g_.rounded_gradient.bytes > 0 && engine_.tiles().native_bf16();
 }
 
 void Head::run() {
@@ -197,7 +197,7 @@ void Head::logits_tile(std::int64_t task, int worker) {
   const auto& product =
       logits_products_[task % row_tiles == row_tiles - 1 ? 1 : 0][strip == g_.strips - 1 ? 1 : 0];
   engine_.tiles().run(*product, worker, x_row(first), w_row(column), tile,
-                      widening_scratch(worker));
+                      packing_scratch(worker));
 
   const std::int64_t valid = std::clamp<std::int64_t>(g_.vocabulary - column, 0, columns);
   for (std::int64_t row = first; row < first + rows; ++row) {
@@ -268,7 +268,7 @@ void Head::weight_strip(std::int64_t strip, int worker) {
   const std::int64_t x_bytes = size_of(call_.inputs[0].dtype());
   for (std::int64_t i = 0; i < g_.width; i += kGradientColumns)
     engine_.tiles().run(*products[i + kGradientColumns >= g_.width ? 1 : 0], worker, gradient,
-                        x_row(0) + i * x_bytes, sums + i, widening_scratch(worker));
+                        x_row(0) + i * x_bytes, sums + i, packing_scratch(worker));
   if (call_.outputs[2].dtype() != DType::f32 && first_row_ + chunk_rows_ == g_.rows)
     finish_weights(column, columns, sums);
 }

@@ -56,7 +56,7 @@ TileShape tile_shape(const MatmulTypes& t, std::int64_t m, std::int64_t n, bool 
           accumulate};
 }
 
-/// Where a worker keeps a tile that is not finished in C, the bias as fp32, and widened operands.
+/// Where a worker keeps a tile that is not finished in C, the bias as fp32, and packed operands.
 struct WorkerScratch {
   std::int64_t tile_bytes = 0;
   std::int64_t bias_bytes = 0;
@@ -70,9 +70,8 @@ bool all_fp32(const MatmulTypes& t) {
 
 WorkerScratch worker_scratch(const MatmulTypes& t, const Tiling& tiling) {
   WorkerScratch scratch;
-  if (all_fp32(t)) return scratch;  // a bias is fp32, too
   if (t.c.dtype != DType::f32) scratch.tile_bytes = aligned(tiling.m * tiling.n * 4);
-  scratch.bias_bytes = aligned(tiling.n * 4);
+  if (!all_fp32(t)) scratch.bias_bytes = aligned(tiling.n * 4);  // else it is fp32, too
   scratch.product_bytes = tile_scratch_bytes(tile_shape(t, tiling.m, tiling.n, false, true));
   return scratch;
 }
@@ -97,7 +96,7 @@ struct Run {
 };
 
 void Run::tile(std::int64_t task, int worker) const {
-  // Neighbours in time share columns of B, which are the costlier operand to pack.
+  // Neighbours in time share columns of B.
   const std::int64_t row_tile = task % tiling.rows;
   const std::int64_t col_tile = task / tiling.rows;
   const std::int64_t row = row_tile * tiling.m;
@@ -155,19 +154,12 @@ void check_operands(const Matmul& p) {
 
 }  // namespace
 
-Tiling choose_tiling(const MatmulTypes& types) {
-  const std::int64_t m = types.m();
-  const std::int64_t n = types.n();
-  // Measured (docs/log.md). Where the library packs B (stored transposed), more rows share the
-  // packing; else small tiles are as fast. Wide tiles write long runs of C, which pays when there
-  // are many of them.
-  if (const Tiling wide = tiling_of(m, n, {256, 768});
-      !types.b_transposed && wide.rows * wide.cols >= kManyTiles && n % 768 == 0)
-    return wide;
-  Extent most = types.b_transposed ? Extent{512, 384} : Extent{256, 384};
-  const std::int64_t enough = types.b_transposed ? kFewTiles / 2 : kFewTiles;
+namespace {
+
+/// Tiles of at most `most`, smaller where there would be fewer than `enough`.
+Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
   while (true) {
-    const Tiling tiling = tiling_of(m, n, most);
+    const Tiling tiling = tiling_of(types.m(), types.n(), most);
     const double flops = 2.0 * static_cast<double>(tiling.m) * static_cast<double>(tiling.n) *
                          static_cast<double>(types.k());
     const bool smallest = tiling.m <= kPartAlignment && tiling.n <= kPartAlignment;
@@ -178,17 +170,40 @@ Tiling choose_tiling(const MatmulTypes& types) {
   }
 }
 
+}  // namespace
+
+// All measured (docs/log.md).
+
+Tiling choose_library_tiling(const MatmulTypes& types) {
+  // Where the library packs B (stored transposed), more rows share the packing; else small tiles
+  // are as fast. Wide tiles write long runs of C, which pays when there are many of them.
+  const std::int64_t n = types.n();
+  if (const Tiling wide = tiling_of(types.m(), n, {256, 768});
+      !types.b_transposed && wide.rows * wide.cols >= kManyTiles && n % 768 == 0)
+    return wide;
+  return types.b_transposed ? at_least(kFewTiles / 2, {512, 384}, types)
+                            : at_least(kFewTiles, {256, 384}, types);
+}
+
+Tiling choose_block_tiling(const MatmulTypes& types, int workers) {
+  // Smaller tiles pack their operands more often; larger ones leave workers without.
+  return at_least(std::max(kFewTiles / 2, std::int64_t{2} * workers), {512, 768}, types);
+}
+
 MatmulEngine::MatmulEngine(ThreadPool& pool, const CpuFeatures& features)
     : pool_(pool), tiles_(pool.threads(), features) {}
 
 std::int64_t MatmulEngine::scratch_bytes(const MatmulTypes& types, int workers) {
-  return workers * worker_scratch(types, choose_tiling(types)).total();
+  return workers * std::max(worker_scratch(types, choose_library_tiling(types)).total(),
+                            worker_scratch(types, choose_block_tiling(types, workers)).total());
 }
 
 void MatmulEngine::run(const Matmul& product, std::span<std::byte> scratch) {
   check_operands(product);
   const MatmulTypes types = product.types();
-  const Tiling tiling = choose_tiling(types);
+  const Tiling tiling = tiles_.by_library(types.a.dtype, types.b.dtype)
+                            ? choose_library_tiling(types)
+                            : choose_block_tiling(types, pool_.threads());
   Run run{product, tiles_, tiling, worker_scratch(types, tiling), scratch.data(), {}};
   STRATA_CHECK(static_cast<std::int64_t>(scratch.size()) >= pool_.threads() * run.sizes.total(),
                scratch.size(), run.sizes.total());

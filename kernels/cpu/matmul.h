@@ -1,4 +1,4 @@
-// Matrix products on the pool: tiles chosen from shapes alone, each multiplied by one thread.
+// Matrix products on the pool: tiles, each multiplied by one thread.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +48,10 @@ struct Tiling {
   std::int64_t cols = 0;
 };
 
-/// Depends on the shape alone. Every task of a product runs the whole of K.
-Tiling choose_tiling(const MatmulTypes& types);
+/// Every task of a product runs the whole of K. For the library by shapes alone, since its bits
+/// depend on the tile; those of multiply_blocks do not, so that each of `workers` may get some.
+Tiling choose_library_tiling(const MatmulTypes& types);
+Tiling choose_block_tiling(const MatmulTypes& types, int workers);
 
 /// Multiplies views of fp32, bf16 and fp16 with fp32 sums; see TileProducts for which bits.
 /// One call at a time.
@@ -57,7 +59,7 @@ class MatmulEngine {
  public:
   MatmulEngine(ThreadPool& pool, const CpuFeatures& features);
 
-  /// Bytes of scratch for a product with `workers` threads; 0 when all is fp32.
+  /// Bytes of scratch for a product with `workers` threads, on any machine.
   static std::int64_t scratch_bytes(const MatmulTypes& types, int workers);
   /// C is written whole (or added to); it may not overlap A or B. `scratch` as above, 64-byte
   /// aligned.

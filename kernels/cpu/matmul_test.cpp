@@ -25,23 +25,28 @@ TEST(Matmul, TilesCoverTheResultOnceAndKeepThreadsBusy) {
     for (std::int64_t n : {1, 100, 768, 896, 2304, 50304})
       for (std::int64_t k : {1, 64, 768, 3072})
         for (bool tb : {false, true}) {
-          const Tiling t = choose_tiling(types_of(m, n, k, false, tb));
-          EXPECT_TRUE(t.m >= 1 && t.n >= 1);
-          EXPECT_TRUE((t.rows - 1) * t.m < m && t.rows * t.m >= m);
-          EXPECT_TRUE((t.cols - 1) * t.n < n && t.cols * t.n >= n);
-          EXPECT_TRUE(m * n * k < 64 * 1000 * 1000 || t.rows * t.cols >= 4);
+          const MatmulTypes types = types_of(m, n, k, false, tb);
+          for (const Tiling& t : {choose_library_tiling(types), choose_block_tiling(types, 1),
+                                  choose_block_tiling(types, 2)}) {
+            EXPECT_TRUE(t.m >= 1 && t.n >= 1);
+            EXPECT_TRUE((t.rows - 1) * t.m < m && t.rows * t.m >= m);
+            EXPECT_TRUE((t.cols - 1) * t.n < n && t.cols * t.n >= n);
+            EXPECT_TRUE(m * n * k < 64 * 1000 * 1000 || t.rows * t.cols >= 4);
+          }
         }
 }
 
 TEST(Matmul, EndsAtTheSmallestTilesOfLongSums) {
-  const Tiling tiling = choose_tiling(types_of(16, 32, 16000, false, false));
-  EXPECT_EQ(tiling.m, 16);
-  EXPECT_EQ(tiling.n, 16);
+  const MatmulTypes types = types_of(16, 32, 16000, false, false);
+  for (const Tiling& tiling : {choose_library_tiling(types), choose_block_tiling(types, 2)}) {
+    EXPECT_EQ(tiling.m, 16);
+    EXPECT_EQ(tiling.n, 16);
+  }
 }
 
 /// C = A B with A, B of the given types, C fp32, added to what C holds or not.
 void expect_product(DType a_type, DType b_type, bool ta, bool tb, bool accumulate) {
-  const std::int64_t m = 70, n = 90, k = 2100;  // k: more than is widened at once
+  const std::int64_t m = 70, n = 90, k = 2100;  // k: many times what is packed at once
   Storage a(ta ? TensorType(a_type, {k, m}) : TensorType(a_type, {m, k}), 1);
   Storage b(tb ? TensorType(b_type, {n, k}, k + 3) : TensorType(b_type, {k, n}, n + 3), 2);
   Storage c({DType::f32, {m, n}, n + 1});
@@ -90,7 +95,7 @@ TEST(Matmul, WithoutBf16ProductsOperandsAreWidened) {
   Storage c(TensorType(DType::f32, {33, 21}));
   Storage scratch(TensorType(DType::u8, {tile_scratch_bytes(shape)}));
   TileProducts tiles(1, features);
-  EXPECT_FALSE(tiles.native(DType::bf16, DType::bf16));
+  EXPECT_FALSE(tiles.by_library(DType::bf16, DType::bf16));
   tiles.run(tiles.prepare(shape), 0, a.tensor().data, b.tensor().data, c.tensor().row<float>(),
             {scratch.tensor().data, static_cast<std::size_t>(tile_scratch_bytes(shape))});
   EXPECT_LE(relative_error(c.values(),

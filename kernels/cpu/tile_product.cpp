@@ -3,84 +3,20 @@
 #include <omp.h>
 #include <dnnl.hpp>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/block_product.h"
 
 namespace strata::kernels {
 namespace {
 
-/// How much of k is widened at once: the tiles of usual shapes stay in the second-level cache.
-constexpr std::int64_t kWidenedDepth = 1024;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-std::int64_t widened_bytes(DType type, std::int64_t extent, std::int64_t depth) {
-  return type == DType::f32 ? 0 : aligned(extent * depth * size_of(DType::f32));
-}
-
 void check(dnnl_status_t status, const char* call) {
   if (status != dnnl_success)
     throw InternalError(std::string(call) + " failed: oneDNN status " + std::to_string(status));
-}
-
-/// Part of a matrix: rows x cols elements from `data` on.
-struct Block {
-  const std::byte* data;
-  DType dtype;
-  std::int64_t stride;
-  std::int64_t rows;
-  std::int64_t cols;
-};
-
-/// The block as fp32, in place or widened into `to` (then without gaps); sets its new stride.
-const float* as_fp32(const Block& block, std::byte* to, std::int64_t& stride) {
-  stride = block.stride;
-  if (block.dtype == DType::f32) return reinterpret_cast<const float*>(block.data);
-  const std::int64_t width = size_of(block.dtype);
-  for (std::int64_t r = 0; r < block.rows; ++r)
-    convert_range(block.dtype, block.data + r * block.stride * width, DType::f32,
-                  to + r * block.cols * size_of(DType::f32), block.cols);
-  stride = block.cols;
-  return reinterpret_cast<const float*>(to);
-}
-
-/// Elements [k, k + depth) of an operand whose other extent is `extent`.
-Block depth_block(const std::byte* data, DType dtype, std::int64_t stride, bool depth_is_rows,
-                  std::int64_t extent, std::int64_t k, std::int64_t depth) {
-  const std::int64_t first = (depth_is_rows ? k * stride : k) * size_of(dtype);
-  return {data + first, dtype, stride, depth_is_rows ? depth : extent,
-          depth_is_rows ? extent : depth};
-}
-
-void multiply_fp32(const TileShape& s, std::int64_t depth, const float* a, std::int64_t a_stride,
-                   const float* b, std::int64_t b_stride, bool accumulate, float* c) {
-  check(dnnl_sgemm(s.a_transposed ? 'T' : 'N', s.b_transposed ? 'T' : 'N', s.m, s.n, depth, 1.0F, a,
-                   a_stride, b, b_stride, accumulate ? 1.0F : 0.0F, c, s.c_stride),
-        "dnnl_sgemm");
-}
-
-/// The fp32 product after widening; pieces of k in order.
-void multiply_widened(const TileShape& s, const std::byte* a, const std::byte* b, float* c,
-                      std::byte* scratch) {
-  const bool in_place = s.a_dtype == DType::f32 && s.b_dtype == DType::f32;
-  const std::int64_t most = in_place ? s.k : std::min(s.k, kWidenedDepth);
-  std::byte* b_scratch = scratch + widened_bytes(s.a_dtype, s.m, most);
-  for (std::int64_t k = 0; k < s.k; k += most) {
-    const std::int64_t depth = std::min(most, s.k - k);
-    std::int64_t a_stride = 0;
-    std::int64_t b_stride = 0;
-    const float* a32 = as_fp32(depth_block(a, s.a_dtype, s.a_stride, s.a_transposed, s.m, k, depth),
-                               scratch, a_stride);
-    const float* b32 = as_fp32(
-        depth_block(b, s.b_dtype, s.b_stride, !s.b_transposed, s.n, k, depth), b_scratch, b_stride);
-    multiply_fp32(s, depth, a32, a_stride, b32, b_stride, s.accumulate || k > 0, c);
-  }
 }
 
 /// A oneDNN primitive with each worker's memory objects, whose handles every run sets anew.
@@ -128,7 +64,7 @@ void be_single_threaded() {
 class TileProduct {
  public:
   TileShape shape;
-  std::unique_ptr<NativeProduct> native;  ///< nullptr: fp32, after widening where needed
+  std::unique_ptr<NativeProduct> native;  ///< of two bf16 operands
 };
 
 struct TileProducts::State {
@@ -137,6 +73,7 @@ struct TileProducts::State {
     std::unique_ptr<dnnl::memory> scratchpad;  ///< the largest of all products
   };
 
+  bool library_fp32 = false;
   bool native_bf16 = false;
   dnnl::engine engine;
   std::vector<Worker> workers;
@@ -152,14 +89,11 @@ struct TileProducts::State {
   }
 };
 
-std::int64_t tile_scratch_bytes(const TileShape& shape) {
-  const std::int64_t depth = std::min(shape.k, kWidenedDepth);
-  return widened_bytes(shape.a_dtype, shape.m, depth) +
-         widened_bytes(shape.b_dtype, shape.n, depth);
-}
+std::int64_t tile_scratch_bytes(const TileShape& shape) { return packed_bytes(shape); }
 
 TileProducts::TileProducts(int workers, const CpuFeatures& features)
     : state_(std::make_unique<State>()) {
+  state_->library_fp32 = features.avx512;
   state_->native_bf16 = features.avx512_bf16;
   state_->engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
   for (int worker = 0; worker < workers; ++worker)
@@ -168,10 +102,12 @@ TileProducts::TileProducts(int workers, const CpuFeatures& features)
 
 TileProducts::~TileProducts() = default;
 
-bool TileProducts::native(DType a, DType b) const {
-  if (a == DType::f32 && b == DType::f32) return true;
-  return state_->native_bf16 && a == DType::bf16 && b == DType::bf16;
+bool TileProducts::by_library(DType a, DType b) const {
+  if (a == DType::f32 && b == DType::f32) return state_->library_fp32;
+  return a == DType::bf16 && b == DType::bf16 && native_bf16();
 }
+
+bool TileProducts::native_bf16() const { return state_->native_bf16; }
 
 const TileProduct& TileProducts::prepare(const TileShape& shape) {
   const auto found = state_->products.find(shape);
@@ -179,7 +115,7 @@ const TileProduct& TileProducts::prepare(const TileShape& shape) {
   STRATA_CHECK(shape.m > 0 && shape.n > 0 && shape.k > 0, shape.m, shape.n, shape.k);
   be_single_threaded();  // the library tunes a primitive for the threads that it sees
   TileProduct product{shape, nullptr};
-  if (native(shape.a_dtype, shape.b_dtype) && shape.a_dtype != DType::f32) {
+  if (shape.a_dtype != DType::f32 && by_library(shape.a_dtype, shape.b_dtype)) {
     std::size_t scratchpad_bytes = 0;
     try {
       product.native = std::make_unique<NativeProduct>(make_native(
@@ -194,12 +130,18 @@ const TileProduct& TileProducts::prepare(const TileShape& shape) {
 
 void TileProducts::run(const TileProduct& product, int worker, const std::byte* a,
                        const std::byte* b, float* c, std::span<std::byte> scratch) const {
+  const TileShape& s = product.shape;
+  if (!by_library(s.a_dtype, s.b_dtype)) {
+    multiply_blocks(s, a, b, c, scratch);
+    return;
+  }
   be_single_threaded();
   if (product.native == nullptr) {
-    const bool widens = product.shape.a_dtype != DType::f32 || product.shape.b_dtype != DType::f32;
-    STRATA_CHECK(!widens ||
-                 static_cast<std::int64_t>(scratch.size()) >= tile_scratch_bytes(product.shape));
-    multiply_widened(product.shape, a, b, c, scratch.data());
+    check(
+        dnnl_sgemm(s.a_transposed ? 'T' : 'N', s.b_transposed ? 'T' : 'N', s.m, s.n, s.k, 1.0F,
+                   reinterpret_cast<const float*>(a), s.a_stride, reinterpret_cast<const float*>(b),
+                   s.b_stride, s.accumulate ? 1.0F : 0.0F, c, s.c_stride),
+        "dnnl_sgemm");
     return;
   }
   const State::Worker& own = state_->workers[static_cast<std::size_t>(worker)];

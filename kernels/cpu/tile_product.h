@@ -1,7 +1,7 @@
-// The product of one tile by one thread, result in fp32: what oneDNN is used for.
+// The product of one tile by one thread, result in fp32: by oneDNN where the machine has AVX-512,
+// for which it is at its best, else by multiply_blocks (block_product.h).
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,29 +9,11 @@
 
 #include "core/dtype.h"
 #include "kernels/cpu/cpu_features.h"
+#include "kernels/cpu/tile_shape.h"
 
 namespace strata::kernels {
 
-/// C[m,n] = op(A)[m,k] op(B)[k,n], or C + that. Row-major with strides in elements: a transposed A
-/// is stored [k,m], a transposed B [n,k]. C is fp32.
-struct TileShape {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  DType a_dtype = DType::f32;
-  DType b_dtype = DType::f32;
-  bool a_transposed = false;
-  bool b_transposed = false;
-  std::int64_t a_stride = 0;
-  std::int64_t b_stride = 0;
-  std::int64_t c_stride = 0;
-  bool accumulate = false;
-
-  auto operator<=>(const TileShape&) const = default;
-};
-
-/// Bytes of scratch that running `shape` takes on any machine: operands of 16 bits that the library
-/// cannot multiply are widened there, up to 1,024 of k at a time.
+/// Bytes of scratch that running `shape` takes on any machine.
 std::int64_t tile_scratch_bytes(const TileShape& shape);
 
 /// Makes the calling thread one on which the library works alone. OpenMP keeps that per thread and
@@ -41,9 +23,10 @@ void be_single_threaded();
 /// A shape made ready to run. Owned by its TileProducts.
 class TileProduct;
 
-/// Ready products by shape. Types fp32, bf16, fp16 in any mix; sums are fp32 over the whole of k.
-/// Two bf16 operands go to the hardware when the CPU has bf16 products, all other 16-bit operands
-/// are widened exactly, so the bits depend on the instruction set, never on who runs which tile.
+/// Ready products by shape. Types fp32, bf16, fp16 in any mix; sums are fp32.
+/// Two fp32 operands go to the library where the CPU has AVX-512, two bf16 ones where it has bf16
+/// products: the bits then depend on the machine and on the tile, never on who runs it. All other
+/// products are those of block_product.h, whose bits do not.
 class TileProducts {
  public:
   /// `workers`: how many threads may call run() at a time. limit_libraries(features) comes before.
@@ -52,8 +35,10 @@ class TileProducts {
   TileProducts(const TileProducts&) = delete;
   TileProducts& operator=(const TileProducts&) = delete;
 
-  /// Whether operands of these types are multiplied as they are.
-  [[nodiscard]] bool native(DType a, DType b) const;
+  /// Whether the library multiplies operands of these types.
+  [[nodiscard]] bool by_library(DType a, DType b) const;
+  /// Whether two bf16 operands are multiplied as they are.
+  [[nodiscard]] bool native_bf16() const;
   /// Allocates when the shape is new; not while products run. The reference stays valid.
   const TileProduct& prepare(const TileShape& shape);
   /// Runs on the calling thread, which OpenMP is told to be the only one (omp_set_num_threads(1)).

@@ -2,7 +2,6 @@
 import os
 import pathlib
 import socket
-import subprocess
 import sys
 import unittest
 
@@ -66,18 +65,11 @@ class RanksOfTorchrun(ProgramTest):
 
     def test_two_runs_at_one_port_are_told_apart(self):
         port = free_port()
-        waiting = self.start(as_rank(0, 2, train(*QUICK), MASTER_PORT=port))
-        self.wait_until(lambda: f"{port}" in self.stderr_of_second(port), "the place is taken")
-        waiting.kill()
-
-    def stderr_of_second(self, port):
-        """Of one more rank 0, which would wait, too, were it the first."""
-        second = self.start(as_rank(0, 2, train(*QUICK), MASTER_PORT=port))
-        try:
-            return second.communicate(timeout=2)[1]
-        except subprocess.TimeoutExpired:
-            second.kill()
-            return ""
+        first_ranks = [self.start(as_rank(0, 2, train(*QUICK), MASTER_PORT=port)) for _ in range(2)]
+        self.wait_until(lambda: any(rank.poll() is not None for rank in first_ranks), "the later one to be refused")
+        refused, waiting = sorted(first_ranks, key=lambda rank: rank.poll() is None)
+        self.assertIn(f"{port}", refused.communicate()[1])
+        self.assertIsNone(waiting.poll())
 
     def test_a_world_of_one_is_a_plain_start(self):
         for variables in ["WORLD_SIZE=1", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=localhost"]:

@@ -337,7 +337,7 @@ TEST(OffloadSameBitsOf, Activations) {
 TEST(OffloadSameBitsOf, BudgetsOfTheDevice) {
   for (const bool llama : {false, true}) {
     TrainingCase training = small_case(1, 0, llama);
-    training.model.layers = 4;
+    training.model.layers = 8;
     training.options.activation_checkpointing = true;
     training.options.zero.param_persistence_threshold_elements = 2000;
     const TrainingResult expected = run_training(training);

@@ -1,0 +1,171 @@
+#include "kernels/cpu/block_product.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "kernels/cpu/convert.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/block_product.cpp"
+#include "hwy/foreach_target.h"
+#include "kernels/cpu/simd_targets.h"
+// After foreach_target.h, which includes this file again for every target.
+#include "kernels/cpu/pack-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace strata::kernels::HWY_NAMESPACE {
+namespace {
+
+/// Rows of A that are packed at a time: 240 KiB of the second-level cache.
+constexpr std::int64_t kBlockRows = 240;
+/// Multiples of the register tile of every instruction set.
+constexpr std::int64_t kMostRows = 12, kMostColumns = 32;
+
+// A register tile: two vectors wide, and as many rows as leave registers for the operands (of 32
+// with AVX-512, else 16).
+constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
+constexpr std::int64_t kColumns = 2 * kWidth;
+constexpr std::int64_t kRows = kLanes >= 16 ? 12 : kLanes >= 4 ? 6 : 2;
+static_assert(kMostRows % kRows == 0 && kMostColumns % kColumns == 0);
+
+struct RegisterTile {
+  V left[kRows], right[kRows];
+};
+
+/// The product of a panel of A, [depth][kRows], by one of B, [depth][kColumns].
+HWY_INLINE void multiply_panels(std::int64_t depth, const float* HWY_RESTRICT a,
+                                const float* HWY_RESTRICT b, RegisterTile& sums) {
+  const F f;
+  V left[kRows], right[kRows];
+#pragma GCC unroll 12
+  for (std::int64_t i = 0; i < kRows; ++i) left[i] = right[i] = hn::Zero(f);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const V b_left = hn::Load(f, b), b_right = hn::Load(f, b + kWidth);
+#pragma GCC unroll 12
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const V factor = all(a[i]);
+      left[i] = hn::MulAdd(factor, b_left, left[i]);
+      right[i] = hn::MulAdd(factor, b_right, right[i]);
+    }
+    a += kRows;
+    b += kColumns;
+  }
+#pragma GCC unroll 12
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    sums.left[i] = left[i];
+    sums.right[i] = right[i];
+  }
+}
+
+/// C[kRows, kColumns] = or += the product.
+HWY_NOINLINE void whole_tile(std::int64_t depth, const float* a, const float* b, float* c,
+                             std::int64_t stride, bool add) {
+  const F f;
+  for (std::int64_t i = 0; i < kRows; ++i) __builtin_prefetch(c + i * stride, 1);
+  RegisterTile sums;
+  multiply_panels(depth, a, b, sums);
+#pragma GCC unroll 12
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    float* row = c + i * stride;
+    V left = sums.left[i], right = sums.right[i];
+    if (add) {
+      left = hn::Add(hn::LoadU(f, row), left);
+      right = hn::Add(hn::LoadU(f, row + kWidth), right);
+    }
+    hn::StoreU(left, f, row);
+    hn::StoreU(right, f, row + kWidth);
+  }
+}
+
+/// The same of the first `rows` and `columns` of it.
+HWY_NOINLINE void part_of_tile(std::int64_t depth, const float* a, const float* b, float* c,
+                               std::int64_t stride, bool add, std::int64_t rows,
+                               std::int64_t columns) {
+  HWY_ALIGN float whole[kRows * kColumns];
+  whole_tile(depth, a, b, whole, kColumns, false);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      float& to = c[i * stride + j];
+      to = add ? to + whole[i * kColumns + j] : whole[i * kColumns + j];
+    }
+}
+
+/// A packed block of `rows` of A by a packed block of B.
+void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a,
+                     const float* b, float* c, std::int64_t stride, bool add) {
+  for (std::int64_t j = 0; j < columns; j += kColumns, b += kColumns * depth) {
+    const float* panel = a;
+    for (std::int64_t i = 0; i < rows; i += kRows, panel += kRows * depth) {
+      float* tile = c + i * stride + j;
+      if (i + kRows <= rows && j + kColumns <= columns)
+        whole_tile(depth, panel, b, tile, stride, add);
+      else
+        part_of_tile(depth, panel, b, tile, stride, add, std::min(kRows, rows - i),
+                     std::min(kColumns, columns - j));
+    }
+  }
+}
+
+void multiply_tile_blocks(const TileShape& s, const std::byte* a, const std::byte* b, float* c,
+                          float* packed_a, float* packed_b, float* widened) {
+  for (std::int64_t k = 0; k < s.k; k += kProductDepth) {
+    const std::int64_t depth = std::min(kProductDepth, s.k - k);
+    const StoredOperand from_b{b, s.b_dtype, s.b_stride, !s.b_transposed};
+    pack<kColumns>(from_b, k, depth, 0, s.n, packed_b, widened);
+    const StoredOperand from_a{a, s.a_dtype, s.a_stride, s.a_transposed};
+    for (std::int64_t i = 0; i < s.m; i += kBlockRows) {
+      const std::int64_t rows = std::min(kBlockRows, s.m - i);
+      pack<kRows>(from_a, k, depth, i, rows, packed_a, widened);
+      multiply_packed(rows, s.n, depth, packed_a, packed_b, c + i * s.c_stride, s.c_stride,
+                      s.accumulate || k > 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace strata::kernels {
+namespace {
+
+using HWY_NAMESPACE::kBlockRows, HWY_NAMESPACE::kMostColumns, HWY_NAMESPACE::kMostRows,
+    HWY_NAMESPACE::kPackedAtOnce;
+
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b * b; }
+
+/// Floats of each region, multiples of 16.
+struct PackedSizes {
+  std::int64_t a, b, widened;
+
+  explicit PackedSizes(const TileShape& s) {
+    const std::int64_t depth = std::min(s.k, kProductDepth);
+    a = round_up(round_up(std::min(s.m, kBlockRows), kMostRows) * depth, 16);
+    b = round_up(round_up(s.n, kMostColumns) * depth, 16);
+    const std::int64_t longest = std::max({depth, std::min(s.m, kBlockRows), s.n});
+    const bool widens = s.a_dtype != DType::f32 || s.b_dtype != DType::f32;
+    widened = widens ? round_up(kPackedAtOnce * longest, 16) : 0;
+  }
+  [[nodiscard]] std::int64_t total() const { return a + b + widened; }
+};
+
+}  // namespace
+
+HWY_EXPORT(multiply_tile_blocks);
+
+std::int64_t packed_bytes(const TileShape& shape) {
+  return PackedSizes(shape).total() * size_of(DType::f32);
+}
+
+void multiply_blocks(const TileShape& shape, const std::byte* a, const std::byte* b, float* c,
+                     std::span<std::byte> scratch) {
+  STRATA_CHECK(static_cast<std::int64_t>(scratch.size()) >= packed_bytes(shape), scratch.size());
+  const PackedSizes sizes(shape);
+  auto* floats = reinterpret_cast<float*>(scratch.data());
+  HWY_DYNAMIC_DISPATCH(multiply_tile_blocks)
+  (shape, a, b, c, floats, floats + sizes.a, floats + sizes.a + sizes.b);
+}
+
+}  // namespace strata::kernels
+#endif
