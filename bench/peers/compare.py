@@ -3,8 +3,11 @@
 
     bench/peers/compare.py --peers FOLDER_WITH_train.py --python PEERS_PYTHON --data TEXT [--repeat 5] [--cases one,two] --out NAME
 
-Cases: `one` = one process, two threads (eager, torch.compile); `two` = two ranks of one thread (DeepSpeed ZeRO 1-3);
-`offload` = two ranks, ZeRO-3, state on the device, in host memory, on the drive of --nvme-path (DeepSpeed with the same offload).
+Cases, joined by commas (`name:dtype` for another dtype than fp32, as in `one:bf16`):
+`one` = one process, two threads (eager, torch.compile); `two` = two ranks of one thread, each on its own core (DDP, FSDP2,
+DeepSpeed ZeRO 1-3); `offload` = two ranks, ZeRO-3, state on the device, in host memory, on the drive of --nvme-path
+(DeepSpeed with the same offload, which at stage 3 moves parameters, too).
+Peers run at their best (--mkl best of train.py); `one` and `two` show torch.compile and DeepSpeed ZeRO-3 as they are shipped, too.
 Every engine starts from the same Hugging Face folder, written by Strata, and sees the same samples
 (`--shuffle false --no-decay none`), so the losses must agree. Writes NAME.json (raw) and NAME.md in bench/results.
 """
@@ -30,19 +33,20 @@ def arguments():
     return p.parse_args()
 
 
-def strata(args, folder, ranks, stage, metrics, offload=()):
+def strata(args, folder, ranks, stage, metrics, offload=(), dtype="fp32"):
     train = [os.path.join(args.build, "bin", "train")]
     if ranks > 1:
-        train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks)] + train
+        # Each rank on its own core, as train.py of the peers puts them.
+        train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks), "sh", "-c", 'exec taskset -c $LOCAL_RANK "$@"', "rank"] + train
     return train + ["--model", folder, "--data", args.data, "--tokenizer", "bytes", "--shuffle", "false", "--no-decay", "none",
                     "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
                     "--steps", str(args.warmup + args.steps), "--learning-rate", "3e-4", "--scheduler", "constant", "--betas", "0.9", "0.95",
-                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--dtype", "fp32", "--output", "", "--metrics", metrics, *offload]
+                    "--weight-decay", "0.1", "--gradient-clipping", "0", "--zero", str(stage), "--dtype", dtype, "--output", "", "--metrics", metrics, *offload]
 
 
-def run_strata(args, folder, ranks, stage, scratch, offload=()):
+def run_strata(args, folder, ranks, stage, scratch, offload=(), dtype="fp32"):
     metrics = os.path.join(scratch, "metrics.jsonl")
-    subprocess.run(strata(args, folder, ranks, stage, metrics, offload), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(strata(args, folder, ranks, stage, metrics, offload, dtype), check=True, stdout=subprocess.DEVNULL)
     lines = [line for line in map(json.loads, open(metrics)) if "loss" in line]
     timed = lines[args.warmup:]
     return {"tokens_per_second": GLOBAL_BATCH * SEQUENCE / statistics.median(l["seconds"] for l in timed),
@@ -51,10 +55,11 @@ def run_strata(args, folder, ranks, stage, scratch, offload=()):
             "bound_reached": [line["bound_reached"] for line in timed if "bound_reached" in line]}
 
 
-def run_peer(args, folder, engine, ranks, stage, offload="none"):
+def run_peer(args, folder, engine, ranks, stage, offload="none", dtype="fp32", mkl="best"):
     command = [args.python, os.path.join(args.peers, "train.py"), "--engine", engine, "--model", folder, "--data", args.data,
                "--ranks", str(ranks), "--batch", str(GLOBAL_BATCH // ranks), "--seq", str(SEQUENCE), "--steps", str(args.steps),
-               "--warmup", str(args.warmup), "--zero", str(stage), "--offload", offload, "--nvme-path", args.nvme_path]
+               "--warmup", str(args.warmup), "--zero", str(stage), "--offload", offload, "--nvme-path", args.nvme_path,
+               "--dtype", dtype, "--mkl", mkl]
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     result = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
     return {key: result[key] for key in ("tokens_per_second", "losses", "peak_rss_bytes")}
@@ -76,8 +81,60 @@ for k, m, count in shapes:
         seconds += best * count; flops += 2.0 * N * k * m * count
 print(flops / seconds / 1e9, seconds)
 """
-    gflops, seconds = map(float, subprocess.run([args.python, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.split())
+    preload = os.path.join(os.path.dirname(os.path.dirname(args.python)), "mkl_all_cpus.so")
+    environment = dict(os.environ, **({"LD_PRELOAD": preload} if os.path.exists(preload) else {}))
+    out = subprocess.run([args.python, "-c", code], check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    gflops, seconds = map(float, out.split())
     return {"gflops": gflops, "tokens_per_second": 1024 / seconds}
+
+
+def one_process(args, folder, scratch, dtype):
+    jobs = [(f"strata {dtype}, 1 process", lambda: run_strata(args, folder, 1, 0, scratch, dtype=dtype)),
+            (f"torch.compile {dtype}", lambda: run_peer(args, folder, "compile", 1, 0, dtype=dtype))]
+    if dtype == "fp32":
+        jobs += [("PyTorch eager fp32", lambda: run_peer(args, folder, "eager", 1, 0)),
+                 ("torch.compile fp32, as shipped", lambda: run_peer(args, folder, "compile", 1, 0, mkl="as-shipped"))]
+    return jobs
+
+
+def two_ranks(args, folder, scratch, dtype):
+    jobs = [(f"PyTorch DDP {dtype}, 2 ranks", lambda: run_peer(args, folder, "eager", 2, 0, dtype=dtype)),
+            (f"PyTorch FSDP2 {dtype}, 2 ranks", lambda: run_peer(args, folder, "fsdp2", 2, 0, dtype=dtype))]
+    for stage in (0, 1, 2, 3):
+        jobs.append((f"strata ZeRO-{stage} {dtype}, 2 ranks",
+                     lambda stage=stage: run_strata(args, folder, 2, stage, scratch, dtype=dtype)))
+        if stage:
+            jobs.append((f"DeepSpeed ZeRO-{stage} {dtype}, 2 ranks",
+                         lambda stage=stage: run_peer(args, folder, "deepspeed", 2, stage, dtype=dtype)))
+    if dtype == "fp32":
+        jobs.append(("DeepSpeed ZeRO-3 fp32, 2 ranks, as shipped",
+                     lambda: run_peer(args, folder, "deepspeed", 2, 3, mkl="as-shipped")))
+    return jobs
+
+
+def offloaded(args, folder, scratch, dtype):
+    os.makedirs(args.nvme_path, exist_ok=True)
+    nvme = ["--nvme-path", args.nvme_path]
+    places = [("no offload", []), ("optimizer in host memory", ["--offload-optimizer", "cpu"]),
+              ("optimizer on the drive", ["--offload-optimizer", "nvme", *nvme]),
+              ("optimizer and parameters in host memory", ["--offload-optimizer", "cpu", "--offload-param", "cpu"]),
+              ("optimizer and parameters on the drive", ["--offload-optimizer", "nvme", "--offload-param", "nvme", *nvme])]
+    jobs = [(f"strata ZeRO-3, {name}", lambda flags=flags: run_strata(args, folder, 2, 3, scratch, flags, dtype)) for name, flags in places]
+    return jobs + [(f"DeepSpeed ZeRO-3, offload {target}", lambda target=target: run_peer(args, folder, "deepspeed", 2, 3, target, dtype))
+                   for target in ("cpu", "nvme")]
+
+
+CASES = {"one": one_process, "two": two_ranks, "offload": offloaded}
+
+
+def machine():
+    """Model and widest instructions of the CPU, and how many cores."""
+    lines = open("/proc/cpuinfo").read().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    wide = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
+    family = [line.split(":")[1].strip() for line in lines if line.startswith(("cpu family", "model\t"))][:2]
+    return f"{os.cpu_count()} cores of {model} (family {', model '.join(family)}; {' '.join(wide)})"
 
 
 def main():
@@ -88,32 +145,17 @@ def main():
                     "--output", os.path.join(scratch, "start")], check=True, stdout=subprocess.DEVNULL)
     folder = os.path.join(scratch, "start", "step-00000001")
     jobs = []
-    if "one" in args.cases:
-        jobs += [("strata, 1 process", lambda: run_strata(args, folder, 1, 0, scratch)),
-                 ("PyTorch eager", lambda: run_peer(args, folder, "eager", 1, 0)),
-                 ("torch.compile", lambda: run_peer(args, folder, "compile", 1, 0))]
-    if "two" in args.cases:
-        for stage in (0, 1, 2, 3):
-            jobs.append((f"strata ZeRO-{stage}, 2 ranks", lambda stage=stage: run_strata(args, folder, 2, stage, scratch)))
-            if stage:
-                jobs.append((f"DeepSpeed ZeRO-{stage}, 2 ranks", lambda stage=stage: run_peer(args, folder, "deepspeed", 2, stage)))
-    if "offload" in args.cases:
-        os.makedirs(args.nvme_path, exist_ok=True)
-        nvme = ["--nvme-path", args.nvme_path]
-        for name, flags in [("no offload", []), ("optimizer in host memory", ["--offload-optimizer", "cpu"]),
-                            ("optimizer on the drive", ["--offload-optimizer", "nvme", *nvme]),
-                            ("all in host memory", ["--offload-optimizer", "cpu", "--offload-param", "cpu"])]:
-            jobs.append((f"strata ZeRO-3, {name}", lambda flags=flags: run_strata(args, folder, 2, 3, scratch, flags)))
-        for target in ("cpu", "nvme"):
-            jobs.append((f"DeepSpeed ZeRO-3, offload {target}",
-                         lambda target=target: run_peer(args, folder, "deepspeed", 2, 3, target)))
+    for case in args.cases.split(","):
+        name, dtype = (case.split(":") + ["fp32"])[:2]
+        jobs += CASES[name](args, folder, scratch, dtype)
     runs, ceilings = {name: [] for name, _ in jobs}, []
     for repetition in range(args.repeat):
         ceilings.append(ceiling(args))
         for name, job in jobs:
             runs[name].append(job())
             print(repetition, name, round(runs[name][-1]["tokens_per_second"], 1), flush=True)
-    report(args, runs, ceilings)
+        if all(runs.values()):
+            report(args, runs, ceilings)  # again after each: what was measured is kept
 
 
 def report(args, runs, ceilings):
@@ -121,11 +163,11 @@ def report(args, runs, ceilings):
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
     top = statistics.median(c["tokens_per_second"] for c in ceilings)
     reference = next(iter(runs.values()))[0]["losses"]
-    lines = [f"# {args.model}, fp32, global batch {GLOBAL_BATCH} x {SEQUENCE}: Strata and its peers", "",
-             f"Commit {commit}, {args.repeat} interleaved repetitions, median of {args.steps} timed steps each; two cores, "
-             f"{platform.machine()}. Products alone (PyTorch, two threads, same shapes) would allow "
+    lines = [f"# {args.model}, global batch {GLOBAL_BATCH} x {SEQUENCE}: Strata and its peers", "",
+             f"Commit {commit}, {len(ceilings)} interleaved repetitions, median of {args.steps} timed steps each; {machine()}. "
+             f"PyTorch's fp32 products alone (at their best, two threads, same shapes) would allow "
              f"{top:.0f} tokens/s ({statistics.median(c['gflops'] for c in ceilings):.0f} GFLOP/s).", "",
-             "| engine | tokens/s median (min-max) | of ceiling | peak GB per rank | largest relative loss difference |", "|---|---|---|---|---|"]
+             "| engine | tokens/s median (min-max) | of PyTorch's products | peak GB per rank | largest relative loss difference |", "|---|---|---|---|---|"]
     for name, results_of in runs.items():
         speeds = sorted(r["tokens_per_second"] for r in results_of)
         worst = max(abs(a - b) / abs(b) for r in results_of for a, b in zip(r["losses"], reference))
@@ -135,7 +177,6 @@ def report(args, runs, ceilings):
     lines += ["", "Command: `" + " ".join(["bench/peers/compare.py"] + [a for a in sys.argv[1:] if not a.startswith("/")]) + "`", ""]
     json.dump({"runs": runs, "ceiling": ceilings}, open(os.path.join(results, args.out + ".json"), "w"), indent=1)
     open(os.path.join(results, args.out + ".md"), "w").write("\n".join(lines))
-    print("\n".join(lines))
 
 
 if __name__ == "__main__":

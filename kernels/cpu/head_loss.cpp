@@ -196,8 +196,7 @@ void Head::logits_tile(std::int64_t task, int worker) {
                        : reinterpret_cast<float*>(worker_scratch(worker));
   const auto& product =
       logits_products_[task % row_tiles == row_tiles - 1 ? 1 : 0][strip == g_.strips - 1 ? 1 : 0];
-  engine_.tiles().run(*product, worker, x_row(first), w_row(column), tile,
-                      packing_scratch(worker));
+  engine_.tiles().run(*product, worker, x_row(first), w_row(column), tile, packing_scratch(worker));
 
   const std::int64_t valid = std::clamp<std::int64_t>(g_.vocabulary - column, 0, columns);
   for (std::int64_t row = first; row < first + rows; ++row) {
