@@ -1,9 +1,9 @@
 #include "kernels/cpu/block_product.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/check.h"
-#include "kernels/cpu/convert.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/block_product.cpp"
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Rows of A that are packed at a time: 240 KiB of the second-level cache.
+/// Most rows of A that are packed at a time: 240 KiB of the second-level cache.
 constexpr std::int64_t kBlockRows = 240;
 /// Multiples of the register tile of every instruction set.
 constexpr std::int64_t kMostRows = 12, kMostColumns = 32;
@@ -106,6 +106,12 @@ void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth
   }
 }
 
+/// Rows per block where `rows` are cut into as few as may be, of equal size.
+std::int64_t block_rows(std::int64_t rows) {
+  const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  return (rows + blocks * kMostRows - 1) / (blocks * kMostRows) * kMostRows;
+}
+
 void multiply_tile_blocks(const TileShape& s, const std::byte* a, const std::byte* b, float* c,
                           float* packed_a, float* packed_b, float* widened) {
   for (std::int64_t k = 0; k < s.k; k += kProductDepth) {
@@ -113,8 +119,9 @@ void multiply_tile_blocks(const TileShape& s, const std::byte* a, const std::byt
     const StoredOperand from_b{b, s.b_dtype, s.b_stride, !s.b_transposed};
     pack<kColumns>(from_b, k, depth, 0, s.n, packed_b, widened);
     const StoredOperand from_a{a, s.a_dtype, s.a_stride, s.a_transposed};
-    for (std::int64_t i = 0; i < s.m; i += kBlockRows) {
-      const std::int64_t rows = std::min(kBlockRows, s.m - i);
+    const std::int64_t most = block_rows(s.m);
+    for (std::int64_t i = 0; i < s.m; i += most) {
+      const std::int64_t rows = std::min(most, s.m - i);
       pack<kRows>(from_a, k, depth, i, rows, packed_a, widened);
       multiply_packed(rows, s.n, depth, packed_a, packed_b, c + i * s.c_stride, s.c_stride,
                       s.accumulate || k > 0);
@@ -161,6 +168,7 @@ std::int64_t packed_bytes(const TileShape& shape) {
 void multiply_blocks(const TileShape& shape, const std::byte* a, const std::byte* b, float* c,
                      std::span<std::byte> scratch) {
   STRATA_CHECK(static_cast<std::int64_t>(scratch.size()) >= packed_bytes(shape), scratch.size());
+  STRATA_CHECK(reinterpret_cast<std::uintptr_t>(scratch.data()) % 64 == 0);
   const PackedSizes sizes(shape);
   auto* floats = reinterpret_cast<float*>(scratch.data());
   HWY_DYNAMIC_DISPATCH(multiply_tile_blocks)

@@ -11,8 +11,9 @@
 
 namespace strata::kernels {
 
-/// Every element of a product is a sum of sums over 256 of k, in order; each of these is one chain
-/// of fused multiply-adds from zero on, in the order of k. So neither the tile nor, where
+/// Every element of a product is a sum of sums over 256 of k, added one after another, to C where
+/// that is asked for; each of these is one chain of fused multiply-adds from zero on, in the order
+/// of k. So neither the tile nor, where
 /// multiply-add is fused, the instruction set shows in the bits.
 constexpr std::int64_t kProductDepth = 256;
 

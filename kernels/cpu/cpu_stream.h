@@ -1,4 +1,4 @@
-// The CPU device: a thread pool, the matrix engine with its primitive cache, and the stream on it.
+// The CPU device: a thread pool, the engine of matrix products, and the stream on it.
 #pragma once
 
 #include <memory>

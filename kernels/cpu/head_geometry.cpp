@@ -8,7 +8,7 @@ namespace strata::kernels {
 namespace {
 
 constexpr std::int64_t kLogitsBytes = std::int64_t{128} << 20;
-constexpr std::int64_t kStrip = 768;
+constexpr std::int64_t kStrip = 384;
 constexpr std::int64_t kFewestStrips = 8;
 constexpr std::int64_t kTileRows = 512;
 
@@ -40,20 +40,25 @@ std::int64_t packing_bytes(const HeadGeometry& g, TypeSpan inputs, bool train) {
                                                   .b_dtype = inputs[1].dtype});
   if (!train) return logits;
   return std::max(logits, tile_scratch_bytes({.m = g.strip,
-                                              .n = g.width,
+                                              .n = std::min(kGradientColumns, g.width),
                                               .k = g.chunk_rows,
                                               .a_dtype = DType::f32,
                                               .b_dtype = inputs[0].dtype}));
 }
 
 std::int64_t product_bytes(const HeadGeometry& g, TypeSpan inputs, TypeSpan outputs, int workers) {
-  // The logits' gradient is bf16 or fp32, which only the machine decides: room for both.
-  MatmulTypes types{.a = TensorType(DType::f32, {g.chunk_rows, g.columns}),
-                    .b = inputs[1],
-                    .c = TensorType(outputs[1].dtype, {g.chunk_rows, g.width})};
-  std::int64_t bytes = MatmulEngine::scratch_bytes(types, workers);
-  types.a.dtype = DType::bf16;
-  return both_bf16(inputs) ? std::max(bytes, MatmulEngine::scratch_bytes(types, workers)) : bytes;
+  std::int64_t bytes = 0;
+  // Fewer rows may be cut into larger tiles. And the logits' gradient is bf16 or fp32, which only
+  // the machine decides: room for all.
+  for (const std::int64_t rows : {g.chunk_rows, g.rows - (g.chunks - 1) * g.chunk_rows})
+    for (const DType gradient : {DType::f32, DType::bf16}) {
+      if (gradient == DType::bf16 && !both_bf16(inputs)) continue;
+      const MatmulTypes types{.a = TensorType(gradient, {rows, g.columns}),
+                              .b = inputs[1],
+                              .c = TensorType(outputs[1].dtype, {rows, g.width})};
+      bytes = std::max(bytes, MatmulEngine::scratch_bytes(types, workers));
+    }
+  return bytes;
 }
 
 }  // namespace

@@ -7,6 +7,10 @@
 
 namespace strata::kernels {
 
+/// Columns of x, and so of dW, that are multiplied at a time: measured to be the fastest width of
+/// the library's products.
+constexpr std::int64_t kGradientColumns = 768;
+
 /// Offsets and sizes in bytes; regions of 64-byte multiples.
 struct HeadRegion {
   std::int64_t offset = 0;
@@ -14,7 +18,7 @@ struct HeadRegion {
 };
 
 /// Rows are cut into chunks, so that the logits of one (and their bf16 gradient) take 128 MiB at
-/// most; columns of logits (rows of W) into strips of 768, fewer where there would be less than
+/// most; columns of logits (rows of W) into strips of 384, fewer where there would be less than
 /// eight. One task makes one tile of logits, or turns one strip into its gradient and multiplies it
 /// into dW while it is in the cache.
 struct HeadGeometry {

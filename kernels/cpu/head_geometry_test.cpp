@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cpu/matmul.h"
 #include "kernels/head_loss.h"
 
 namespace strata::kernels {
@@ -21,6 +25,31 @@ TEST(HeadGeometry, NeverHoldsMoreLogitsThanItsLimit) {
         EXPECT_GE(g.chunks * g.chunk_rows, n);
         EXPECT_GE(g.strips * g.strip, v);
       }
+}
+
+/// Where the last chunk is shorter its tiles may be larger.
+TEST(HeadGeometry, HasRoomForTheProductsOfEveryChunk) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    for (const std::int64_t h : {64, 384, 768})
+      for (const auto& [n, v] : {std::pair<std::int64_t, std::int64_t>{16384, 30592},
+                                 {2064, 32000},
+                                 {5000, 50304},
+                                 {1024, 50304}})
+        for (const int workers : {1, 2, 7}) {
+          const Types inputs{TensorType(dtype, {n, h}), TensorType(dtype, {v, h}),
+                             TensorType(DType::i32, {n}), TensorType(DType::f32, {2})};
+          const Attributes attributes{{"vocabulary", static_cast<double>(v)}};
+          const Types outputs = head_loss_operation().infer(inputs, attributes);
+          const HeadGeometry g = head_geometry(inputs, outputs, attributes, workers);
+          for (std::int64_t first = 0; first < n; first += g.chunk_rows) {
+            const std::int64_t rows = std::min(g.chunk_rows, n - first);
+            const MatmulTypes types{.a = TensorType(DType::f32, {rows, v}),
+                                    .b = inputs[1],
+                                    .c = TensorType(outputs[1].dtype, {rows, h})};
+            EXPECT_GE(g.products.bytes, MatmulEngine::scratch_bytes(types, workers))
+                << rows << " rows of " << g.chunk_rows << ", h " << h << ", v " << v;
+          }
+        }
 }
 
 }  // namespace

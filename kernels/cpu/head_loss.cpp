@@ -17,8 +17,6 @@
 namespace strata::kernels {
 namespace {
 
-/// Products of dW are cut to this many columns: measured to be the fastest width.
-constexpr std::int64_t kGradientColumns = 768;
 /// Rows whose statistics one task joins.
 constexpr std::int64_t kJoinedRows = 16;
 

@@ -21,6 +21,8 @@ constexpr double kLeastTileFlops = 4e6;
 /// So many tiles keep two to four threads busy to the end.
 constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kManyTiles = 48;
+/// Of our own tiles, whatever the workers: one of them may be slower than the others.
+constexpr std::int64_t kFewestBlockTiles = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -152,10 +154,6 @@ void check_operands(const Matmul& p) {
   STRATA_CHECK(p.bias == nullptr || p.bias->dtype() == DType::f32 || !all_fp32(t));
 }
 
-}  // namespace
-
-namespace {
-
 /// Tiles of at most `most`, smaller where there would be fewer than `enough`.
 Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
   while (true) {
@@ -172,11 +170,10 @@ Tiling at_least(std::int64_t enough, Extent most, const MatmulTypes& types) {
 
 }  // namespace
 
-// All measured (docs/log.md).
-
 Tiling choose_library_tiling(const MatmulTypes& types) {
-  // Where the library packs B (stored transposed), more rows share the packing; else small tiles
-  // are as fast. Wide tiles write long runs of C, which pays when there are many of them.
+  // Measured with AVX-512 (docs/log.md). Where the library packs B (stored transposed), more rows
+  // share the packing; else small tiles are as fast. Wide tiles write long runs of C, which pays
+  // when there are many of them.
   const std::int64_t n = types.n();
   if (const Tiling wide = tiling_of(types.m(), n, {256, 768});
       !types.b_transposed && wide.rows * wide.cols >= kManyTiles && n % 768 == 0)
@@ -186,8 +183,9 @@ Tiling choose_library_tiling(const MatmulTypes& types) {
 }
 
 Tiling choose_block_tiling(const MatmulTypes& types, int workers) {
-  // Smaller tiles pack their operands more often; larger ones leave workers without.
-  return at_least(std::max(kFewTiles / 2, std::int64_t{2} * workers), {512, 768}, types);
+  // Measured with AVX2 (docs/log.md). Smaller tiles pack their operands more often; larger ones
+  // leave workers without.
+  return at_least(std::max(kFewestBlockTiles, std::int64_t{2} * workers), {512, 768}, types);
 }
 
 MatmulEngine::MatmulEngine(ThreadPool& pool, const CpuFeatures& features)

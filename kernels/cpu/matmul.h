@@ -48,9 +48,10 @@ struct Tiling {
   std::int64_t cols = 0;
 };
 
-/// Every task of a product runs the whole of K. For the library by shapes alone, since its bits
-/// depend on the tile; those of multiply_blocks do not, so that each of `workers` may get some.
+/// Tiles for the library. They depend on the shape alone, because its bits depend on the tile. As
+/// with the others, each task of a product runs the whole of K.
 Tiling choose_library_tiling(const MatmulTypes& types);
+/// Tiles for multiply_blocks, whose bits do not depend on them: some for each of `workers`.
 Tiling choose_block_tiling(const MatmulTypes& types, int workers);
 
 /// Multiplies views of fp32, bf16 and fp16 with fp32 sums; see TileProducts for which bits.

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "kernels/product_test_support.h"
 #include "kernels/reference/linear_reference.h"
 
@@ -27,12 +26,14 @@ TEST(Matmul, TilesCoverTheResultOnceAndKeepThreadsBusy) {
         for (bool tb : {false, true}) {
           const MatmulTypes types = types_of(m, n, k, false, tb);
           for (const Tiling& t : {choose_library_tiling(types), choose_block_tiling(types, 1),
-                                  choose_block_tiling(types, 2)}) {
+                                  choose_block_tiling(types, 8)}) {
             EXPECT_TRUE(t.m >= 1 && t.n >= 1);
             EXPECT_TRUE((t.rows - 1) * t.m < m && t.rows * t.m >= m);
             EXPECT_TRUE((t.cols - 1) * t.n < n && t.cols * t.n >= n);
             EXPECT_TRUE(m * n * k < 64 * 1000 * 1000 || t.rows * t.cols >= 4);
           }
+          const Tiling many = choose_block_tiling(types, 8);
+          EXPECT_TRUE(m * n * k < 256 * 1000 * 1000 || many.rows * many.cols >= 16);
         }
 }
 
@@ -44,8 +45,19 @@ TEST(Matmul, EndsAtTheSmallestTilesOfLongSums) {
   }
 }
 
+/// What this machine has, and as if its fp32 products were the library's or our own.
+std::vector<CpuFeatures> with_and_without_the_library() {
+  CpuFeatures library = detect_cpu_features();
+  limit_libraries(library);
+  CpuFeatures own = library;
+  library.avx512 = true;
+  own.avx512 = own.avx512_bf16 = own.amx_bf16 = false;
+  return {library, own};
+}
+
 /// C = A B with A, B of the given types, C fp32, added to what C holds or not.
-void expect_product(DType a_type, DType b_type, bool ta, bool tb, bool accumulate) {
+void expect_product(const CpuFeatures& features, DType a_type, DType b_type, bool ta, bool tb,
+                    bool accumulate) {
   const std::int64_t m = 70, n = 90, k = 2100;  // k: many times what is packed at once
   Storage a(ta ? TensorType(a_type, {k, m}) : TensorType(a_type, {m, k}), 1);
   Storage b(tb ? TensorType(b_type, {n, k}, k + 3) : TensorType(b_type, {k, n}, n + 3), 2);
@@ -56,28 +68,32 @@ void expect_product(DType a_type, DType b_type, bool ta, bool tb, bool accumulat
     const std::vector<double> before = c.values();
     for (std::size_t i = 0; i < right.size(); ++i) right[i] += before[i];
   }
-  CpuDevice device(2);
+  ThreadPool pool(2, be_single_threaded);
+  MatmulEngine engine(pool, features);
+  EXPECT_EQ(engine.tiles().by_library(DType::f32, DType::f32), features.avx512);
   Matmul product{.a = a.tensor(),
                  .b = b.tensor(),
                  .c = c.tensor(),
                  .a_transposed = ta,
                  .b_transposed = tb,
                  .accumulate = accumulate};
-  Storage scratch(TensorType(
-      DType::u8, {1 + MatmulEngine::scratch_bytes(product.types(), device.pool().threads())}));
-  device.matmul().run(
-      product, {scratch.tensor().data, static_cast<std::size_t>(scratch.type().span_bytes() - 1)});
+  Storage scratch(
+      TensorType(DType::u8, {1 + MatmulEngine::scratch_bytes(product.types(), pool.threads())}));
+  engine.run(product,
+             {scratch.tensor().data, static_cast<std::size_t>(scratch.type().span_bytes() - 1)});
   EXPECT_LE(relative_error(c.values(), right), 2e-6)
       << name_of(a_type) << (ta ? " transposed" : "") << " by " << name_of(b_type)
       << (tb ? " transposed" : "");
 }
 
 TEST(Matmul, MixesTypesFormsAndSums) {
-  for (DType a : {DType::f32, DType::bf16, DType::f16})
-    for (DType b : {DType::f32, DType::bf16, DType::f16})
-      for (bool ta : {false, true})
-        for (bool tb : {false, true})
-          for (bool accumulate : {false, true}) expect_product(a, b, ta, tb, accumulate);
+  for (const CpuFeatures& features : with_and_without_the_library())
+    for (DType a : {DType::f32, DType::bf16, DType::f16})
+      for (DType b : {DType::f32, DType::bf16, DType::f16})
+        for (bool ta : {false, true})
+          for (bool tb : {false, true})
+            for (bool accumulate : {false, true})
+              expect_product(features, a, b, ta, tb, accumulate);
 }
 
 TEST(Matmul, WithoutBf16ProductsOperandsAreWidened) {
@@ -114,14 +130,15 @@ int threads_of_this_process() {
 
 TEST(Matmul, TheLibraryStartsNoThreadsOfItsOwn) {
   const int before = threads_of_this_process();
-  CpuDevice device(3);
+  ThreadPool pool(3, be_single_threaded);
+  MatmulEngine engine(pool, with_and_without_the_library()[0]);
   for (DType dtype : {DType::f32, DType::bf16}) {
     Storage a(TensorType(dtype, {600, 400}), 1), b(TensorType(dtype, {400, 900}), 2);
     Storage c(TensorType(DType::f32, {600, 900}));
     Matmul product{.a = a.tensor(), .b = b.tensor(), .c = c.tensor()};
     Storage scratch(TensorType(DType::u8, {1 + MatmulEngine::scratch_bytes(product.types(), 3)}));
-    device.matmul().run(product, {scratch.tensor().data,
-                                  static_cast<std::size_t>(scratch.type().span_bytes() - 1)});
+    engine.run(product,
+               {scratch.tensor().data, static_cast<std::size_t>(scratch.type().span_bytes() - 1)});
   }
   EXPECT_EQ(threads_of_this_process(), before + 2);
 }

@@ -16,6 +16,7 @@
 
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/lanes-inl.h"
+#include "kernels/cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
@@ -39,8 +40,11 @@ struct FourRows {
   FourRows(const StoredOperand& from, std::int64_t row, std::int64_t rows, std::int64_t column,
            std::int64_t count, float* widened, std::int64_t widened_stride) {
     for (std::int64_t t = 0; t < kPackedAtOnce; ++t) {
-      const std::int64_t r = row + std::min(t, rows - 1);  // the last one again: it is not used
-      const std::byte* data = from.data + (r * from.stride + column) * size_of(from.dtype);
+      if (t >= rows) {
+        at[t] = at[rows - 1];  // not used
+        continue;
+      }
+      const std::byte* data = from.data + ((row + t) * from.stride + column) * size_of(from.dtype);
       at[t] = reinterpret_cast<const float*>(data);
       if (from.dtype == DType::f32) continue;
       at[t] = widened + t * widened_stride;
@@ -94,25 +98,9 @@ HWY_INLINE void pack_two_columns(const FourRows& rows, std::int64_t depth, float
 /// Four rows of `depth` elements become four columns, `stride` apart.
 HWY_INLINE void pack_four_columns(const FourRows& four, std::int64_t depth, float* to,
                                   std::int64_t stride) {
-  std::int64_t k = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<float, 4> f;
-  const hn::Repartition<double, decltype(f)> pair;
-  for (; k + 4 <= depth; k += 4) {
-    const auto r0 = hn::LoadU(f, four.at[0] + k), r1 = hn::LoadU(f, four.at[1] + k);
-    const auto r2 = hn::LoadU(f, four.at[2] + k), r3 = hn::LoadU(f, four.at[3] + k);
-    const auto low01 = hn::BitCast(pair, hn::InterleaveLower(f, r0, r1));
-    const auto low23 = hn::BitCast(pair, hn::InterleaveLower(f, r2, r3));
-    const auto high01 = hn::BitCast(pair, hn::InterleaveUpper(f, r0, r1));
-    const auto high23 = hn::BitCast(pair, hn::InterleaveUpper(f, r2, r3));
-    float* out = to + k * stride;
-    hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, low01, low23)), f, out);
-    hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, low01, low23)), f, out + stride);
-    hn::StoreU(hn::BitCast(f, hn::InterleaveLower(pair, high01, high23)), f, out + 2 * stride);
-    hn::StoreU(hn::BitCast(f, hn::InterleaveUpper(pair, high01, high23)), f, out + 3 * stride);
-  }
-#endif
-  for (; k < depth; ++k)
+  const std::int64_t whole = depth / 4 * 4;
+  transpose(four.at[0], kPackedAtOnce, whole, four.at[1] - four.at[0], to, stride);
+  for (std::int64_t k = whole; k < depth; ++k)
     for (std::int64_t t = 0; t < kPackedAtOnce; ++t) to[k * stride + t] = four.at[t][k];
 }
 

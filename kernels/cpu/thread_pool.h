@@ -7,8 +7,9 @@
 
 namespace strata::kernels {
 
-/// Who runs which task depends on timing; results may not: tasks are chosen from shapes alone and
-/// write disjoint memory. Idle workers sleep on a futex. One parallel_for at a time per pool.
+/// Who runs which task depends on timing; results may not: tasks write disjoint memory, and how
+/// work is cut into them does not show in the bits. Idle workers sleep on a futex. One parallel_for
+/// at a time per pool.
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the calling thread, so 1 starts no thread. Each thread that it starts

@@ -1,5 +1,5 @@
-// The product of one tile by one thread, result in fp32: by oneDNN where the machine has AVX-512,
-// for which it is at its best, else by multiply_blocks (block_product.h).
+// The product of one tile by one thread, result in fp32: by oneDNN where it is at its best, which
+// is two fp32 operands with AVX-512 and two bf16 ones with bf16 products, else by multiply_blocks.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class TileProduct;
 /// Ready products by shape. Types fp32, bf16, fp16 in any mix; sums are fp32.
 /// Two fp32 operands go to the library where the CPU has AVX-512, two bf16 ones where it has bf16
 /// products: the bits then depend on the machine and on the tile, never on who runs it. All other
-/// products are those of block_product.h, whose bits do not.
+/// products are those of block_product.h.
 class TileProducts {
  public:
   /// `workers`: how many threads may call run() at a time. limit_libraries(features) comes before.
@@ -41,7 +41,7 @@ class TileProducts {
   [[nodiscard]] bool native_bf16() const;
   /// Allocates when the shape is new; not while products run. The reference stays valid.
   const TileProduct& prepare(const TileShape& shape);
-  /// Runs on the calling thread, which OpenMP is told to be the only one (omp_set_num_threads(1)).
+  /// Runs on the calling thread; for the library OpenMP is told that it is the only one.
   /// `scratch`: tile_scratch_bytes of its own, 64-byte aligned. Does not allocate here; oneDNN
   /// takes its packing buffers (a megabyte) from malloc.
   void run(const TileProduct& product, int worker, const std::byte* a, const std::byte* b, float* c,

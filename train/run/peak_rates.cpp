@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSide = 2048;
 constexpr std::int64_t kCopiedBytes = std::int64_t{128} << 20;
-constexpr int kPasses = 4;  ///< the first makes the library's primitives
+constexpr int kPasses = 4;  ///< the first warms caches and libraries up
 
 /// Normal random numbers: products of zeros are faster on some machines.
 void fill(const kernels::Tensor& tensor, unsigned seed) {
