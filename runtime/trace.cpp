@@ -28,7 +28,7 @@ void append(std::string& text, const char* format, Values... values) {
 }
 
 /// Labels are made of names of models' parts, which may come from a user's program.
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string json = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') json += '\\';
@@ -111,13 +111,13 @@ void TraceRecorder::write_instructions(std::string& text) const {
   for (int q = 0; q < kQueues; ++q)
     for (const Event& e : events_[static_cast<std::size_t>(q)]) {
       const Instruction& in = of(e);
-      text += "{\"ph\": \"X\", \"name\": " + quoted(in.label) +
-              ", \"cat\": " + quoted(name_of(in.pass));
+      text += "{\"ph\": \"X\", \"name\": " + json_string(in.label) +
+              ", \"cat\": " + json_string(name_of(in.pass));
       append(text, ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": ",
              options_.rank, q, static_cast<double>(e.begin_ns) / 1e3,
              static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
-      text += std::to_string(e.step) + ", \"operation\": " + quoted(in.operation->name) +
-              ", \"program\": " + quoted(e.program->name);
+      text += std::to_string(e.step) + ", \"operation\": " + json_string(in.operation->name) +
+              ", \"program\": " + json_string(e.program->name);
       append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.cost.flops,
              in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes);
     }
