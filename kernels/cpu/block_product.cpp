@@ -28,14 +28,12 @@ constexpr std::int64_t kColumns = 2 * kWidth;
 constexpr std::int64_t kRows = kLanes >= 16 ? 12 : kLanes >= 4 ? 6 : 2;
 static_assert(kMostRows % kRows == 0 && kMostColumns % kColumns == 0);
 
-struct RegisterTile {
-  V left[kRows], right[kRows];
-};
-
-/// The product of a panel of A, [depth][kRows], by one of B, [depth][kColumns].
-HWY_INLINE void multiply_panels(std::int64_t depth, const float* HWY_RESTRICT a,
-                                const float* HWY_RESTRICT b, RegisterTile& sums) {
+/// C[kRows, kColumns] = or += the product of a panel of A, [depth][kRows], by one of B,
+/// [depth][kColumns].
+HWY_NOINLINE void whole_tile(std::int64_t depth, const float* HWY_RESTRICT a,
+                             const float* HWY_RESTRICT b, float* c, std::int64_t stride, bool add) {
   const F f;
+  for (std::int64_t i = 0; i < kRows; ++i) __builtin_prefetch(c + i * stride, 1);
   V left[kRows], right[kRows];
 #pragma GCC unroll 12
   for (std::int64_t i = 0; i < kRows; ++i) left[i] = right[i] = hn::Zero(f);
@@ -52,32 +50,17 @@ HWY_INLINE void multiply_panels(std::int64_t depth, const float* HWY_RESTRICT a,
   }
 #pragma GCC unroll 12
   for (std::int64_t i = 0; i < kRows; ++i) {
-    sums.left[i] = left[i];
-    sums.right[i] = right[i];
-  }
-}
-
-/// C[kRows, kColumns] = or += the product.
-HWY_NOINLINE void whole_tile(std::int64_t depth, const float* a, const float* b, float* c,
-                             std::int64_t stride, bool add) {
-  const F f;
-  for (std::int64_t i = 0; i < kRows; ++i) __builtin_prefetch(c + i * stride, 1);
-  RegisterTile sums;
-  multiply_panels(depth, a, b, sums);
-#pragma GCC unroll 12
-  for (std::int64_t i = 0; i < kRows; ++i) {
     float* row = c + i * stride;
-    V left = sums.left[i], right = sums.right[i];
     if (add) {
-      left = hn::Add(hn::LoadU(f, row), left);
-      right = hn::Add(hn::LoadU(f, row + kWidth), right);
+      left[i] = hn::Add(hn::LoadU(f, row), left[i]);
+      right[i] = hn::Add(hn::LoadU(f, row + kWidth), right[i]);
     }
-    hn::StoreU(left, f, row);
-    hn::StoreU(right, f, row + kWidth);
+    hn::StoreU(left[i], f, row);
+    hn::StoreU(right[i], f, row + kWidth);
   }
 }
 
-/// The same of the first `rows` and `columns` of it.
+/// Does the same for the first `rows` and `columns` of a tile.
 HWY_NOINLINE void part_of_tile(std::int64_t depth, const float* a, const float* b, float* c,
                                std::int64_t stride, bool add, std::int64_t rows,
                                std::int64_t columns) {
@@ -90,7 +73,7 @@ HWY_NOINLINE void part_of_tile(std::int64_t depth, const float* a, const float* 
     }
 }
 
-/// A packed block of `rows` of A by a packed block of B.
+/// Multiplies a packed block of `rows` of A by one of `columns` of B, adding to C where `add`.
 void multiply_packed(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a,
                      const float* b, float* c, std::int64_t stride, bool add) {
   for (std::int64_t j = 0; j < columns; j += kColumns, b += kColumns * depth) {

@@ -11,10 +11,10 @@
 
 namespace strata::kernels {
 
-/// Every element of a product is a sum of sums over 256 of k, added one after another, to C where
-/// that is asked for; each of these is one chain of fused multiply-adds from zero on, in the order
-/// of k. So neither the tile nor, where
-/// multiply-add is fused, the instruction set shows in the bits.
+/// Depth of a partial sum. Every element of a product is a sum of partial sums over 256 of k, added
+/// one after another, to C where that is asked for; each of them is one chain of fused
+/// multiply-adds from zero on, in the order of k. So neither the tile nor, where multiply-add is
+/// fused, the instruction set shows in the bits.
 constexpr std::int64_t kProductDepth = 256;
 
 /// Bytes of scratch that multiply_blocks takes for a tile of this shape, a multiple of 64.

@@ -19,10 +19,10 @@ namespace {
 
 using testing::Storage;
 
-/// Whether an instruction set fuses multiply-add, as block_product.h promises where it can.
+/// Tells whether this instruction set fuses multiply-add: the promise about bits holds for those.
 bool fuses(std::string_view target) { return target.starts_with("AVX"); }
 
-/// What block_product.h says that an element is.
+/// Computes an element of C the way block_product.h promises.
 float promised(const TileShape& s, const std::vector<double>& a, const std::vector<double>& b,
                std::int64_t row, std::int64_t column, float before) {
   const auto at = [](const std::vector<double>& values, std::int64_t i) {
@@ -136,7 +136,7 @@ TEST(BlockProduct, BitsDoNotDependOnTheTile) {
       Operands whole(90, 100, 300, ta, tb, DType::f32, DType::f32);
       Operands parts(90, 100, 300, ta, tb, DType::f32, DType::f32);
       whole.multiply();
-      // From right to left: what a part writes beside itself stays wrong.
+      // Parts go from right to left, so that what one writes beside itself stays wrong.
       for (std::int64_t row = 0; row < 90; row += 37)
         for (std::int64_t column = 92; column >= 0; column -= 23) {
           TileShape part = parts.shape;

@@ -21,7 +21,7 @@ constexpr double kLeastTileFlops = 4e6;
 /// So many tiles keep two to four threads busy to the end.
 constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kManyTiles = 48;
-/// Of our own tiles, whatever the workers: one of them may be slower than the others.
+/// Least number of our own tiles, also for one or two workers: one may be slower than the other.
 constexpr std::int64_t kFewestBlockTiles = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

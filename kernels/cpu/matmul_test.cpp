@@ -45,7 +45,7 @@ TEST(Matmul, EndsAtTheSmallestTilesOfLongSums) {
   }
 }
 
-/// What this machine has, and as if its fp32 products were the library's or our own.
+/// Makes this machine's features twice: fp32 products by the library, and by our own tiles.
 std::vector<CpuFeatures> with_and_without_the_library() {
   CpuFeatures library = detect_cpu_features();
   limit_libraries(library);

@@ -54,7 +54,7 @@ struct FourRows {
   }
 };
 
-/// Rows of k: pieces of them are copied.
+/// Packs an operand whose rows run over k: copies pieces of its rows.
 template <std::int64_t kPanel>
 void pack_rows(const StoredOperand& from, std::int64_t k, std::int64_t depth, std::int64_t first,
                std::int64_t count, float* to, float* widened) {
@@ -104,7 +104,7 @@ HWY_INLINE void pack_four_columns(const FourRows& four, std::int64_t depth, floa
     for (std::int64_t t = 0; t < kPackedAtOnce; ++t) to[k * stride + t] = four.at[t][k];
 }
 
-/// Columns of k: rows of the operand become columns of a panel.
+/// Packs an operand whose columns run over k: its rows become columns of a panel.
 template <std::int64_t kPanel>
 void pack_columns(const StoredOperand& from, std::int64_t k, std::int64_t depth, std::int64_t first,
                   std::int64_t count, float* to, float* widened) {

@@ -35,9 +35,9 @@ class TileProducts {
   TileProducts(const TileProducts&) = delete;
   TileProducts& operator=(const TileProducts&) = delete;
 
-  /// Whether the library multiplies operands of these types.
+  /// Tells whether the library multiplies operands of these types.
   [[nodiscard]] bool by_library(DType a, DType b) const;
-  /// Whether two bf16 operands are multiplied as they are.
+  /// Tells whether two bf16 operands are multiplied as they are, not widened.
   [[nodiscard]] bool native_bf16() const;
   /// Allocates when the shape is new; not while products run. The reference stays valid.
   const TileProduct& prepare(const TileShape& shape);

@@ -139,7 +139,7 @@ void __tsan_unaligned_write8(void* at) { marked_write(at, 8); }
 void __tsan_unaligned_write16(void* at) { marked_write(at, 16); }
 void __tsan_read_range(void* at, std::size_t bytes) { marked_read(at, bytes); }
 void __tsan_write_range(void* at, std::size_t bytes) { marked_write(at, bytes); }
-// Of host code between the kernels: no shared memory of a block.
+// Serves host code between the kernels; it reads no shared memory of a block.
 unsigned char __tsan_atomic8_load(const volatile void* at, int) {
   return __atomic_load_n(static_cast<const volatile unsigned char*>(at), __ATOMIC_SEQ_CST);
 }

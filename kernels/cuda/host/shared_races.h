@@ -17,7 +17,7 @@ class Block;
 
 class SharedRaces {
  public:
-  /// Of a block of `threads` threads; ends the process by block.fail().
+  /// Watches a block of `threads` threads; ends the process by block.fail().
   SharedRaces(const Block& block, int threads);
 
   /// A new block of the grid begins, with this shared memory.
@@ -26,7 +26,7 @@ class SharedRaces {
   void passed_block_barrier() { ++round_; }
   void passed_warp_barrier(int warp) { ++warp_rounds_[static_cast<std::size_t>(warp)]; }
 
-  /// From now on `thread` runs: accesses, also marked ones of this host thread, are its own.
+  /// Counts what follows as accesses of `thread`, also marked ones of this host thread.
   void watch(int thread);
   static void watch_none();
 
