@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "runtime/host_queues.h"
 #include "runtime/live_bytes.h"
 #include "runtime/transfer_node.h"
@@ -25,16 +26,6 @@ void append(std::string& text, const char* format, Values... values) {
   char buffer[512];
   const int length = std::snprintf(buffer, sizeof buffer, format, values...);
   text.append(buffer, static_cast<std::size_t>(std::clamp<int>(length, 0, sizeof buffer - 1)));
-}
-
-/// Labels are made of names of models' parts, which may come from a user's program.
-std::string json_string(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) json += c;
-  }
-  return json + '"';
 }
 
 }  // namespace
@@ -111,13 +102,13 @@ void TraceRecorder::write_instructions(std::string& text) const {
   for (int q = 0; q < kQueues; ++q)
     for (const Event& e : events_[static_cast<std::size_t>(q)]) {
       const Instruction& in = of(e);
-      text += "{\"ph\": \"X\", \"name\": " + json_string(in.label) +
-              ", \"cat\": " + json_string(name_of(in.pass));
+      text += "{\"ph\": \"X\", \"name\": " + quoted_json(in.label) +
+              ", \"cat\": " + quoted_json(name_of(in.pass));
       append(text, ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": ",
              options_.rank, q, static_cast<double>(e.begin_ns) / 1e3,
              static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
-      text += std::to_string(e.step) + ", \"operation\": " + json_string(in.operation->name) +
-              ", \"program\": " + json_string(e.program->name);
+      text += std::to_string(e.step) + ", \"operation\": " + quoted_json(in.operation->name) +
+              ", \"program\": " + quoted_json(e.program->name);
       append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.cost.flops,
              in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes);
     }
