@@ -6,11 +6,10 @@
 
 namespace strata {
 
-std::uint64_t monotonic_ns() {
+std::int64_t monotonic_ns() {
   timespec now{};
   STRATA_CHECK(::clock_gettime(CLOCK_MONOTONIC, &now) == 0);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(now.tv_nsec);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace strata

@@ -6,6 +6,6 @@
 namespace strata {
 
 /// CLOCK_MONOTONIC in nanoseconds: the same for all processes of a host.
-std::uint64_t monotonic_ns();
+std::int64_t monotonic_ns();
 
 }  // namespace strata

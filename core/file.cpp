@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/system_call.h"
 
 namespace strata {
 namespace {
-
-/// Linux transfers at most 0x7ffff000 bytes per call; the last page is left out.
-constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 
 UniqueFd open_checked(const std::string& path, int flags) {
   int fd = -1;
@@ -39,6 +37,11 @@ std::string subject(std::string_view what) {
 }
 
 }  // namespace
+
+bool is_name_taken(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
 
 File File::open_for_reading(const std::string& path) {
   // O_NONBLOCK: a FIFO without writer must not hang the open; it has no effect on regular files.

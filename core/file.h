@@ -12,6 +12,10 @@
 
 namespace strata {
 
+/// Whether there is anything of this name, even a link that leads nowhere. What cannot be looked at
+/// is not there: opening it says why.
+bool is_name_taken(const std::string& path);
+
 /// An open file. Reads and writes are positional and may come from several threads.
 class File {
  public:

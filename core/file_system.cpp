@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/system_call.h"
 #include "core/unique_fd.h"
 
 namespace strata {
@@ -20,9 +21,6 @@ namespace {
 // The umask takes from these what its owner does not want to share.
 constexpr mode_t kFileMode = 0666;
 constexpr mode_t kDirectoryMode = 0777;
-/// Linux transfers at most 0x7ffff000 bytes per call; a multiple of the alignment below that.
-constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
-
 int open_uninterrupted(const std::string& path, int flags) {
   int fd = -1;
   do {

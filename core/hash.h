@@ -8,6 +8,9 @@
 
 namespace strata {
 
+/// Of the hexadecimal form of a Hash128.
+inline constexpr std::size_t kHashDigits = 32;
+
 /// A 128-bit number: the hash of some bytes, or a sum of hashes.
 struct Hash128 {
   std::uint64_t low = 0;
@@ -21,7 +24,7 @@ struct Hash128 {
   }
   friend Hash128 operator+(Hash128 a, const Hash128& b) { return a += b; }
   bool operator==(const Hash128&) const = default;
-  /// 32 hexadecimal digits, most significant first.
+  /// kHashDigits hexadecimal digits, most significant first.
   [[nodiscard]] std::string hex() const;
 };
 

@@ -19,7 +19,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x6567'6170'5441'5453;  // "STATpage"
+constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "saving",
@@ -74,7 +74,7 @@ StatusPage StatusPage::create(int rank) {
   data->version = kVersion;
   data->step.store(-1, std::memory_order_relaxed);
   data->instruction.store(-1, std::memory_order_relaxed);
-  data->magic = kMagic;
+  data->magic = kPageMagic;
   beat(*data);
   return StatusPage(std::move(fd), data);
 }
@@ -88,7 +88,7 @@ StatusPage StatusPage::open(int fd) {
                     "; start programs and launcher from the same build");
   UniqueFd own(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a status page"));
   StatusPage page(std::move(own), map_page(fd));
-  if (page.data_->magic != kMagic || page.data_->version != kVersion)
+  if (page.data_->magic != kPageMagic || page.data_->version != kVersion)
     throw HostError("the status page has layout version " + std::to_string(page.data_->version) +
                     ", expected " + std::to_string(kVersion) +
                     "; start programs and launcher from the same build");

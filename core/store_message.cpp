@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x5354'4b56;  // "STKV"
+constexpr std::uint32_t kMessageMagic = 0x5354'4b56;  // "STKV"
 
 struct Header {
   std::uint32_t magic;
@@ -64,7 +64,7 @@ void decode(std::string_view bytes, StoreMessage& message) {
   Header header{};
   if (bytes.size() < sizeof(header)) throw DataError("store message: shorter than its header");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.magic != kMagic || !known_kind(header.kind))
+  if (header.magic != kMessageMagic || !known_kind(header.kind))
     throw DataError("store message: unknown magic number or kind");
   if (header.key_bytes > StoreMessage::kMaxKeyBytes ||
       header.value_bytes > StoreMessage::kMaxValueBytes ||
@@ -82,7 +82,7 @@ void decode(std::string_view bytes, StoreMessage& message) {
 bool send_message(int socket, const StoreMessage& message) {
   STRATA_CHECK(message.key.size() <= StoreMessage::kMaxKeyBytes);
   STRATA_CHECK(message.value.size() <= StoreMessage::kMaxValueBytes);
-  Header header{kMagic,
+  Header header{kMessageMagic,
                 static_cast<std::uint32_t>(message.kind),
                 message.id,
                 message.timeout_ms,

@@ -24,9 +24,9 @@ namespace strata::runtime {
 namespace {
 
 /// One list index per queue.
-using Clock = std::array<std::int32_t, kQueues>;
-Clock no_instruction() {
-  Clock clock;
+using VectorClock = std::array<std::int32_t, kQueues>;
+VectorClock no_instruction() {
+  VectorClock clock;
   clock.fill(-1);
   return clock;
 }
@@ -36,7 +36,7 @@ struct Loaded {
   std::vector<BoundInstruction> bound;
   std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
   std::unique_ptr<DeadRanges> dead;
-  Clock inputs_read =
+  VectorClock inputs_read =
       no_instruction();  ///< per queue the last instruction that reads a staged input
 };
 

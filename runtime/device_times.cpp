@@ -1,7 +1,8 @@
 #include "runtime/device_times.h"
 
-#include <chrono>
 #include <cmath>
+
+#include "core/clock.h"
 
 namespace strata::runtime {
 
@@ -14,8 +15,7 @@ DeviceTimes::DeviceTimes(kernels::Device& device, kernels::Stream& stream) : dev
   }
   const Start& last = starts_.back();
   device_.wait_on_host(*last.event);
-  const std::int64_t now =
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const std::int64_t now = monotonic_ns();
   for (Start& start : starts_)
     start.ns = now - std::llround(device_.milliseconds(*start.event, *last.event) * 1e6);
 }

@@ -1,18 +1,14 @@
 #include "runtime/profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
+#include "core/clock.h"
 #include "runtime/transfer_node.h"
 
 namespace strata::runtime {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 const Instruction& at(const Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
@@ -57,13 +53,14 @@ ProfileRecorder::Table& ProfileRecorder::table_of(const Program& program, Queue 
 
 void ProfileRecorder::begin(const Program& program, int instruction) {
   const Instruction& in = at(program, instruction);
-  if (is_measured_here(of_, in)) of_queue_[static_cast<std::size_t>(in.queue)].begun_ns = now_ns();
+  if (is_measured_here(of_, in))
+    of_queue_[static_cast<std::size_t>(in.queue)].begun_ns = monotonic_ns();
 }
 
 void ProfileRecorder::end(const Program& program, int instruction) {
   const Instruction& in = at(program, instruction);
   if (!is_measured_here(of_, in)) return;
-  const std::int64_t end = now_ns();
+  const std::int64_t end = monotonic_ns();
   add(program, instruction, of_queue_[static_cast<std::size_t>(in.queue)].begun_ns, end);
 }
 
@@ -76,7 +73,7 @@ void ProfileRecorder::waited(const Program& program, int instruction, Queue on, 
   const Table& table = table_of(program, at(program, instruction).queue);
   if (table.slots[static_cast<std::size_t>(instruction)].runs < table.first_run) return;
   of_queue_[static_cast<std::size_t>(on)].waited_ns += ns;
-  if (begin_ns_ == 0) begin_ns_ = now_ns() - ns;  // what counts begins with waiting
+  if (begin_ns_ == 0) begin_ns_ = monotonic_ns() - ns;  // what counts begins with waiting
 }
 
 void ProfileRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/json_writer.h"
 #include "runtime/host_queues.h"
 #include "runtime/live_bytes.h"
@@ -16,10 +17,6 @@ namespace {
 
 /// Of the track that shows whole steps, before those of the queues.
 constexpr int kStepTrack = kQueues;
-
-std::int64_t now_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 template <typename... Values>
 void append(std::string& text, const char* format, Values... values) {
@@ -63,13 +60,13 @@ void TraceRecorder::begin(const Program& program, int instruction) {
   // What a device reports is followed there.
   if (options_.of == TraceOf::device && !is_host_queue(in.queue)) return;
   follow(program, instruction);
-  places_[static_cast<std::size_t>(in.queue)].begun_ns = now_ns();
+  places_[static_cast<std::size_t>(in.queue)].begun_ns = monotonic_ns();
 }
 
 void TraceRecorder::end(const Program& program, int instruction) {
   if (!reports_itself(program, instruction)) return;
   const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
-  add(program, instruction, places_[queue].begun_ns, now_ns());
+  add(program, instruction, places_[queue].begun_ns, monotonic_ns());
 }
 
 void TraceRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,

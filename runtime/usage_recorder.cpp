@@ -1,16 +1,11 @@
 #include "runtime/usage_recorder.h"
 
-#include <chrono>
-
+#include "core/clock.h"
 #include "runtime/transfer_node.h"
 #include "runtime/transfer_tally.h"
 
 namespace strata::runtime {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Between tiers or to other ranks; what computes moves nothing.
 std::int64_t moved_bytes(const Instruction& in) {
@@ -36,14 +31,14 @@ void UsageRecorder::begin_program(const Program& program, std::int64_t step) {
 
 void UsageRecorder::begin(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-  begun_ns_[static_cast<std::size_t>(in.queue)] = now_ns();
+  begun_ns_[static_cast<std::size_t>(in.queue)] = monotonic_ns();
 }
 
 void UsageRecorder::end(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
   if (is_disk_transfer(*in.operation)) return;  // overlap within their queue: see executed
   const auto q = static_cast<std::size_t>(in.queue);
-  counters_[q].busy_ns.fetch_add(now_ns() - begun_ns_[q], std::memory_order_relaxed);
+  counters_[q].busy_ns.fetch_add(monotonic_ns() - begun_ns_[q], std::memory_order_relaxed);
 }
 
 void UsageRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,

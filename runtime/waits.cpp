@@ -40,12 +40,12 @@ class TouchMap {
 };
 
 /// What is known to be complete when an instruction starts: per queue, the latest list index.
-using Clock = std::array<std::int32_t, kQueues>;
+using VectorClock = std::array<std::int32_t, kQueues>;
 
 class WaitPlacer {
  public:
   explicit WaitPlacer(Program& program) : program_(program), clocks_(program.instructions.size()) {
-    for (Clock& clock : queue_clocks_) clock.fill(kNone);
+    for (VectorClock& clock : queue_clocks_) clock.fill(kNone);
   }
 
   void run() {
@@ -65,7 +65,7 @@ class WaitPlacer {
     std::for_each(in.outputs.begin(), in.outputs.end(), writes);
     if (in.workspace) writes(*in.workspace);
 
-    Clock& clock = queue_clocks_[static_cast<int>(in.queue)];
+    VectorClock& clock = queue_clocks_[static_cast<int>(in.queue)];
     in.waits.clear();
     // Latest first: its clock may already cover the other queues.
     std::vector<std::int32_t> wanted;
@@ -117,8 +117,8 @@ class WaitPlacer {
   }
 
   Program& program_;
-  std::vector<Clock> clocks_;
-  std::array<Clock, kQueues> queue_clocks_{};
+  std::vector<VectorClock> clocks_;
+  std::array<VectorClock, kQueues> queue_clocks_{};
   std::array<std::int32_t, kQueues> needed_{};
   std::array<TouchMap, kTiers> maps_;
 };

@@ -159,11 +159,13 @@ class Workplace:
         """What ninja must build for these tests: executables among their words, programs for Python."""
         wanted = set()
         for test in self.tests["tests"]:
-            if test["name"] not in names or "command" not in test:
+            if test["name"] not in names:
                 continue
-            words = [os.path.relpath(word, self.build) for word in test["command"] if word.startswith(str(self.build))]
+            # ctest names no program that is not built yet.
+            command = test.get("command") or [f"{self.build}/{folder}/{test['name']}" for folder in ("tests", "bench", "bin")]
+            words = [os.path.relpath(word, self.build) for word in command if word.startswith(str(self.build))]
             wanted |= {word for word in words if word in self.targets}
-            if any(word.endswith(".py") for word in test["command"]) or "print_plan" in test["name"]:
+            if any(word.endswith(".py") for word in command) or "print_plan" in test["name"]:
                 wanted |= set(PYTHON_TARGETS) & self.targets
         return sorted(wanted)
 
@@ -182,6 +184,8 @@ class Workplace:
         command = ["ctest", "--test-dir", str(self.build), "-R", pattern, "-j", str(self.jobs), "--stop-on-failure",
                    "--timeout", str(max(10, int(limit_s) // 2))]
         code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment)
+        if "Unable to find executable" in output:
+            sys.exit(f"mutants: a test's program was not built\n{output}")
         failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled)", output, re.M)
         return failed or ([] if code == 0 else ["(ctest)"] if code is not None else []), code is None
 

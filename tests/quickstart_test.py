@@ -26,7 +26,11 @@ class Quickstart(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="strata-quickstart-") as build:
             run("cmake", "--preset", "quickstart", "-B", build, f"-DSTRATA_CUDA={cuda}")
             commands = run("ninja", "-C", build, "-t", "commands", *targets)
-        sources = [pathlib.Path(name) for name in re.findall(r" -c (\S+)", commands)]
+            sources = [pathlib.Path(name) for name in re.findall(r" -c (\S+)", commands)]
+            unities = [source for source in sources if source.name.startswith("unity_")]  # files that include a dozen others
+            for unity in unities:
+                sources += map(pathlib.Path, re.findall(r'#include "(.*)"', unity.read_text()))
+        self.assertTrue(unities)
         self.assertIn("training_run.cpp", {source.name for source in sources})
         self.assertFalse([s for s in sources if s.suffix == ".cu" or re.search(r"_(test|bench|fuzz)\.cpp$", s.name)
                           or "testing" in s.parts])

@@ -121,6 +121,17 @@ class FakePlace(mutants.Workplace):
         self.bug = None
 
 
+class Targets(unittest.TestCase):
+    def test_programs_that_are_not_built_yet_are_found_by_the_test_s_name(self):
+        place = FakePlace("nobody")
+        place.build, place.targets = pathlib.Path("/b"), {"tests/new_test", "tests/old_test", "bench/speed", "train", "mlaunch"}
+        place.tests = {"tests": [{"name": "new_test"}, {"name": "old_test", "command": ["/b/tests/old_test"]}, {"name": "speed"},
+                                 {"name": "program_test", "command": ["python3", "program_test.py"]}]}
+        self.assertEqual(place.targets_of(["new_test", "speed"]), ["bench/speed", "tests/new_test"])
+        self.assertEqual(place.targets_of(["old_test"]), ["tests/old_test"])
+        self.assertEqual(place.targets_of(["program_test"]), ["mlaunch", "train"])
+
+
 class Judge(unittest.TestCase):
     LIMITS = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"))
 

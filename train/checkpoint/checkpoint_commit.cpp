@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/integer.h"
 
 namespace strata::train {
@@ -24,19 +25,13 @@ bool is_tag_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-bool exists(const std::string& path) {
-  std::error_code error;
-  const bool found = std::filesystem::exists(std::filesystem::symlink_status(path, error));
-  return found;
-}
-
 /// The renames that make the checkpoint visible; undone when their sync fails.
 void publish(FileSystem& files, const std::string& output, std::int64_t step,
              const SaveAttempt& attempt) {
   const std::string staging = output + "/" + folder_name(step, FolderState::staging, attempt);
   const std::string target = output + "/" + checkpoint_name(step);
   const std::string aside = output + "/" + folder_name(step, FolderState::replaced, attempt);
-  const bool replaces = exists(target);
+  const bool replaces = is_name_taken(target);
   bool moved_aside = false;
   bool renamed = false;
   try {

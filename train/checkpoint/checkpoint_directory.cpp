@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "train/checkpoint/checkpoint_reader.h"
 
 namespace strata::train {
@@ -44,8 +45,7 @@ void spare_newest_finite(FileSystem& files, const std::string& output,
 /// Not a directory.
 bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
-  std::error_code ignored;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return false;
+  if (!is_name_taken(path)) return false;
   files.remove_file(path);
   return true;
 }

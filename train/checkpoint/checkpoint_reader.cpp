@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "train/files/safetensors_index.h"
 
 namespace strata::train {
@@ -37,11 +37,6 @@ AlignedBuffer aligned_buffer(std::int64_t bytes) {
   return memory;
 }
 
-bool exists(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is reported when it is opened
-  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-}
-
 /// A file that may fail once: a disk's second attempt often succeeds.
 void read_twice(const StorageFile& file, std::int64_t offset, std::span<std::byte> out) {
   try {
@@ -65,7 +60,7 @@ CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
                                    const CheckpointReaderOptions& options)
     : files_(files), directory_(std::move(directory)), options_(options) {
   const std::string path = path_of(kManifestName);
-  if (!exists(path))
+  if (!is_name_taken(path))
     throw DataError(directory_ + ": has no " + kManifestName +
                     ", so it is not a checkpoint, or one whose saving never ended: resume from "
                     "another one");
@@ -82,7 +77,7 @@ CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
 
 void CheckpointReader::open_files() {
   const auto open = [this](const std::string& name, Caching caching) {
-    if (!exists(path_of(name))) throw DataError(path_of(name) + ": is missing" + kAdvice);
+    if (!is_name_taken(path_of(name))) throw DataError(path_of(name) + ": is missing" + kAdvice);
     return files_.open_for_reading(path_of(name), caching);
   };
   for (const Manifest::BlockFile& file : manifest_.block_files) {

@@ -14,18 +14,17 @@
 namespace strata::train {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kManifestVersion = 1;
 constexpr std::int64_t kMaxBlockBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 50;
-constexpr std::size_t kHexDigits = 32;
 constexpr std::string_view kSealBegin = ",\n  \"manifest_hash\": \"";
 constexpr std::string_view kSealEnd = "\"\n}\n";
-constexpr std::size_t kSealBytes = kSealBegin.size() + kHexDigits + kSealEnd.size();
+constexpr std::size_t kSealBytes = kSealBegin.size() + kHashDigits + kSealEnd.size();
 
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 std::optional<Hash128> parse_hash(std::string_view text) {
-  if (text.size() != kHexDigits) return std::nullopt;
+  if (text.size() != kHashDigits) return std::nullopt;
   Hash128 hash;
   for (const char c : text) {
     const bool letter = c >= 'a' && c <= 'f';
@@ -59,7 +58,7 @@ std::string_view checked_body(std::string_view text, const std::string& file) {
   if (!seal.starts_with(kSealBegin) || !seal.ends_with(kSealEnd))
     refuse("does not end with its hash");
   const std::string found = hash_128(bytes(body)).hex();
-  const std::string_view expected = seal.substr(kSealBegin.size(), kHexDigits);
+  const std::string_view expected = seal.substr(kSealBegin.size(), kHashDigits);
   if (found != expected)
     refuse("its text has hash " + found + ", but it says " + std::string(expected));
   return body;
@@ -92,13 +91,13 @@ Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_
   file.size_bytes = integer_between(values[1], 1, kMaxFileBytes);
   const std::string digits = values[2].as_string();
   const std::int64_t blocks = (file.size_bytes + block_bytes - 1) / block_bytes;
-  if (static_cast<std::int64_t>(digits.size() / kHexDigits) != blocks ||
-      digits.size() % kHexDigits != 0)
+  if (static_cast<std::int64_t>(digits.size() / kHashDigits) != blocks ||
+      digits.size() % kHashDigits != 0)
     values[2].fail("expected " + std::to_string(blocks) + " hashes of 32 digits for " +
                    std::to_string(file.size_bytes) + " bytes, found " +
                    std::to_string(digits.size()) + " digits");
-  for (std::size_t i = 0; i < digits.size(); i += kHexDigits) {
-    const auto hash = parse_hash(std::string_view(digits).substr(i, kHexDigits));
+  for (std::size_t i = 0; i < digits.size(); i += kHashDigits) {
+    const auto hash = parse_hash(std::string_view(digits).substr(i, kHashDigits));
     if (!hash) values[2].fail("expected hexadecimal digits only");
     file.blocks.push_back(*hash);
   }
@@ -178,14 +177,14 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
 
 std::string to_text(const Manifest& manifest) {
   JsonWriter json(2);
-  json.begin_object().member("strata_checkpoint", kVersion).member("step", manifest.step);
+  json.begin_object().member("strata_checkpoint", kManifestVersion).member("step", manifest.step);
   json.key("facts").begin_object();
   for (const auto& [key, value] : manifest.facts) json.member(key, value);
   json.end_object().member("block_bytes", manifest.block_bytes);
   json.key("block_files").begin_array();
   for (const Manifest::BlockFile& file : manifest.block_files) {
     std::string hashes;
-    hashes.reserve(file.blocks.size() * kHexDigits);
+    hashes.reserve(file.blocks.size() * kHashDigits);
     for (const Hash128& hash : file.blocks) hashes += hash.hex();
     json.begin_object().member("name", file.name).member("bytes", file.size_bytes);
     json.member("block_hashes", hashes).end_object();
@@ -205,7 +204,7 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
   options.depth_limit = 8;
   options.size_limit_bytes = kManifestLimitBytes;
   const JsonValue top = parse_json(whole, file, options);
-  require_version(top, "strata_checkpoint", kVersion, "the checkpoint");
+  require_version(top, "strata_checkpoint", kManifestVersion, "the checkpoint");
   const auto values = exact_members(
       top, {"strata_checkpoint", "step", "facts", "block_bytes", "block_files", "whole_files"});
   Manifest manifest;

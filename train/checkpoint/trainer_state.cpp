@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "train/checkpoint/exact_members.h"
@@ -13,9 +14,8 @@
 namespace strata::train {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kStateVersion = 1;
 constexpr std::int64_t kLimitBytes = std::int64_t{1} << 20;
-constexpr std::size_t kHexDigits = 32;
 
 std::int64_t integer_from(const JsonValue& value, std::int64_t least) {
   const std::int64_t number = value.as_integer();
@@ -26,7 +26,7 @@ std::int64_t integer_from(const JsonValue& value, std::int64_t least) {
 
 std::string digest_of(const JsonValue& value) {
   std::string digits = value.as_string();
-  const bool good = digits.size() == kHexDigits &&
+  const bool good = digits.size() == kHashDigits &&
                     digits.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!good) value.fail("expected 32 hexadecimal digits, found " + value.describe());
   return digits;
@@ -65,7 +65,7 @@ std::vector<TrainerState::Scalar> scalars_of(const JsonValue& object) {
 
 std::string to_text(const TrainerState& state) {
   JsonWriter json(2);
-  json.begin_object().member("version", kVersion).member("step", state.step);
+  json.begin_object().member("version", kStateVersion).member("step", state.step);
   json.member("consumed_samples", state.consumed_samples).member("seed", state.seed);
   json.member("global_batch", state.global_batch);
   json.member("sequence_length", state.sequence_length).member("shuffle", state.shuffle);
@@ -90,7 +90,7 @@ TrainerState parse_trainer_state(std::string_view text, const std::string& file)
   options.depth_limit = 4;
   options.size_limit_bytes = kLimitBytes;
   const JsonValue top = parse_json(text, file, options);
-  require_version(top, "version", kVersion, "the trainer state");
+  require_version(top, "version", kStateVersion, "the trainer state");
   const auto values =
       exact_members(top, {"version", "step", "consumed_samples", "seed", "global_batch",
                           "sequence_length", "shuffle", "data_digest", "data_tokens", "optimizer",

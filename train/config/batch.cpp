@@ -7,16 +7,14 @@ namespace {
 
 constexpr double kLargestBatch = 1e12;
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-
 /// "64 (accumulation 1) or 128 (accumulation 2)": multiples of `unit` around `wanted`.
 std::string nearest(std::int64_t wanted, std::int64_t unit, const std::string& factor) {
   const std::int64_t below = wanted / unit;
   std::string list;
   for (const std::int64_t count : {below, below + 1}) {
     if (count < 1) continue;
-    list +=
-        (list.empty() ? "" : " or ") + text(count * unit) + " (" + factor + " " + text(count) + ")";
+    list += (list.empty() ? "" : " or ") + std::to_string(count * unit) + " (" + factor + " " +
+            std::to_string(count) + ")";
   }
   return list;
 }
@@ -28,7 +26,8 @@ void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
   const std::int64_t accumulation = *r.accumulation.value;
   if (global == micro * accumulation * world) return;
   const auto drop = [&](BatchNumber& number, const char* name) {
-    note = std::string(name) + " " + text(*number.value) + " of the file gives way to the flags";
+    note = std::string(name) + " " + std::to_string(*number.value) +
+           " of the file gives way to the flags";
     number.value.reset();
   };
   const int flags = r.global.from_flag + r.micro.from_flag + r.accumulation.from_flag;
@@ -46,7 +45,8 @@ void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
 }
 
 std::string ranks(const BatchRequest& r, std::int64_t world) {
-  return text(world) + (r.virtual_ranks ? " virtual" : "") + (world == 1 ? " rank" : " ranks");
+  return std::to_string(world) + (r.virtual_ranks ? " virtual" : "") +
+         (world == 1 ? " rank" : " ranks");
 }
 
 /// Global batch and one factor are given; finds the other.
@@ -55,9 +55,10 @@ void divide(const BatchRequest& r, std::int64_t global, std::int64_t factor, std
   const std::int64_t unit = factor * world;
   result = global / unit;
   if (global % unit == 0) return;
-  problem = "train_batch_size " + text(global) + " is not divisible by " + given +
-            (factor == 1 && std::string(given).empty() ? "" : " " + text(factor) + " x ") +
-            ranks(r, world) + " = " + text(unit) + "; nearest: " + nearest(global, unit, other);
+  problem =
+      "train_batch_size " + std::to_string(global) + " is not divisible by " + given +
+      (factor == 1 && std::string(given).empty() ? "" : " " + std::to_string(factor) + " x ") +
+      ranks(r, world) + " = " + std::to_string(unit) + "; nearest: " + nearest(global, unit, other);
 }
 
 }  // namespace
@@ -91,9 +92,10 @@ BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
     divide(r, t.global, t.micro, world, "micro batch", "accumulation", t.accumulation, t.problem);
   } else if (t.global != t.micro * t.accumulation * world) {
     const std::int64_t product = t.micro * t.accumulation * world;
-    t.problem = "train_batch_size " + text(t.global) + " is not micro batch " + text(t.micro) +
-                " x accumulation " + text(t.accumulation) + " x " + ranks(r, world) + " = " +
-                text(product) + "; set train_batch_size to " + text(product) +
+    t.problem = "train_batch_size " + std::to_string(t.global) + " is not micro batch " +
+                std::to_string(t.micro) + " x accumulation " + std::to_string(t.accumulation) +
+                " x " + ranks(r, world) + " = " + std::to_string(product) +
+                "; set train_batch_size to " + std::to_string(product) +
                 ", or leave one of the three out";
   }
   return t;

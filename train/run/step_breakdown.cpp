@@ -1,9 +1,9 @@
 #include "train/run/step_breakdown.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "core/clock.h"
 #include "runtime/transfer_node.h"
 
 namespace strata::train {
@@ -13,10 +13,6 @@ using runtime::Pass;
 using runtime::Queue;
 
 constexpr std::int64_t kTexts = 10;  // of a run that names no interval
-
-std::int64_t now_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 const runtime::Instruction& instruction_of(const runtime::Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
@@ -42,7 +38,8 @@ StepBreakdown::StepBreakdown(Measured measured, std::int64_t every, std::int64_t
 
 void StepBreakdown::begin(const runtime::Program& program, int instruction) {
   if (measured_ == Measured::threads)
-    begun_ns_[static_cast<std::size_t>(instruction_of(program, instruction).queue)] = now_ns();
+    begun_ns_[static_cast<std::size_t>(instruction_of(program, instruction).queue)] =
+        monotonic_ns();
 }
 
 void StepBreakdown::end(const runtime::Program& program, int instruction) {
@@ -51,7 +48,7 @@ void StepBreakdown::end(const runtime::Program& program, int instruction) {
   if (measured_ == Measured::device || runtime::is_disk_transfer(*in.operation) ||
       is_evaluation(program))
     return;
-  add(in, now_ns() - begun_ns_[static_cast<std::size_t>(in.queue)]);
+  add(in, monotonic_ns() - begun_ns_[static_cast<std::size_t>(in.queue)]);
 }
 
 void StepBreakdown::waited(const runtime::Program& program, int, Queue, std::int64_t ns) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "comm/gather_texts.h"
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace strata::train {
@@ -18,10 +18,6 @@ namespace {
 
 constexpr int kRounds = 9;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
-std::int64_t now_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Of one boot of one machine: its steady clock is the same for all processes.
 std::string boot_id() {
@@ -35,7 +31,7 @@ std::int64_t offset_from_first(comm::Communicator& ranks) {
   std::vector<std::int64_t> offsets;
   for (int round = 0; round < kRounds; ++round) {
     (void)comm::gather_numbers(ranks, 0);  // nobody leaves before all have come
-    const std::int64_t mine = now_ns();
+    const std::int64_t mine = monotonic_ns();
     offsets.push_back(mine - comm::gather_numbers(ranks, mine).front());
   }
   std::ranges::nth_element(offsets, offsets.begin() + kRounds / 2);
@@ -79,7 +75,8 @@ std::int64_t common_zero_ns(comm::Communicator& ranks) {
   const std::vector<std::string> boots = comm::gather_texts(ranks, boot_id());
   const bool one_clock = std::ranges::all_of(
       boots, [&](const std::string& boot) { return !boot.empty() && boot == boots.front(); });
-  const std::int64_t zero = comm::gather_numbers(ranks, now_ns()).front();  // by rank 0's clock
+  const std::int64_t zero =
+      comm::gather_numbers(ranks, monotonic_ns()).front();  // by rank 0's clock
   return one_clock ? zero : zero + offset_from_first(ranks);
 }
 
