@@ -275,6 +275,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int, help="bugs that compile")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--commit", default="HEAD", help="into which they are planted; a run that goes on names where it began")
     parser.add_argument("--only", default="", help="files whose path begins with this")
     parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers and tests at a time")
@@ -288,7 +289,10 @@ def main():
     options.deadline = time.monotonic() + options.seconds
 
     git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
-    commit = git("rev-parse", "HEAD").strip()
+    try:
+        commit = git("rev-parse", "--verify", f"{options.commit}^{{commit}}").strip()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"mutants: --commit {options.commit}: {error.stderr.strip()}")
     names = [name for name in git("ls-tree", "-r", "--name-only", commit).splitlines() if name.startswith(options.only)]
     sites = draw(options.seed, lambda name: git("show", f"{commit}:{name}"), names)
     if options.list:
