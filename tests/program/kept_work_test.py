@@ -189,6 +189,38 @@ class Shared(KeptWorkTest):
                     self.assertEqual(oct(mode), oct(folder_mode if path.is_dir() else file_mode), path)
 
 
+class WhatIsSavedAndUsed(KeptWorkTest):
+    def test_epochs_end_with_checkpoints(self):
+        first = self.run_program(train(*JOB, *STANDING, "--num_train_epochs", "3", "--save_strategy", "epoch"))
+        epoch = self.saved_steps()[0]
+        self.assertEqual(self.saved_steps(), [epoch, 2 * epoch, 3 * epoch], first.stdout)
+
+    def test_a_model_that_was_damaged_after_it_was_saved(self):
+        self.run_program(train(*JOB, "--steps", "2"))
+        weights = self.out / "step-00000002" / "model.safetensors"
+        with open(weights, "r+b") as file:
+            file.seek(weights.stat().st_size - 8)
+            file.write(b"\x7f")
+        tuned = [*JOB[:JOB.index("--output")], "--data", "train.txt", "--steps", "1", "--output", "tuned"]
+        for command in (train(*tuned, "--model", "out"), [str(BIN / "generate"), "--model", "out", "--tokens", "2"],
+                        mlaunch(2, *tuned, "--model", "out")):
+            said = self.run_program(command, expect=DATA).stderr
+            self.assertRegex(said, r"model\.safetensors: is damaged: block 0, bytes 0 to \d+, has hash ")
+            self.assertIn("or remove manifest.json", said)
+        (self.out / "step-00000002" / "manifest.json").unlink()
+        self.run_program(train(*tuned, "--model", "out"))
+
+    def test_the_folder_of_a_model_is_not_written_over(self):
+        self.run_program(train(*JOB, "--steps", "2"))
+        said = self.run_program(train(*JOB, "--model", "out/latest", "--output", "out/step-00000002"), expect=2).stderr
+        self.assertIn("has the weights of a model in it", said)
+
+    def test_what_is_not_saved_is_said(self):
+        job = [*JOB[:JOB.index("--output")], "--data", "train.txt", "--steps", "1"]
+        self.assertIn("nothing will be saved: no --output names a folder", self.run_program(train(*job)).stdout)
+        self.assertNotIn("nothing will be saved", self.run_program(train(*job, "--output", "out")).stdout)
+
+
 class NotFinite(KeptWorkTest):
     WILD = ["--learning-rate", "1e5", "--gradient-clipping", "0", "--weight-decay", "10"]
 

@@ -60,6 +60,10 @@ CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
                                    const CheckpointReaderOptions& options)
     : files_(files), directory_(std::move(directory)), options_(options) {
   const std::string path = path_of(kManifestName);
+  if (!is_name_taken(directory_)) throw DataError(directory_ + ": there is no such folder");
+  if (!is_name_taken(path) && is_name_taken(path_of("latest")))
+    throw DataError(directory_ + ": is a folder of checkpoints, not one of them: name " +
+                    path_of("latest") + " or an older one");
   if (!is_name_taken(path))
     throw DataError(directory_ + ": has no " + kManifestName +
                     ", so it is not a checkpoint, or one whose saving never ended: resume from "

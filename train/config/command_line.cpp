@@ -167,7 +167,8 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
   }
 }
 
-/// --bf16, --bf16 true; --bf16 false asks for nothing.
+/// --bf16, --bf16 true; --bf16 false asks for nothing, which is said: a file or a stored model may
+/// still choose the type.
 void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
                ParsedCommandLine& parsed) {
   TrainOptions unused;
@@ -175,7 +176,13 @@ void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
   std::string note;
   const std::string wrong = words.empty() ? "" : assign(flag, words, note);
   if (!wrong.empty()) throw InvalidArgument(std::string(flag.name) + ": " + wrong);
-  if (words.empty() || unused.shuffle) add_option(row, {std::string(row.word)}, parsed);
+  if (words.empty() || unused.shuffle)
+    add_option(row, {std::string(row.word)}, parsed);
+  else
+    parsed.notes.push_back(
+        std::string(flag.name) + " " + words[0] +
+        ": asks for nothing, the file or the model chooses; to overrule them give --" +
+        std::string(row.target) + (row.target == "dtype" ? " fp32" : ""));
 }
 
 /// Does a flag that is not obeyed ask for nothing?

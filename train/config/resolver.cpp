@@ -284,6 +284,7 @@ ResolvedConfig Resolver::finish() {
     for (const std::string& text : findings_.problems) {
       message += (message.empty() ? "" : "\n") + text;
     }
+    for (const std::string& text : findings_.warnings) message += "\nwarning: " + text;
     throw ConfigError(message);
   }
   for (const OptionField& field : fields_) {

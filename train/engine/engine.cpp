@@ -217,6 +217,10 @@ kernels::StepMetrics Engine::read_metrics(std::int64_t ordinal) const {
 }
 
 double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
+  if (!programs_.evaluate)
+    throw InvalidArgument(
+        "the engine has no Program that evaluates: set ProgramRequest::evaluate before "
+        "build_programs");
   // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
   // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
   // exactly.

@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "comm/factory.h"
+#include "core/file_system.h"
 #include "kernels/philox.h"
+#include "train/checkpoint/check_weights.h"
 #include "train/engine/engine.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 #include "train/planning/make_plan.h"
 #include "train/run/host_memory.h"
+#include "train/run/model_directory.h"
 
 namespace strata::train {
 
@@ -32,6 +35,8 @@ Generator::Generator(const GeneratorOptions& options)
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;
   runtime_->engine = std::make_unique<Engine>(std::move(parts));
+  PosixFileSystem files;
+  check_weights(files, resolve_model_directory(options_.model), 0, 1);
   load_weights(*runtime_->engine, ModelFiles(options_.model));
 }
 

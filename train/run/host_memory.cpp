@@ -1,10 +1,10 @@
 #include "train/run/host_memory.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <string>
 
 #include "core/error.h"
 #include "train/engine/memory_report.h"
@@ -37,9 +37,12 @@ std::int64_t available_host_bytes() {
 }
 
 std::int64_t peak_resident_bytes() {
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return usage.ru_maxrss * 1024;
+  // Not getrusage: its peak outlives exec, so that a rank would show that of the Python which
+  // started it.
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
 }
 
 void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {

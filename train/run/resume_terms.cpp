@@ -51,9 +51,10 @@ void require_same_samples(const Comparison& comparison, const TrainerState& save
   const auto data = [](const std::string& digest, std::int64_t tokens) {
     return digest + " (" + std::to_string(tokens) + " tokens)";
   };
-  comparison.require(saved.data_digest == run.data_digest && saved.data_tokens == run.data_tokens,
-                     "data", data(saved.data_digest, saved.data_tokens),
-                     data(run.data_digest, run.data_tokens), "give the same --data" + advice);
+  comparison.require(
+      saved.data_digest == run.data_digest && saved.data_tokens == run.data_tokens, "data",
+      data(saved.data_digest, saved.data_tokens), data(run.data_digest, run.data_tokens),
+      "give the same --data, and the --model and --tokenizer whose tokens it becomes" + advice);
   comparison.require("sequence length", saved.sequence_length, options.sequence_length,
                      "set --sequence-length " + std::to_string(saved.sequence_length) + advice);
   comparison.require(saved.shuffle == options.shuffle, "shuffle", saved.shuffle ? "true" : "false",

@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
+#include "core/file_system.h"
 #include "kernels/learning_rate.h"
+#include "train/checkpoint/check_weights.h"
 #include "train/config/settle_steps.h"
 #include "train/data/sample_order.h"
 #include "train/data/token_digest.h"
@@ -13,6 +16,7 @@
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
 #include "train/run/earlier_defaults.h"
+#include "train/run/model_directory.h"
 #include "train/run/resume_terms.h"
 #include "train/run/stored_weights.h"
 
@@ -86,6 +90,20 @@ void find_beginning(RunParts& run) {
   if (run.resume_point) go_on_from(run, *run.resume_point);
   if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
     run.console.print(epochs);
+  const StepRange& traced = run.options.trace_steps;
+  if (!run.options.trace.empty() && traced.first > run.options.steps)
+    throw InvalidArgument("--trace-steps begins with step " + std::to_string(traced.first) +
+                          ", the run ends with step " + std::to_string(run.options.steps));
+  const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
+  if (!run.options.trace.empty() && traced.last <= done)
+    run.console.warn("--trace-steps ends with step " + std::to_string(traced.last) +
+                     ", the run goes on after step " + std::to_string(done) +
+                     ": the trace will be empty");
+  const SaveInterval& every = run.options.checkpoint.every;
+  if (run.options.output.empty())
+    run.console.print("nothing will be saved: no --output names a folder");
+  else if (every.steps == 0 && every.seconds == 0)
+    run.console.print("saved when all steps are done; on the way, too, with --save-every N");
 }
 
 bool is_done(const RunParts& run) {
@@ -99,11 +117,15 @@ void load(RunParts& run) {
   const bool stored = ModelFiles::has_weights(options.model);
   run.console.print("weights: " + (stored ? "read from " + options.model
                                           : "new, from seed " + std::to_string(options.seed)));
-  if (stored)
+  if (stored) {
+    PosixFileSystem files;
+    check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
+                  run.communicator->size());
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
-  else
+  } else {
     initialize_weights(*run.engine, options.seed);
+  }
 }
 
 }  // namespace strata::train

@@ -50,7 +50,6 @@ void open_run(RunParts& run) {
   run.output->together([&] {
     if (run.first) try_writing(run.options);
   });
-  run.saver.emplace(run.options.checkpoint, *run.output, run.console);
 }
 
 void open_machine(RunParts& run) {
@@ -93,7 +92,8 @@ ExitCode run_training(const RunRequest& request, StatusPage& status, Console& co
   RunParts run(request, status, console);
   status.set_phase(Phase::planning);
   open_run(run);
-  find_beginning(run);
+  find_beginning(run);  // which settles the steps between saves
+  run.saver.emplace(run.options.checkpoint, *run.output, run.console);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/unique_fd.h"
+#include "train/files/model_files.h"
 
 namespace strata::train {
 namespace {
@@ -33,6 +34,11 @@ void require_writable_file(const std::string& file, const std::string& flag) {
 
 void require_writable_output(const TrainOptions& options) {
   if (options.output.empty()) return;
+  if (ModelFiles::has_weights(options.output))  // those of a run lie in its step-... folders
+    throw InvalidArgument(
+        "--output " + options.output +
+        " has the weights of a model in it, which every program would read instead of "
+        "what is trained; name another folder");
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error)

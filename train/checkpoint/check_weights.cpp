@@ -1,0 +1,63 @@
+#include "train/checkpoint/check_weights.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "train/checkpoint/manifest.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::string_view kAdvice =
+    "; use another checkpoint (`inspect verify` says which are whole), or remove manifest.json if "
+    "these weights "
+    "were changed on purpose";
+
+void check_file(FileSystem& files, const std::string& path, const Manifest::BlockFile& expected,
+                std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks) {
+  const auto file = files.open_for_reading(path, Caching::cached);
+  if (file->size_bytes() != expected.size_bytes)
+    throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
+                    " bytes, its manifest says " + std::to_string(expected.size_bytes) +
+                    std::string(kAdvice));
+  std::vector<std::byte> memory(
+      static_cast<std::size_t>(std::min(block_bytes, expected.size_bytes)));
+  for (std::int64_t block = rank; block < std::ssize(expected.blocks); block += ranks) {
+    const std::int64_t begin = block * block_bytes;
+    const std::int64_t end = std::min(begin + block_bytes, expected.size_bytes);
+    const std::span<std::byte> bytes =
+        std::span(memory).first(static_cast<std::size_t>(end - begin));
+    file->read(begin, bytes);
+    const Hash128 wanted = expected.blocks[static_cast<std::size_t>(block)];
+    if (const Hash128 found = hash_128(bytes); found != wanted)
+      throw DataError(path + ": is damaged: block " + std::to_string(block) + ", bytes " +
+                      std::to_string(begin) + " to " + std::to_string(end) + ", has hash " +
+                      found.hex() + ", expected " + wanted.hex() + std::string(kAdvice));
+  }
+}
+
+}  // namespace
+
+void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
+                   std::int64_t ranks) {
+  const std::string path = directory + "/" + kManifestName;
+  if (!is_name_taken(path)) return;
+  const auto stored = files.open_for_reading(path, Caching::cached);
+  if (stored->size_bytes() > kManifestLimitBytes)
+    throw DataError(path + ": has " + std::to_string(stored->size_bytes()) +
+                    " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
+  std::string text(static_cast<std::size_t>(stored->size_bytes()), '\0');
+  stored->read(0, std::as_writable_bytes(std::span(text)));
+  const Manifest manifest = parse_manifest(text, path);
+  for (const Manifest::BlockFile& file : manifest.block_files)
+    if (file.name.starts_with("model"))
+      check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks);
+}
+
+}  // namespace strata::train
