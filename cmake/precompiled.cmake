@@ -28,5 +28,6 @@ if(STRATA_TESTS)
   find_package(GTest REQUIRED)
   add_executable(strata_test_precompiled EXCLUDE_FROM_ALL ${main})
   target_link_libraries(strata_test_precompiled PRIVATE strata_flags GTest::gtest)
+  target_compile_options(strata_test_precompiled PRIVATE ${strata_test_flags})  # of another -O, the compiler crashes
   target_precompile_headers(strata_test_precompiled PRIVATE ${headers} <gtest/gtest.h>)
 endif()

@@ -45,6 +45,8 @@ find_path(STRATA_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 target_include_directories(strata_flags SYSTEM INTERFACE
   ${STRATA_XXHASH_INCLUDE_DIR} ${STRATA_CLI11_INCLUDE_DIR})
 
+# Tests are compiled once and run once; what they test keeps its -O2.
+set(strata_test_flags "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
 if(STRATA_PRECOMPILED)
   include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 endif()
@@ -87,6 +89,7 @@ function(strata_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     UNITY_BUILD OFF)  # its files say `value_of` and `kSize` each in its own sense
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${strata_test_flags})
   if(STRATA_PRECOMPILED)
     strata_precompiled_headers(${name} strata_test_precompiled)
   endif()

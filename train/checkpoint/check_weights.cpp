@@ -14,10 +14,9 @@
 namespace strata::train {
 namespace {
 
-constexpr std::string_view kAdvice =
+constexpr std::string_view kUseAnother =
     "; use another checkpoint (`inspect verify` says which are whole), or remove manifest.json if "
-    "these weights "
-    "were changed on purpose";
+    "these weights were changed on purpose";
 
 void check_file(FileSystem& files, const std::string& path, const Manifest::BlockFile& expected,
                 std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks) {
@@ -25,7 +24,7 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
   if (file->size_bytes() != expected.size_bytes)
     throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
                     " bytes, its manifest says " + std::to_string(expected.size_bytes) +
-                    std::string(kAdvice));
+                    std::string(kUseAnother));
   std::vector<std::byte> memory(
       static_cast<std::size_t>(std::min(block_bytes, expected.size_bytes)));
   for (std::int64_t block = rank; block < std::ssize(expected.blocks); block += ranks) {
@@ -38,7 +37,7 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
     if (const Hash128 found = hash_128(bytes); found != wanted)
       throw DataError(path + ": is damaged: block " + std::to_string(block) + ", bytes " +
                       std::to_string(begin) + " to " + std::to_string(end) + ", has hash " +
-                      found.hex() + ", expected " + wanted.hex() + std::string(kAdvice));
+                      found.hex() + ", expected " + wanted.hex() + std::string(kUseAnother));
   }
 }
 

@@ -135,10 +135,10 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
   const auto listen = [&] {
     const std::string more = read_from(out.get(), result.output.size());
     result.output += more;
-    if (!more.empty()) hear(more);
+    if (hear && !more.empty()) hear(more);
   };
   result.exit_code = wait_for(child, hear ? listen : std::function<void()>());
-  result.output += read_from(out.get(), result.output.size());
+  listen();  // to what it said last
   result.errors = read_from(errors.get(), 0);
   return result;
 }

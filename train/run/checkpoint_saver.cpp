@@ -120,13 +120,13 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
     said_due_ = false;
     last_commit_ = Clock::now();
     const bool has_earlier = !list_checkpoints(folder_.files(), folder_.path()).empty();
-    const std::string earlier = has_earlier
-                                    ? "earlier checkpoints in " + folder_.path() + " are whole"
-                                    : folder_.path() + " has no checkpoint yet";
     if (must || options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(),
-                  lost + "; " + earlier + (has_earlier ? "" : ": all steps are lost"));
-    console_.warn(lost + "; training goes on, " + earlier);
+                  lost + "; " +
+                      (has_earlier ? "earlier checkpoints in " + folder_.path() + " are whole"
+                                   : folder_.path() + " has no checkpoint: all steps are lost"));
+    console_.warn(lost + "; training goes on, " +
+                  (has_earlier ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
     return false;
   }
 }

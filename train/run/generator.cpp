@@ -35,9 +35,9 @@ Generator::Generator(const GeneratorOptions& options)
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;
   runtime_->engine = std::make_unique<Engine>(std::move(parts));
+  load_weights(*runtime_->engine, ModelFiles(options_.model));
   PosixFileSystem files;
   check_weights(files, resolve_model_directory(options_.model), 0, 1);
-  load_weights(*runtime_->engine, ModelFiles(options_.model));
 }
 
 Generator::~Generator() = default;

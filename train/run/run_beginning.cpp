@@ -118,11 +118,11 @@ void load(RunParts& run) {
   run.console.print("weights: " + (stored ? "read from " + options.model
                                           : "new, from seed " + std::to_string(options.seed)));
   if (stored) {
-    PosixFileSystem files;
-    check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
-                  run.communicator->size());
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));
+    PosixFileSystem files;  // what is no model at all was said before
+    check_weights(files, resolve_model_directory(options.model), run.communicator->rank(),
+                  run.communicator->size());
   } else {
     initialize_weights(*run.engine, options.seed);
   }
