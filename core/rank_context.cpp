@@ -219,6 +219,10 @@ RankContext from_torch() {
     throw ConfigError(assignment(local_size) + " contradicts " + assignment("WORLD_SIZE") +
                       ": a host cannot have more ranks than the run");
   context.local_rank = index_below("LOCAL_RANK", local_size, context.local_world);
+  if (!is_given("MASTER_PORT"))
+    refuse_torch(assignment("RANK") + " of " + assignment("WORLD_SIZE") +
+                     ", but no MASTER_PORT: nothing tells the ranks of this run from another's",
+                 context.world);
   context.host = host_name();
   context.attempt = integer_or("TORCHELASTIC_RESTART_COUNT", 0, 0);
   context.run_id =

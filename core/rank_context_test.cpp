@@ -253,6 +253,10 @@ TEST_F(RankContextTest, RefusesContradictionsOfTorchrun) {
     set(variables);
     EXPECT_NE(refusal().find(name + "=" + value), std::string::npos) << name << "=" << value;
   }
+  auto without_port = torch_variables();
+  without_port.erase("MASTER_PORT");
+  set(without_port);
+  EXPECT_NE(refusal().find("but no MASTER_PORT"), std::string::npos) << refusal();
   set({{"RANK", "0"}});
   EXPECT_NE(refusal().find("WORLD_SIZE=(not set)"), std::string::npos);
   set({{"WORLD_SIZE", "4"}});

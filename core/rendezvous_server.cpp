@@ -20,7 +20,7 @@ using Kind = StoreMessage::Kind;
 
 constexpr int kMessagesPerTurn = 16;  // then other clients, output and signals get theirs
 
-StoreMessage message_of(Kind kind, std::string value = {}) {
+StoreMessage reply_of(Kind kind, std::string value = {}) {
   StoreMessage message;
   message.kind = kind;
   message.value = std::move(value);
@@ -90,7 +90,7 @@ void RendezvousServer::fail(const std::string& reason) {
   failure_ = reason;
   for (const Parked& waiting : std::exchange(parked_, {}))
     if (const auto found = clients_.find(waiting.socket); found != clients_.end())
-      reply(found->second, waiting.id, message_of(Kind::failed, reason));
+      reply(found->second, waiting.id, reply_of(Kind::failed, reason));
 }
 
 void RendezvousServer::read_from(Client& client, TimePoint now) {
@@ -129,18 +129,18 @@ void RendezvousServer::put(Client& client, StoreMessage message) {
   const std::string key = message.key;
   if (is_fd) {
     if (fds_.size() >= kMaxStoredFds && fds_.count(key) == 0)
-      return reply(client, id, message_of(Kind::refused, "too many descriptors are stored"));
+      return reply(client, id, reply_of(Kind::refused, "too many descriptors are stored"));
     fds_[key] = std::move(message.fd);
   } else {
     const auto old = values_.find(key);
     const std::size_t freed = old == values_.end() ? 0 : key.size() + old->second.size();
     const std::size_t bytes = stored_bytes_ - freed + key.size() + message.value.size();
     if (bytes > kMaxStoredBytes)
-      return reply(client, id, message_of(Kind::refused, "the rendezvous is full (64 MiB)"));
+      return reply(client, id, reply_of(Kind::refused, "the rendezvous is full (64 MiB)"));
     stored_bytes_ = bytes;
     values_[key] = std::move(message.value);
   }
-  reply(client, id, message_of(Kind::answer));
+  reply(client, id, reply_of(Kind::answer));
   answer_parked(key, is_fd);
 }
 
@@ -148,7 +148,7 @@ void RendezvousServer::park_or_answer(Client& client, const StoreMessage& messag
   const bool wants_fd = message.kind == Kind::get_fd;
   if (auto found = stored(message.key, wants_fd))
     return reply(client, message.id, std::move(*found));
-  if (failure_) return reply(client, message.id, message_of(Kind::failed, *failure_));
+  if (failure_) return reply(client, message.id, reply_of(Kind::failed, *failure_));
   const auto open = std::count_if(parked_.begin(), parked_.end(), [&client](const Parked& p) {
     return p.socket == client.socket.get();
   });
@@ -163,15 +163,14 @@ std::optional<StoreMessage> RendezvousServer::stored(const std::string& key, boo
     const auto found = fds_.find(key);
     if (found == fds_.end()) return std::nullopt;
     const int copy = ::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0);
-    if (copy < 0)
-      return message_of(Kind::refused, "its process has too many open files (ulimit -n)");
-    StoreMessage message = message_of(Kind::answer);
+    if (copy < 0) return reply_of(Kind::refused, "its process has too many open files (ulimit -n)");
+    StoreMessage message = reply_of(Kind::answer);
     message.fd = UniqueFd(copy);
     return message;
   }
   const auto found = values_.find(key);
   if (found == values_.end()) return std::nullopt;
-  return message_of(Kind::answer, found->second);
+  return reply_of(Kind::answer, found->second);
 }
 
 void RendezvousServer::answer_parked(const std::string& key, bool is_fd) {
@@ -191,7 +190,7 @@ void RendezvousServer::expire(TimePoint now) {
   std::erase_if(parked_, is_late);
   for (const Parked& waiting : late)
     if (const auto found = clients_.find(waiting.socket); found != clients_.end())
-      reply(found->second, waiting.id, message_of(Kind::timed_out));
+      reply(found->second, waiting.id, reply_of(Kind::timed_out));
 }
 
 void RendezvousServer::reply(Client& client, std::uint64_t id, StoreMessage message) {

@@ -6,11 +6,10 @@
 //          kMaxLossLeaves
 // outputs  word (in place): kLoss grows by the loss in units of 2^-40, to nearest even. It stays
 //          within +-(2^53 - 1) units per leaf (a loss of 8,192), so that 1,024 leaves add up
-//          without overflow. A loss that is not finite counts in kNonFiniteLoss and kNonFinite
-//          instead.
+//          without overflow. A loss that is not finite or would pass that limit, which no model
+//          that learns comes near, counts in kNonFiniteLoss and kNonFinite instead.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -21,14 +20,17 @@ namespace strata::kernels {
 
 inline constexpr std::int64_t kMaxLossLeaves = 512;
 
-/// What kLoss becomes; `loss` is finite, `leaves` at most kMaxLossLeaves, so that no
-/// addition overflows.
-STRATA_HOST_DEVICE inline std::int64_t add_loss_units(std::int64_t sum, double loss,
-                                                      std::int64_t leaves) {
+/// Adds `loss` to `sum`. False, and nothing is added: it is not finite, or the sum would pass its
+/// limit. `leaves` is at most kMaxLossLeaves, so that no addition overflows.
+STRATA_HOST_DEVICE inline bool add_loss_units(std::int64_t& sum, double loss, std::int64_t leaves) {
   constexpr std::int64_t kLimit = (std::int64_t{1} << 53) - 1;
   constexpr double kRealLimit = kLimit;
-  const std::int64_t units = std::llrint(std::clamp(loss * 0x1p40, -kRealLimit, kRealLimit));
-  return std::clamp(sum + units, -leaves * kLimit, leaves * kLimit);
+  const double units = loss * 0x1p40;
+  if (!(std::abs(units) <= kRealLimit)) return false;  // of NaN, too
+  const std::int64_t next = sum + std::llrint(units);
+  if (next > leaves * kLimit || next < -leaves * kLimit) return false;
+  sum = next;
+  return true;
 }
 
 const Operation& add_loss_operation();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/check.h"
+#include "core/error.h"
 
 namespace strata::kernels {
 namespace {
@@ -28,7 +28,8 @@ bool Attributes::has(std::string_view name) const {
 
 double Attributes::real(std::string_view name) const {
   auto at = lower(items_, name);
-  STRATA_CHECK(at != items_.end() && at->first == name, "missing attribute", name);
+  if (at == items_.end() || at->first != name)
+    throw InvalidArgument("attribute '" + std::string(name) + "' is missing");
   return at->second;
 }
 

@@ -20,7 +20,7 @@ class Attributes {
 
   void set(std::string_view name, double value);
   [[nodiscard]] bool has(std::string_view name) const;
-  /// The number under `name`; ends the process when absent (a graph builder forgot it).
+  /// The number under `name`; throws InvalidArgument when absent (a graph builder forgot it).
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
   [[nodiscard]] std::int64_t integer(std::string_view name) const;

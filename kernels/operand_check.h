@@ -38,7 +38,7 @@ class OperandCheck {
   /// positions.
   void random(std::size_t i, std::int64_t rows, std::int64_t sequence) const;
 
-  /// Attribute `name`, which holds the number of fp32, bf16 or fp16. Ends the process when absent.
+  /// Attribute `name`, which holds the number of fp32, bf16 or fp16. Throws when absent, too.
   [[nodiscard]] DType float_attribute(const Attributes& attributes, std::string_view name) const;
   /// Attribute `gradient_dtype` of a backward step, else `otherwise`.
   [[nodiscard]] DType gradient_dtype(const Attributes& attributes, DType otherwise) const;

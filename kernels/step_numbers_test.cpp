@@ -50,12 +50,17 @@ TEST(AddLoss, CountsInUnitsOfTwoToTheMinusForty) {
   EXPECT_EQ(added, word);
 }
 
-TEST(AddLoss, SaturatesSoThatManyRanksFit) {
+TEST(AddLoss, CountsALossBeyondItsLimitAsNotFinite) {
   const std::vector<std::int64_t> word(AgreedWord::kWords);
-  const auto limit = (std::int64_t{1} << 53) - 1;
-  EXPECT_EQ(add_loss(word, 1e300)[AgreedWord::kLoss], limit);
-  EXPECT_EQ(add_loss(add_loss(word, 8000), 8000)[AgreedWord::kLoss], limit);
-  EXPECT_EQ(add_loss(word, -1e5)[AgreedWord::kLoss], -limit);
+  EXPECT_EQ(add_loss(word, 8191.75)[AgreedWord::kLoss], std::int64_t{32767} << 38);
+  for (const double loss : {8192.0, -8192.0, -1e5, 1e300}) {
+    std::vector<std::int64_t> expected = word;
+    expected[AgreedWord::kNonFinite] = expected[AgreedWord::kNonFiniteLoss] = 1;
+    EXPECT_EQ(add_loss(word, loss), expected) << loss;
+  }
+  const auto part = add_loss(word, 8000);  // of a mean over micro-steps
+  EXPECT_EQ(add_loss(part, 8000)[AgreedWord::kLoss], part[AgreedWord::kLoss]);
+  EXPECT_EQ(add_loss(part, 8000)[AgreedWord::kNonFinite], 1);
 }
 
 TEST(AddLoss, HasRoomForEveryLeafOfARank) {
@@ -63,11 +68,10 @@ TEST(AddLoss, HasRoomForEveryLeafOfARank) {
   const auto limit = (std::int64_t{1} << 53) - 1;
   const auto twice = add_loss(add_loss(word, 8000, 2), 8000, 2);
   EXPECT_EQ(twice[AgreedWord::kLoss], std::int64_t{16000} << 40);
-  EXPECT_EQ(add_loss(twice, 8000, 2)[AgreedWord::kLoss], 2 * limit);
-  EXPECT_EQ(add_loss(add_loss(word, -1e300, 2), -1e300, 2)[AgreedWord::kLoss], -2 * limit);
+  EXPECT_EQ(add_loss(twice, 8000, 2)[AgreedWord::kNonFiniteLoss], 1);
   std::vector<std::int64_t> full(AgreedWord::kWords);
   full[AgreedWord::kLoss] = kMaxLossLeaves * limit;
-  EXPECT_EQ(add_loss(full, 1e300, kMaxLossLeaves), full);
+  EXPECT_EQ(add_loss(full, 8191, kMaxLossLeaves)[AgreedWord::kLoss], full[AgreedWord::kLoss]);
 }
 
 TEST(AddLoss, CountsWhatIsNotFinite) {

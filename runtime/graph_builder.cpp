@@ -12,6 +12,9 @@ using kernels::TensorType;
 
 GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence)
     : dtype_(dtype), batch_(batch), sequence_(sequence) {
+  if (batch < 1 || sequence < 1)
+    throw InvalidArgument("a graph of " + std::to_string(batch) + " sequences of " +
+                          std::to_string(sequence) + " tokens; expected at least 1 of each");
   const std::int64_t rows = batch * sequence;
   inputs_.tokens = input("tokens", {DType::i32, Shape{rows}});
   inputs_.targets = input("targets", {DType::i32, Shape{rows}});
@@ -19,7 +22,14 @@ GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequenc
   inputs_.batch = input("batch", {DType::f64, Shape{2}});
 }
 
+void GraphBuilder::check_unfinished() const {
+  if (is_finished_)
+    throw InvalidArgument(
+        "this builder's graph is finished; make another builder for another graph");
+}
+
 void GraphBuilder::begin_block(std::string name) {
+  check_unfinished();
   graph_.add_block(std::move(name));
   matrices_unit_ = vectors_unit_ = -1;
   next_label_ = 0;
@@ -35,6 +45,7 @@ ValueId GraphBuilder::input(std::string name, TensorType type) {
 }
 
 int GraphBuilder::block_of(const std::string& what) const {
+  check_unfinished();
   if (graph_.blocks.empty())
     throw InvalidArgument(what + " comes before the first begin_block(); name its block first");
   return static_cast<int>(graph_.blocks.size()) - 1;
@@ -150,7 +161,11 @@ ValueId GraphBuilder::apply_one(std::string_view operation, std::vector<ValueId>
 }
 
 void GraphBuilder::add_dropout(double p, std::vector<ValueId>& inputs, Attributes& attributes) {
-  if (p <= 0) return;
+  if (!(p >= 0 && p < 1))
+    throw InvalidArgument("block '" + graph_.blocks[block_of("dropout")] + "': dropout of " +
+                          std::to_string(p) +
+                          "; expected a probability from 0 up to, not including, 1");
+  if (p == 0) return;
   inputs.push_back(inputs_.rng);
   attributes.set("p", p);
   attributes.set("key", next_key_++);
@@ -166,7 +181,7 @@ ValueId GraphBuilder::embedding(ValueId table, ValueId positions) {
 }
 
 ValueId GraphBuilder::dropout(ValueId x, double p) {
-  if (p <= 0) return x;
+  if (p == 0) return x;
   std::vector<ValueId> inputs{x};
   Attributes attributes;
   add_dropout(p, inputs, attributes);
@@ -288,6 +303,8 @@ ValueId GraphBuilder::select_rows(ValueId x, ValueId index) {
 }
 
 Graph GraphBuilder::finish() {
+  check_unfinished();
+  is_finished_ = true;
   for (ParameterUnit& unit : graph_.units) unit.seal();
   return std::move(graph_);
 }

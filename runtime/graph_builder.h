@@ -36,8 +36,8 @@ struct Heads {
 };
 
 /// Not thread-safe. Every value is [N, C] or [N, H, D] with N = batch x sequence. What does not fit
-/// (a parameter or an operation before the first block, operands of a wrong shape, values of
-/// another builder) throws InvalidArgument naming block, operation and operands.
+/// (a parameter or an operation before the first block, operands of a wrong shape, a value that it
+/// has not made) throws InvalidArgument naming block, operation and operands.
 class GraphBuilder {
  public:
   GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence);
@@ -88,11 +88,12 @@ class GraphBuilder {
   /// A value that the host writes before a Program starts, by name.
   ValueId input(std::string name, kernels::TensorType type);
 
-  /// Seals units and returns the graph; the builder is spent.
+  /// Seals units and returns the graph; every call after that throws InvalidArgument.
   Graph finish();
   [[nodiscard]] DType dtype() const { return dtype_; }
 
  private:
+  void check_unfinished() const;
   /// The block that `what` ("parameter 'wte.weight'") belongs to. Throws when there is none yet.
   int block_of(const std::string& what) const;
   void check_parts(const std::vector<WeightPart>& parts, std::int64_t cols,
@@ -122,6 +123,7 @@ class GraphBuilder {
   std::map<std::string, int> parameters_;       ///< their blocks, by name
   int next_key_ = 0;                            ///< random streams: one per dropout in model order
   int next_label_ = 0;
+  bool is_finished_ = false;
 };
 
 }  // namespace strata::runtime

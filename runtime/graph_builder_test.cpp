@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <string>
 
 #include "core/error.h"
 
@@ -93,6 +95,37 @@ TEST(GraphBuilder, NamesTheParameterThatCannotBe) {
             "each parameter a name of its own");
   EXPECT_EQ(error_of([&] { m.b.vector({}, kNormal); }),
             "a parameter has no parts; give at least one name with its rows");
+}
+
+TEST(GraphBuilder, NamesWhatIsNoProbabilityOfDropout) {
+  Built m;
+  for (const double p : {1.0, 1.5, -0.1, std::nan("")}) {
+    const std::string start = "block 'layer.0': dropout of " + std::to_string(p) + "; expected";
+    EXPECT_EQ(error_of([&] { m.b.dropout(m.x, p); }).find(start), 0U) << p;
+    EXPECT_EQ(error_of([&] { m.b.residual_add(m.x, m.x, p); }).find(start), 0U) << p;
+  }
+}
+
+TEST(GraphBuilder, NamesTheAttributeThatIsMissing) {
+  Built m;
+  EXPECT_EQ(error_of([&] { m.b.rope_table({}); }),
+            "block 'layer.0', rope_table(): attribute 'head_size' is missing");
+}
+
+TEST(GraphBuilder, RefusesEverythingAfterItsGraphIsFinished) {
+  Built m;
+  m.b.finish();
+  const std::string fault =
+      "this builder's graph is finished; make another builder for another graph";
+  EXPECT_EQ(error_of([&] { m.b.begin_block("more"); }), fault);
+  EXPECT_EQ(error_of([&] { m.b.gelu(m.x, true); }), fault);
+  EXPECT_EQ(error_of([&] { m.b.matrix({{"w", 2}}, 2, kNormal); }), fault);
+  EXPECT_EQ(error_of([&] { m.b.finish(); }), fault);
+}
+
+TEST(GraphBuilder, RefusesAnEmptyMicroBatch) {
+  EXPECT_EQ(error_of([] { GraphBuilder(DType::f32, 0, 4); }),
+            "a graph of 0 sequences of 4 tokens; expected at least 1 of each");
 }
 
 }  // namespace

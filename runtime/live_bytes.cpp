@@ -5,7 +5,7 @@
 namespace strata::runtime {
 namespace {
 
-struct Life {
+struct RootLife {
   Tier tier = Tier::device;
   std::int64_t bytes = 0;
   std::size_t first = 0, last = 0;
@@ -16,7 +16,7 @@ struct Life {
 LiveBytes live_bytes(const Program& program) {
   const std::size_t count = program.instructions.size();
   LiveBytes live(count, program.persistent_bytes);
-  std::map<ValueId, Life> lives;  // of roots
+  std::map<ValueId, RootLife> lives;  // of roots
   for (std::size_t i = 0; i < count; ++i) {
     const Instruction& in = program.instructions[i];
     const auto touch = [&](const Operand& o) {
@@ -25,8 +25,8 @@ LiveBytes live_bytes(const Program& program) {
       const ValueId root = value.root == kNoValue ? o.value : value.root;
       const Value& whole = program.values[static_cast<std::size_t>(root)];
       if (whole.storage == Storage::persistent) return;
-      Life& life =
-          lives.try_emplace(root, Life{o.tier, room_of(whole.type.span_bytes(), o.tier), i, i})
+      RootLife& life =
+          lives.try_emplace(root, RootLife{o.tier, room_of(whole.type.span_bytes(), o.tier), i, i})
               .first->second;
       life.last = i;
     };

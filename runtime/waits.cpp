@@ -10,17 +10,17 @@ namespace {
 constexpr std::int32_t kNone = -1;
 
 /// Who touched a stretch of an arena last: the last writer, and per queue the last reader.
-struct Touch {
+struct LastTouch {
   std::int32_t writer = kNone;
   std::array<std::int32_t, kQueues> readers;
-  Touch() { readers.fill(kNone); }
+  LastTouch() { readers.fill(kNone); }
 };
 
-/// Disjoint stretches of one arena, keyed by begin; the next key (or a Touch-less stretch) ends
-/// one.
+/// Disjoint stretches of one arena, keyed by begin; the next key (or a stretch that nobody touched)
+/// ends one.
 class TouchMap {
  public:
-  TouchMap() { stretches_[0] = Touch{}; }
+  TouchMap() { stretches_[0] = LastTouch{}; }
 
   template <typename Visit>
   void visit(std::int64_t begin, std::int64_t end, const Visit& visitor) {
@@ -31,12 +31,12 @@ class TouchMap {
   }
 
  private:
-  std::map<std::int64_t, Touch>::iterator split(std::int64_t at) {
+  std::map<std::int64_t, LastTouch>::iterator split(std::int64_t at) {
     auto next = stretches_.lower_bound(at);
     if (next != stretches_.end() && next->first == at) return next;
     return stretches_.emplace_hint(next, at, std::prev(next)->second);
   }
-  std::map<std::int64_t, Touch> stretches_;
+  std::map<std::int64_t, LastTouch> stretches_;
 };
 
 /// What is known to be complete when an instruction starts: per queue, the latest list index.
@@ -85,7 +85,7 @@ class WaitPlacer {
   void touch(std::int32_t index, const Operand& operand, bool write) {
     const int queue = static_cast<int>(program_.instructions[index].queue);
     maps_[static_cast<int>(operand.tier)].visit(
-        operand.offset_bytes, operand.offset_bytes + operand.bytes, [&](Touch& touch) {
+        operand.offset_bytes, operand.offset_bytes + operand.bytes, [&](LastTouch& touch) {
           need(index, touch.writer);
           if (write) {
             for (std::int32_t& reader : touch.readers) {

@@ -1,6 +1,5 @@
 #include "kernels/add_loss.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "kernels/cpu/step_kernels.h"
@@ -13,13 +12,9 @@ void add_loss_kernel(Stream&, const KernelCall& call) {
   if (call.outputs[0].data != in.data)
     std::memcpy(word, in.data, AgreedWord::kWords * sizeof(std::int64_t));
   const double loss = *call.inputs[1].row<const double>();
-  if (!std::isfinite(loss)) {
-    ++word[AgreedWord::kNonFiniteLoss];
-    ++word[AgreedWord::kNonFinite];
-    return;
-  }
-  word[AgreedWord::kLoss] =
-      add_loss_units(word[AgreedWord::kLoss], loss, call.attributes.integer("leaves", 1));
+  if (add_loss_units(word[AgreedWord::kLoss], loss, call.attributes.integer("leaves", 1))) return;
+  ++word[AgreedWord::kNonFiniteLoss];
+  ++word[AgreedWord::kNonFinite];
 }
 
 }  // namespace strata::kernels

@@ -41,17 +41,20 @@ struct LossArguments {
   std::int64_t leaves;
 };
 
-/// One thread per number of the word.
+/// One thread per number of the word, but one for the loss and what counts its faults: in and word
+/// may be the same.
 struct AddLoss {
   static constexpr int kThreads = 96;
   static STRATA_DEVICE void run(const LossArguments& x) {
     const int i = thread();
     if (i >= AgreedWord::kWords) return;
-    const double loss = *x.loss;
-    const bool finite = std::isfinite(loss);
+    if (i == AgreedWord::kNonFiniteLoss || i == AgreedWord::kNonFinite) return;
     std::int64_t value = x.in[i];
-    if (finite && i == AgreedWord::kLoss) value = kernels::add_loss_units(value, loss, x.leaves);
-    if (!finite && (i == AgreedWord::kNonFiniteLoss || i == AgreedWord::kNonFinite)) ++value;
+    if (i == AgreedWord::kLoss) {
+      const std::int64_t fault = kernels::add_loss_units(value, *x.loss, x.leaves) ? 0 : 1;
+      for (const int count : {AgreedWord::kNonFiniteLoss, AgreedWord::kNonFinite})
+        x.word[count] = x.in[count] + fault;
+    }
     x.word[i] = value;
   }
 };

@@ -34,6 +34,15 @@ class Examples(ProgramTest):
         self.assertGreater(losses[0], 5)
         self.assertLess(losses[-1], losses[0] - 0.5)
 
+    def test_a_model_of_ones_own_goes_on_from_its_checkpoint(self):
+        done = self.run_program([str(BIN / "example_own_model"), "out"])
+        lines = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual([int(line[1]) for line in lines], list(range(1, 21)))
+        self.assertLess(float(lines[-1][3]), float(lines[0][3]) - 1)
+        for line in lines[10:]:
+            self.assertEqual(line[3], line[5])
+        self.assertIn("whole", self.run_program([str(BIN / "inspect"), "verify", "out/step-00000010"]).stdout)
+
     def test_eight_ranks_keep_an_eighth(self):
         self.run_example("02_zero3_on_eight_ranks", self.home / "out")
         self.assertGreater(self.count_gathers("out.trace.json"), 100)

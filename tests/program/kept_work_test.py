@@ -250,7 +250,7 @@ class NotFinite(KeptWorkTest):
                 self.run_program(mlaunch(ranks, *JOB, "--steps", "4", "--zero", ranks))
                 done = self.run_program(mlaunch(ranks, *JOB, *self.WILD, "--steps", "200", "--save-every", "2", "--keep", "1", "--resume",
                                                 "required", "--metrics", "metrics", "--zero", ranks), expect=DO_NOT_RESTART)
-                (bad,) = re.findall(r"step (\d+): the loss is not finite: the run ends", done.stderr)
+                (bad,) = re.findall(r"step (\d+): the loss is not finite \(or over 8,192\): the run ends", done.stderr)
                 lines = self.step_metrics("metrics")
                 self.assertEqual([line["step"] for line in lines if line["loss"] is None][0], int(bad))
                 self.assertLess(len(lines), 200)
@@ -275,13 +275,13 @@ class NotFinite(KeptWorkTest):
         model = [*self.spoilt_model(), "--dtype", "bf16"]
         done = self.run_program(mlaunch(2, *JOB, *model, "--steps", "50", "--nonfinite-steps", "5", "--metrics", "metrics"),
                                 expect=DO_NOT_RESTART)
-        self.assertEqual(done.stderr.count("step 1: the loss is not finite: parameters and optimizer state stay as they were\n"), 1)
-        self.assertIn("step 5: the loss is not finite, nor was it in the 4 steps before; ", done.stderr)
+        self.assertEqual(done.stderr.count("step 1: the loss is not finite (or over 8,192): parameters and optimizer state stay as they were\n"), 1)
+        self.assertIn("step 5: the loss is not finite (or over 8,192), nor was it in the 4 steps before; ", done.stderr)
         self.assertIn("values of its state are not finite, either, and not saved; no checkpoint in out is finite", done.stderr)
         self.assertIn(len(self.step_metrics("metrics")), (5, 6))
         self.assertEqual(self.saved_steps(), [])
         done = self.run_program(train(*JOB, *model, "--steps", "50", "--on-nonfinite", "stop"), expect=DO_NOT_RESTART)
-        self.assertIn("step 1: the loss is not finite: the run ends", done.stderr)
+        self.assertIn("step 1: the loss is not finite (or over 8,192): the run ends", done.stderr)
         done = self.run_program(train(*JOB, *model, "--steps", "3", "--on-nonfinite", "skip"))
         self.assertIn("warning: out/step-00000003 is not finite: values of ", done.stderr)
 

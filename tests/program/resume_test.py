@@ -108,12 +108,17 @@ class SameResult(ResumeTest):
                 self.assertEqual(state, expected)
                 self.assert_same(content(self.checkpoint(STEPS)), straight)
 
+    def test_another_model_is_named_before_its_data(self):
+        self.run_program(train(*JOB, *steps(2)))
+        done = self.run_program(train(*JOB, *steps(4), "--resume", "required", "--model", "llama-tiny"), expect=CONFIGURATION)
+        self.assertIn("it was saved with model type gpt2, this run has llama; set --model out/step-00000002", done.stderr)
+
     def test_worlds_stages_and_tiers_change(self):
         """The global batch stays: 2 ranks x 1, 1 rank x 2 micro-steps, 2 ranks x 1."""
         self.run_program(mlaunch(2, *JOB, *steps(2), "--zero", "3"))
         saved = content(self.checkpoint(2))
         done = self.run_program(train(*JOB, *steps(4), "--resume", "auto", "--metrics", "metrics"))
-        self.assertIn("global batch 2 as saved: accumulation 2\n", done.stdout)
+        self.assertIn("global batch 2 as saved, not 1: accumulation 2\n", done.stdout)
         self.assertIn("resumed from out/step-00000002: step 2 of 4, learning rate 0.001, 4 samples consumed", done.stdout)
         losses = [line["loss"] for line in self.metrics("metrics") if "loss" in line]
         done = self.run_program(mlaunch(2, *JOB, *steps(6), "--zero", "2", "--offload-optimizer", "cpu",

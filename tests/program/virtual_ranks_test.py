@@ -62,7 +62,7 @@ class VirtualRanks(ProgramTest):
         job = [*JOB, *VIRTUAL, "--output", "out"]
         self.run_program(mlaunch(2, *job, "--steps", 1, "--accumulation", 2))
         done = self.run_program(mlaunch(2, *job, "--steps", 2, "--resume", "auto"))
-        self.assertIn("global batch 8 as saved: accumulation 2\n", done.stdout)
+        self.assertIn("global batch 8 as saved, not 4: accumulation 2\n", done.stdout)
         done = self.run_program(mlaunch(2, *job, "--steps", 3, "--resume", "auto", "--micro-batch", 4),
                                 expect=CONFIGURATION)
         self.assertIn("4 virtual ranks x micro-batch 4 do not divide it", done.stderr)

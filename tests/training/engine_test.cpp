@@ -1,9 +1,22 @@
-// What an engine refuses before it runs anything.
+// What an engine, and what saves and loads its state, refuse.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "comm/factory.h"
 #include "core/error.h"
+#include "core/test_directory.h"
 #include "tests/training/ranks.h"
+#include "train/checkpoint/checkpoint_reader.h"
+#include "train/engine/load_checkpoint.h"
+#include "train/engine/save_checkpoint.h"
+#include "train/engine/weights.h"
 
 namespace strata::tests {
 namespace {
@@ -22,6 +35,184 @@ TEST(Engine, RefusesAProgramThatTheVerifierRefuses) {
     return std::make_unique<train::Engine>(std::move(parts));
   };
   EXPECT_THROW(make(64), InternalError);
+}
+
+TrainingCase one_rank() {
+  TrainingCase training;
+  training.model = tiny_gpt2();
+  training.options = tiny_options(1, 8, 1);
+  return training;
+}
+
+/// An engine of one rank with new weights.
+struct OneEngine {
+  std::unique_ptr<comm::Communicator> communicator = comm::make_communicator({}, "single");
+  std::unique_ptr<train::Engine> engine;
+
+  explicit OneEngine(const TrainingCase& training = one_rank(),
+                     const std::function<void(train::EngineParts&)>& change = {}) {
+    train::EngineParts parts;
+    parts.programs = build_rank(training, *communicator);
+    parts.communicator = communicator.get();
+    if (change) change(parts);
+    engine = std::make_unique<train::Engine>(std::move(parts));
+    train::initialize_weights(*engine, 1);
+  }
+};
+
+void fill_with_ones(std::int64_t, int, const train::MicroBatch& batch) {
+  std::ranges::fill(batch.tokens, 1);
+  std::ranges::fill(batch.targets, 1);
+}
+
+/// What an InvalidArgument of `body` says; "": it threw none.
+std::string fault_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+using testing::HasSubstr;
+
+TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
+  const auto fault = [](const std::function<void(train::EngineParts&)>& change) {
+    return fault_of([&] { OneEngine(one_rank(), change); });
+  };
+  EXPECT_THAT(fault([](auto& parts) { parts.communicator = nullptr; }), HasSubstr("communicator"));
+  EXPECT_THAT(fault([](auto& parts) { parts.threads = 0; }), HasSubstr("threads"));
+  EXPECT_THAT(fault([](auto& parts) { parts.initial_loss_scale = 0; }), HasSubstr("loss_scale"));
+  EXPECT_THAT(fault([](auto& parts) { parts.programs.settings.plan.world = 2; }),
+              HasSubstr("another rank or world"));
+}
+
+TEST(Engine, NamesATokenOutsideTheVocabulary) {
+  for (const bool target : {false, true}) {
+    OneEngine one;
+    const auto fill = [&](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
+      fill_with_ones(step, micro_step, batch);
+      (target ? batch.targets : batch.tokens)[3] =
+          static_cast<std::int32_t>(one_rank().model.vocabulary);
+    };
+    EXPECT_EQ(fault_of([&] { one.engine->train_step(0, fill); }),
+              std::string(target ? "target" : "token") + " 3 of a micro-batch is " +
+                  std::to_string(one_rank().model.vocabulary) +
+                  ", expected one of a vocabulary of " +
+                  std::to_string(one_rank().model.vocabulary));
+  }
+}
+
+TEST(Engine, IsOfNoUseAfterAnErrorInAStep) {
+  OneEngine one;
+  EXPECT_THROW(one.engine->train_step(0, [](auto, auto, const auto&) { throw DataError("mine"); }),
+               DataError);
+  EXPECT_THAT(fault_of([&] { one.engine->train_step(0, fill_with_ones); }),
+              HasSubstr("make another engine"));
+  EXPECT_THAT(fault_of([&] { one.engine->drain(); }), HasSubstr("make another engine"));
+}
+
+TEST(Engine, RefusesWhatAStepUnderWayForbids) {
+  OneEngine one;
+  one.engine->start_step(0, fill_with_ones);
+  EXPECT_THAT(fault_of([&] { one.engine->train_step(1, fill_with_ones); }), HasSubstr("drain()"));
+  EXPECT_THAT(fault_of([&] { one.engine->evaluate(1, fill_with_ones); }), HasSubstr("drain()"));
+  EXPECT_THAT(fault_of([&] { one.engine->barrier(); }), HasSubstr("drain()"));
+  EXPECT_THAT(fault_of([&] { one.engine->logits({1}); }), HasSubstr("build_generation()"));
+  EXPECT_THAT(fault_of([&] { one.engine->start_step(1, fill_with_ones, train::Snapshot::take); }),
+              HasSubstr("ProgramRequest::saving"));
+  one.engine->drain();
+  one.engine->barrier();
+}
+
+TEST(Engine, RefusesOptionsAndModelsThatCanBeNone) {
+  TrainingCase training = one_rank();
+  training.options.accumulation = 0;
+  training.options.optimizer.learning_rate = -1;
+  EXPECT_THAT(fault_of([&] { OneEngine one(training); }),
+              testing::AllOf(HasSubstr("accumulation is 0"), HasSubstr("learning_rate is -1")));
+  training = one_rank();
+  training.model.layers = 0;
+  training.model.attention_dropout = 1;
+  EXPECT_THAT(fault_of([&] { OneEngine one(training); }),
+              testing::AllOf(HasSubstr("layers is 0"), HasSubstr("attention_dropout is 1")));
+}
+
+class SaveMisused : public testing::Test {
+ protected:
+  train::SaveRequest request() const {
+    return {.output = folder_ / "out", .step = 1, .attempt = {.run_id = "test"}};
+  }
+  void SetUp() override { train::prepare_output_folder(files_, folder_ / "out"); }
+  TestDirectory folder_;
+  PosixFileSystem files_;
+};
+
+TEST_F(SaveMisused, WithoutASnapshotOrADrainedStateIsRefused) {
+  TrainingCase training = one_rank();
+  training.saving = train::SaveMemory::snapshot;
+  OneEngine one(training);
+  {
+    train::CheckpointSave save(*one.engine, files_, request());
+    EXPECT_THAT(fault_of([&] { save.advance(); }), HasSubstr("before write_state()"));
+    EXPECT_THAT(fault_of([&] { save.write_snapshot(); }), HasSubstr("Snapshot::take"));
+    one.engine->start_step(0, fill_with_ones);
+    EXPECT_THAT(fault_of([&] { save.write_state(); }), HasSubstr("drain()"));
+    one.engine->drain();
+    save.write_state();
+    EXPECT_THAT(fault_of([&] { save.write_state(); }), HasSubstr("already"));
+    while (!save.advance()) continue;
+  }
+  one.engine->start_step(1, fill_with_ones);
+  EXPECT_THAT(fault_of([&] { train::save_checkpoint(*one.engine, files_, request()); }),
+              HasSubstr("drain()"));
+  const train::CheckpointReader reader(files_, folder_ / "out/step-00000001");
+  EXPECT_THAT(fault_of([&] { train::load_checkpoint(*one.engine, reader); }), HasSubstr("drain()"));
+}
+
+TEST_F(SaveMisused, WithoutANameIsRefused) {
+  OneEngine one;
+  for (const std::string id : {"", "a b", "../x"}) {
+    train::SaveRequest unnamed = request();
+    unnamed.attempt.run_id = id;
+    EXPECT_THAT(fault_of([&] { train::save_checkpoint(*one.engine, files_, unnamed); }),
+                HasSubstr("run_id"));
+  }
+}
+
+TEST_F(SaveMisused, AfterItsEngineEndsTheProcess) {
+  EXPECT_DEATH(
+      {
+        OneEngine one;
+        train::CheckpointSave save(*one.engine, files_, request());
+        one.engine.reset();
+      },
+      "destroy the save first");
+}
+
+TEST_F(SaveMisused, LoadedIntoASmallerModelOrAnotherOptimizerIsRefused) {
+  {
+    OneEngine one;
+    train::save_checkpoint(*one.engine, files_, request());
+  }
+  const train::CheckpointReader reader(files_, folder_ / "out/step-00000001");
+  const auto refusal = [&](const TrainingCase& training) -> std::string {
+    OneEngine one(training);
+    try {
+      train::load_checkpoint(*one.engine, reader);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(one_rank()), "");
+  TrainingCase training = one_rank();
+  training.model.layers -= 1;
+  EXPECT_THAT(refusal(training), HasSubstr("this model has none of that name"));
+  training = one_rank();
+  training.options.optimizer.type = train::OptimizerType::lion;
+  EXPECT_THAT(refusal(training), HasSubstr("moment2"));
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
   for (const auto& [recompute, virtual_ranks] : {std::pair{false, 0}, {true, 0}, {false, 8}}) {
     TrainingCase training = case_of(GetParam(), DType::f32, recompute, 1, 1);
     training.options.virtual_ranks = virtual_ranks;
+    training.options.global_batch = training.options.micro_batch * training.options.accumulation *
+                                    train::leaves(training.options, 2);
     on_rank_threads(2, [&](comm::Communicator& communicator) {
       train::EngineParts parts;
       parts.programs = build_rank(training, communicator);
@@ -136,6 +138,7 @@ TEST_P(MeasuredMemory, StepsOfVirtualRanksAllocateNothing) {
   if (!can_count_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
   TrainingCase training = case_of(GetParam(), DType::bf16, false, 2, 1);
   training.options.virtual_ranks = 8;
+  training.options.global_batch = 8 * training.options.micro_batch * training.options.accumulation;
   const AllocationCount count = count_steps(training);
   EXPECT_EQ(count.allocations, 0) << count.first;
 }

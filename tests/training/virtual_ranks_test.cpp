@@ -177,6 +177,7 @@ TEST(VirtualRanksOf, OtherPlansAreRefused) {
   const auto refusal = [&](int virtual_ranks, bool by_layer) {
     TrainingCase training = plain_case(2, 1, 2);
     training.options.virtual_ranks = virtual_ranks;
+    training.options.global_batch = 2 * virtual_ranks;
     training.options.offload.layer_major = by_layer;
     try {
       build_rank(training, *communicators[0]);

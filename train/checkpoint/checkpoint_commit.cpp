@@ -75,10 +75,17 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) {
   return step;
 }
 
+void check_attempt(const SaveAttempt& attempt) {
+  if (attempt.run_id.empty() || attempt.attempt < 0 ||
+      !std::all_of(attempt.run_id.begin(), attempt.run_id.end(), is_tag_character))
+    throw InvalidArgument("a save of run '" + attempt.run_id + "', attempt " +
+                          std::to_string(attempt.attempt) +
+                          "; expected a name of letters, digits and '_' (run_id), and an attempt "
+                          "from 0 on");
+}
+
 std::string folder_name(std::int64_t step, FolderState state, const SaveAttempt& attempt) {
-  STRATA_CHECK(!attempt.run_id.empty() && attempt.attempt >= 0 &&
-                   std::all_of(attempt.run_id.begin(), attempt.run_id.end(), is_tag_character),
-               attempt.run_id);
+  check_attempt(attempt);
   for (const auto& [known, suffix] : kSuffixes)
     if (known == state)
       return checkpoint_name(step) + std::string(suffix) + attempt.run_id + "-" +

@@ -20,6 +20,8 @@ struct SaveAttempt {
   std::string run_id;  ///< letters, digits, '_'
   int attempt = 0;
 };
+/// Throws InvalidArgument for a name or a number that is none of these.
+void check_attempt(const SaveAttempt& attempt);
 
 /// "step-00001000"
 std::string checkpoint_name(std::int64_t step);

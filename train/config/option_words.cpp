@@ -64,7 +64,9 @@ constexpr Choice<SchedulerType> kSchedulers[] = {
 constexpr Choice<RampShape> kRampShapes[] = {{RampShape::linear, "linear"},
                                              {RampShape::cosine, "cosine"},
                                              {RampShape::one_minus_sqrt, "1-sqrt"}};
-constexpr Choice<Cadence> kCadences[] = {{Cadence::as_given, "as_given"},
+/// What --print-config says where nobody said anything; no word to choose.
+constexpr std::string_view kUnspoken = "as_given";
+constexpr Choice<Cadence> kCadences[] = {{Cadence::as_given, kUnspoken},
                                          {Cadence::never, "no"},
                                          {Cadence::steps, "steps"},
                                          {Cadence::epoch, "epoch"}};
@@ -250,7 +252,7 @@ struct Assign {
     std::string names;
     for (const Choice<E>& choice : choices(target)) {
       if (same_word(words[0], choice.name)) return *target = choice.value, "";
-      names += (names.empty() ? "" : ", ") + std::string(choice.name);
+      if (choice.name != kUnspoken) names += (names.empty() ? "" : ", ") + std::string(choice.name);
     }
     return found("expected one of " + names);
   }

@@ -121,6 +121,17 @@ TEST(Resolve, SchedulesNeedWhatTheirFormulasName) {
       HasSubstr("transformers' constant leaves it out"));
 }
 
+TEST(Resolve, NoEpochsAreNoLengthOfARun) {
+  EXPECT_THAT(refusal(with_batch(""), {"--num_train_epochs", "0"}),
+              HasSubstr("0 epochs train nothing; give more, or --steps 0 to evaluate alone"));
+  EXPECT_EQ(resolve_flags({"--num_train_epochs", "0", "--max_steps", "7"}).options.steps, 7);
+}
+
+TEST(Resolve, WordsThatNobodyChoosesAreNotOffered) {
+  EXPECT_THAT(refusal(with_batch(""), {"--save_strategy", "never"}),
+              HasSubstr("expected one of no, steps, epoch"));
+}
+
 TEST(Resolve, LinesAreAsFarApartAsAnybodyAsks) {
   for (const char* number : {"1e9", "1e20", "9223372036854775807", "Infinity"}) {
     SCOPED_TRACE(number);
@@ -295,7 +306,9 @@ TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
   EXPECT_EQ(warmup.warmup_type, WarmupType::logarithmic);
   EXPECT_EQ(warmup.warmup_num_steps, 1000);
   EXPECT_EQ(warmup.warmup_max_lr, 0.5);
-  EXPECT_EQ(file("WarmupDecayLR", "\"total_num_steps\": 9").options.scheduler.warmup_max_lr, 1e-3);
+  const ResolvedConfig decay = file("WarmupDecayLR", "\"total_num_steps\": 9");
+  EXPECT_EQ(decay.options.scheduler.warmup_max_lr, 1e-3);
+  EXPECT_THAT(lines(decay.notes), HasSubstr("rises to DeepSpeed's default of 0.001, not to "));
   EXPECT_EQ(file("OneCycle",
                  "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
                  "\"cycle_first_step_size\": 7")

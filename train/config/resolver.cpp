@@ -16,7 +16,7 @@ const Given* find(const Settings& settings, std::string_view name) {
   return it == settings.end() ? nullptr : &it->second;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string spaced(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -88,8 +88,8 @@ void Resolver::note_contradiction(const Given& flag, const Given& file) {
                  same_word)) {
     return;
   }
-  findings_.notes.push_back(flag.where + " " + joined(flag.words) + " wins over " + file.where +
-                            ": " + joined(file.words));
+  findings_.notes.push_back(flag.where + " " + spaced(flag.words) + " wins over " + file.where +
+                            ": " + spaced(file.words));
 }
 
 void Resolver::take(const OptionField& field) {

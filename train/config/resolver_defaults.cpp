@@ -14,6 +14,8 @@ constexpr double kUsualEpochs = 3;
 void Resolver::take_length() {
   const Given* steps = given("steps");
   const Given* epochs = given("epochs");
+  if (epochs != nullptr && options_.epochs == 0 && steps == nullptr && !is_open("epochs"))
+    problem(epochs->where, "0 epochs train nothing; give more, or --steps 0 to evaluate alone");
   if (steps != nullptr && options_.steps < 0) {
     if (epochs == nullptr) {
       options_.epochs = kUsualEpochs;
@@ -128,6 +130,14 @@ void Resolver::check_schedule() {
     problem(type->where, "polynomial ends at lr_end " +
                              text_of(*find_field(fields_, "scheduler.lr_end")) +
                              ", which must be below the learning rate");
+  const Given* rate = given("optimizer.learning_rate");
+  const bool peaks_alone = s.type == SchedulerType::warmup || s.type == SchedulerType::warmup_decay;
+  if (peaks_alone && rate != nullptr && is_open("scheduler.warmup_max_lr") &&
+      s.warmup_max_lr != options_.optimizer.learning_rate)
+    findings_.notes.push_back(type->where + " " + type->words[0] +
+                              " without warmup_max_lr rises to DeepSpeed's default of " +
+                              text_of(*find_field(fields_, "scheduler.warmup_max_lr")) +
+                              ", not to " + rate->where + " " + rate->words[0]);
   const bool warms_up = s.warmup_num_steps > 0 || s.warmup_ratio > 0;
   if (same_word(type->words[0], "constant") && warms_up)
     findings_.notes.push_back(

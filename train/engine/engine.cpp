@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "comm/agreement.h"
@@ -27,9 +28,48 @@ namespace {
 
 constexpr std::int64_t kExchangeWords = 1 << 13;
 
+void require(bool holds, const char* fault) {
+  if (!holds) throw InvalidArgument(std::string("Engine: ") + fault);
+}
+
+/// The parts that there are, before anything is made of them.
+EngineParts checked(EngineParts parts) {
+  require(parts.communicator != nullptr, "EngineParts has no communicator");
+  const ProgramSet& set = parts.programs;
+  const comm::Communicator& communicator = *parts.communicator;
+  require(
+      set.settings.plan.world == communicator.size() && set.settings.rank == communicator.rank(),
+      "its Programs were built for another rank or world than that of the communicator; give "
+      "both the same one");
+  require(parts.device == nullptr || parts.device_communicator != nullptr,
+          "EngineParts has a device and no device_communicator");
+  require(parts.disk != nullptr || set.disk_bytes() == 0,
+          "its Programs use the disk tier, and EngineParts has no disk");
+  require(parts.threads >= 1, "EngineParts::threads is below 1");
+  require(std::isfinite(parts.initial_loss_scale) && parts.initial_loss_scale > 0,
+          "EngineParts::initial_loss_scale is no positive number");
+  return parts;
+}
+
+/// Throws for the first of `numbers` that no row of an embedding has.
+void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::int64_t lowest,
+                  std::int64_t vocabulary) {
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] < lowest || numbers[i] >= vocabulary)
+      throw InvalidArgument(std::string(what) + " " + std::to_string(i) + " of a micro-batch is " +
+                            std::to_string(numbers[i]) + ", expected one of a vocabulary of " +
+                            std::to_string(vocabulary));
+}
+
+constexpr const char* kHalfStep =
+    "a step ended with an error in the middle, which is no state to go on from; make another "
+    "engine";
+
 }  // namespace
 
-Engine::Engine(EngineParts parts)
+Engine::Engine(EngineParts given) : Engine(checked(std::move(given)), Checked()) {}
+
+Engine::Engine(EngineParts parts, Checked)
     : programs_(std::move(parts.programs)),
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
       communicator_(parts.communicator),
@@ -89,7 +129,11 @@ Engine::Engine(EngineParts parts)
   memory_.write(runtime::kStepState, std::as_bytes(std::span(&state, 1)));
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  STRATA_CHECK(
+      lent_.use_count() == 1,
+      "an engine is destroyed before a CheckpointSave that reads it; destroy the save first");
+}
 
 template <typename T>
 std::span<T> Engine::typed(const std::string& name) const {
@@ -110,7 +154,12 @@ std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillB
   const std::span<std::int32_t> targets = input<std::int32_t>(name("targets"));
   rng[0] = seed_;
   rng[1] = step;
-  fill(step, micro_step, {input<std::int32_t>(name("tokens")), targets, rng.subspan(2)});
+  const std::span<std::int32_t> tokens = input<std::int32_t>(name("tokens"));
+  fill(step, micro_step, {tokens, targets, rng.subspan(2)});
+  if (programs_.vocabulary > 0) {
+    check_tokens("token", tokens, 0, programs_.vocabulary);
+    check_tokens("target", targets, std::numeric_limits<std::int32_t>::min(), programs_.vocabulary);
+  }
   const std::int64_t valid = std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
   const std::span<double> batch = input<double>(name("batch"));
   batch[0] = static_cast<double>(std::max<std::int64_t>(valid, 1));
@@ -133,15 +182,17 @@ int Engine::train_handle(Position position, Snapshot snapshot) const {
 
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill,
                                                        Snapshot snapshot) {
-  STRATA_CHECK(snapshot == Snapshot::none || snapshot_handle_ >= 0, "no Program takes snapshots");
+  require(!programs_.train.empty(), "it has no Programs that train");
+  require(snapshot == Snapshot::none || snapshot_handle_ >= 0,
+          "no Program takes snapshots: set ProgramRequest::saving before build_programs");
+  require(!in_step_, kHalfStep);
   complete_snapshot();
   // Records stand where the step's own updates will change them, or where this step's Program is
   // yet to bring those of the step before.
   if (snapshot == Snapshot::take) {
-    hold_is_due_ = true;
+    hold_is_due_ = has_snapshot_ = true;
     if (programs_.settings.plan.updates != runtime::Updates::next_step) complete_snapshot();
   }
-  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
   in_step_ = true;  // until all of it is started: half a step is no state to go on from
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
@@ -165,7 +216,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
 }
 
 void Engine::settle() {
-  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
+  require(!in_step_, kHalfStep);
   executor_->wait_all();
   settled_ = true;
 }
@@ -177,12 +228,12 @@ void Engine::complete_snapshot() {
 }
 
 void Engine::release_snapshot() {
-  hold_is_due_ = false;
+  hold_is_due_ = has_snapshot_ = false;
   memory_.release_snapshot();
 }
 
 std::optional<kernels::StepMetrics> Engine::drain() {
-  STRATA_CHECK(!in_step_, "a step ended with an error in the middle; make another engine");
+  require(!in_step_, kHalfStep);
   complete_snapshot();
   if (std::exchange(updates_pending_, false)) {
     start(drain_handle_, last_step_);
@@ -195,7 +246,8 @@ std::optional<kernels::StepMetrics> Engine::drain() {
 }
 
 kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill) {
-  STRATA_CHECK(!under_way_, "a step that start_step began is not drained");
+  require(!under_way_,
+          "train_step() while a step that start_step() began is under way; drain() first");
   start_step(step, fill);
   return *drain();
 }
@@ -225,7 +277,8 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
   // exactly.
   const double places = static_cast<double>(std::bit_ceil(input<std::int32_t>("targets").size()));
-  STRATA_CHECK(!under_way_, "evaluation while a step is under way");
+  require(!in_step_, kHalfStep);
+  require(!under_way_, "evaluate() while a step is under way; drain() first");
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
@@ -246,8 +299,12 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
 }
 
 std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
+  require(generate_handle_ >= 0, "logits() needs the Programs of build_generation()");
   const std::span<std::int32_t> row = input<std::int32_t>("tokens");
-  STRATA_CHECK(!tokens.empty() && tokens.size() <= row.size(), tokens.size(), row.size());
+  if (tokens.empty() || tokens.size() > row.size())
+    throw InvalidArgument("Engine: logits() of " + std::to_string(tokens.size()) +
+                          " tokens, expected 1 to " + std::to_string(row.size()));
+  if (programs_.vocabulary > 0) check_tokens("token", tokens, 0, programs_.vocabulary);
   // Attention is causal: what stands behind the row that is read does not matter.
   std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);
   input<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
@@ -263,14 +320,15 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
 }
 
 void Engine::barrier() {
-  STRATA_CHECK(settled_, "barrier while a step is under way");
+  require(settled_ && !in_step_, "barrier() while a step is under way; settle() or drain() first");
   comm::Collective barrier;
   barrier.partition.bounds.assign(static_cast<std::size_t>(communicator_->size()) + 1, 0);
   communicator_->run(communication_stream_, barrier, nullptr, nullptr, {});
 }
 
 void Engine::sum_over_ranks(std::span<std::int64_t> values) {
-  STRATA_CHECK(settled_, "sum over ranks while a step is under way");
+  require(settled_ && !in_step_,
+          "sum_over_ranks() while a step is under way; settle() or drain() first");
   for (std::size_t first = 0; first < values.size(); first += kExchangeWords) {
     const std::span<std::int64_t> part =
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));

@@ -43,16 +43,18 @@ struct MicroBatch {
 /// Fills micro-batch `micro_step` of step `step` for this rank (zero::MicroStep::batch).
 using FillBatch = std::function<void(std::int64_t step, int micro_step, const MicroBatch& batch)>;
 
+/// All pointers are borrowed: what they point to outlives the engine.
 struct EngineParts {
   ProgramSet programs;
-  /// Of the host: agreement and what happens between steps. On the CPU also of the Programs.
+  /// Of the host: agreement and what happens between steps. On the CPU also of the Programs. Of the
+  /// rank and the world that the Programs were built for.
   comm::Communicator* communicator = nullptr;
-  /// Where the Programs run; null: on the CPU. Outlives the engine.
+  /// Where the Programs run; null: on the CPU.
   kernels::Device* device = nullptr;
   /// Of the Programs' collectives on `device`; needed with one.
   comm::Communicator* device_communicator = nullptr;
   runtime::Recordings recordings = runtime::Recordings::on;
-  /// The disk tier, of ProgramSet::disk_bytes; null where Programs need none. Outlives the engine.
+  /// The disk tier, of ProgramSet::disk_bytes; null where Programs need none.
   runtime::Disk* disk = nullptr;
   /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
@@ -63,16 +65,21 @@ struct EngineParts {
 };
 
 /// Not thread-safe. All calls are collective: every rank makes them in the same order. What is
-/// valid "between steps" needs all started steps drained.
+/// valid "between steps" needs all started steps drained. A call at a wrong time or with what the
+/// Programs cannot take throws InvalidArgument; after an error in the middle of a step, the
+/// caller's own in `fill` included, an engine can be destroyed and no more.
 class Engine {
  public:
+  /// Throws InvalidArgument where parts and Programs do not belong together, OutOfMemory.
   explicit Engine(EngineParts parts);
+  /// Ends the process when somebody still borrows the engine (lend()).
   ~Engine();
 
   /// Enqueues the micro-steps and the update of step `step`, and returns the metrics of the step
   /// before it, unless nothing was under way: the device never waits for the host. `fill` is called
-  /// before this returns. Throws the first error of an instruction, of either step. A snapshot is
-  /// of the state behind the step before; nobody reads an earlier one any more.
+  /// before this returns; a token or target past the vocabulary is an InvalidArgument. Throws the
+  /// first error of an instruction, of either step. A snapshot is of the state behind the step
+  /// before; nobody reads an earlier one any more.
   std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill,
                                                  Snapshot snapshot = Snapshot::none);
   /// Until all that was started has completed, without the updates that a drain runs: ranks may
@@ -96,6 +103,15 @@ class Engine {
   [[nodiscard]] std::vector<std::string> notes() const { return executor_->notes(); }
   /// Between steps, before the device's communicator closes.
   void forget_recordings() { executor_->forget_recordings(); }
+
+  /// Everything that was started has completed, updates included.
+  [[nodiscard]] bool is_drained() const {
+    return settled_ && !in_step_ && !under_way_ && !updates_pending_;
+  }
+  /// Whether a step has taken a snapshot that nobody released.
+  [[nodiscard]] bool has_snapshot() const { return has_snapshot_; }
+  /// Held by what uses the engine beside its owner's calls.
+  [[nodiscard]] std::shared_ptr<const void> lend() const { return lent_; }
 
   /// Enters the agreed word of the next step that is started.
   void raise(Flag flag) { pending_flags_ |= 1u << static_cast<int>(flag); }
@@ -156,6 +172,8 @@ class Engine {
   void sum_over_ranks(std::span<std::int64_t> values);
 
  private:
+  struct Checked {};
+  Engine(EngineParts parts, Checked);
   /// The host's side of an input: its pinned twin.
   template <typename T>
   [[nodiscard]] std::span<T> input(const std::string& name) const;
@@ -190,6 +208,7 @@ class Engine {
   int drain_handle_ = -1, read_ahead_handle_ = -1, snapshot_handle_ = -1, evaluate_handle_ = -1,
       generate_handle_ = -1;
   bool settled_ = true;  ///< nothing runs
+  bool has_snapshot_ = false;
   /// The updates that a snapshot is to hold were in the step that was started last.
   bool hold_is_due_ = false;
   bool in_step_ = false;          ///< a step is started in part
@@ -206,6 +225,7 @@ class Engine {
   std::optional<StepUnderWay> under_way_;
   std::int64_t steps_started_ = 0;
   std::int64_t last_step_ = -1;
+  std::shared_ptr<const int> lent_ = std::make_shared<int>();
 };
 
 }  // namespace strata::train

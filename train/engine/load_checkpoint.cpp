@@ -36,10 +36,13 @@ class Load {
   Load(Engine& engine, const CheckpointReader& reader) : engine_(engine), reader_(reader) {}
 
   std::vector<std::string> run() {
+    if (!engine_.is_drained())
+      throw InvalidArgument("load_checkpoint: a step is under way; drain() first");
     const ProgramSet& set = engine_.programs();
     for (const zero::StateEntry& entry : zero::list_state(
              set.units, set.settings, zero::StateScope::held, step_state(engine_).updates))
       if (entry.kind != "scalar") load(entry);
+    refuse_what_has_no_place(SavedState(set).layout());
     reader_.read(in_place_);
     return {notes_.begin(), notes_.end()};
   }
@@ -48,6 +51,27 @@ class Load {
   [[nodiscard]] const Tensor* stored(const std::string& kind, const std::string& name) const {
     return kind == "parameter" ? reader_.find(Part::model, name)
                                : reader_.find(Part::optimizer, optimizer_tensor_name(kind, name));
+  }
+
+  /// Weights of a larger model, or another optimizer's state. Masters and remainders may stay where
+  /// they are: parameters say the same.
+  void refuse_what_has_no_place(const CheckpointLayout& layout) const {
+    std::set<std::string> places;
+    for (const CheckpointLayout::PlacedTensor& tensor : layout.tensors())
+      places.insert(tensor.spec.name);
+    for (const Tensor& tensor : reader_.tensors()) {
+      const std::string& name = tensor.stored.name;
+      if (places.contains(name)) continue;
+      if (reader_.find(Part::model, name) == &tensor)
+        throw DataError("cannot resume: " + reader_.directory() + " has weights '" + name +
+                        "', and this model has none of that name; use the config.json of this "
+                        "checkpoint as --model");
+      if (!name.starts_with("master.") && !name.starts_with("remainder."))
+        throw DataError("cannot resume: " + reader_.directory() + " has optimizer state '" + name +
+                        "', and this run keeps none of that name; go on with the optimizer and "
+                        "--state-recipe that saved it, or start from its weights (--model " +
+                        reader_.directory() + ")");
+    }
   }
 
   void load(const zero::StateEntry& entry) {

@@ -9,12 +9,13 @@
 
 namespace strata::train {
 
-/// Between steps: fills parameters and optimizer state of this rank, each byte verified, by ranges
-/// of its own alone; the step's scalars are the caller's. Kinds that are stored as this run keeps
-/// them are copied bit for bit. Weights may be stored otherwise: masters and parameters follow
-/// from a stored master, a parameter with its remainder, or a parameter; moments may change
+/// Between steps, drained: fills parameters and optimizer state of this rank, each byte verified,
+/// by ranges of its own alone; the step's scalars are the caller's. Kinds that are stored as this
+/// run keeps them are copied bit for bit. Weights may be stored otherwise: masters and parameters
+/// follow from a stored master, a parameter with its remainder, or a parameter; moments may change
 /// between fp32 and bf16 (nearest even). Returns a sentence for each such conversion, the same on
-/// every rank. Throws DataError naming folder and tensor for anything else, IoError.
+/// every rank. Throws DataError naming folder and tensor for anything else, weights and moments
+/// that have no place in this run included; IoError; InvalidArgument while a step is under way.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader);
 
 }  // namespace strata::train

@@ -14,6 +14,7 @@
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "train/checkpoint/block_writer.h"
+#include "train/config/check_options.h"
 #include "train/engine/saved_state.h"
 #include "train/planning/make_plan.h"
 #include "train/planning/read_ahead.h"
@@ -133,8 +134,13 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   const TrainOptions& options = request.options;
   ProgramSet set;
   set.shape = {options.dtype, options.micro_batch, options.sequence_length};
+  set.vocabulary = request.model.vocabulary;
 
-  BuiltModel model = build_model(request.model, set.shape, ModelUse::train);
+  const auto build = [&](ModelUse purpose) {
+    return request.build_model ? request.build_model(set.shape, purpose)
+                               : build_model(request.model, set.shape, purpose);
+  };
+  BuiltModel model = build(ModelUse::train);
   apply_weight_decay(model.graph.units, options);
   set.units = model.graph.units;
   set.settings.plan = make_plan(options, set.units, model.graph.blocks, communicator.size());
@@ -197,7 +203,7 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   }
   std::optional<runtime::Graph> evaluation;
   if (request.evaluate) {
-    BuiltModel forward = build_model(request.model, set.shape, ModelUse::evaluate);
+    BuiltModel forward = build(ModelUse::evaluate);
     evaluation = zero::lower_evaluation(std::move(forward.graph), forward.loss, set.settings);
     offload::place_transfers(*evaluation);
     runtime::stage_inputs(*evaluation);
@@ -281,6 +287,7 @@ ProgramSet build_with_fewer_records(const OffloadOptions& options, const Build& 
 
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device) {
+  check_options(request.options, communicator.size());
   if (!request.scheduled) return build_with(request, communicator, device, {});
   const OffloadOptions& offload = request.options.offload;
   const auto build = [&](std::int64_t pinned_bytes) {
@@ -307,6 +314,7 @@ ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
                             const kernels::DeviceCapabilities& device) {
   ProgramSet set;
   set.shape = shape;
+  set.vocabulary = config.vocabulary;
   BuiltModel model = build_model(config, shape, ModelUse::generate);
   for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
   set.units = model.graph.units;

@@ -2,6 +2,7 @@
 // memory is known before it is asked for.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -34,6 +35,7 @@ struct ProgramSet {
   std::optional<runtime::Program> evaluate;
   std::optional<runtime::Program> generate;
   BatchShape shape;
+  std::int64_t vocabulary = 0;  ///< tokens and targets lie below it; 0: not known
 
   /// The largest arena of all Programs, bytes of one tier.
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
@@ -61,8 +63,13 @@ constexpr bool takes_snapshots(SaveMemory saving) {
   return saving == SaveMemory::snapshot || saving == SaveMemory::windows;
 }
 
+/// A model of one's own: what build_model is for those of `ModelConfig`. Called for
+/// ModelUse::train, and for ModelUse::evaluate where ProgramRequest::evaluate is set; parameters
+/// and blocks are the same each time.
+using ModelFunction = std::function<BuiltModel(const BatchShape& shape, ModelUse use)>;
+
 struct ProgramRequest {
-  ModelConfig model;
+  ModelConfig model;  ///< with a `build_model` of one's own its vocabulary alone is read
   TrainOptions options;
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
@@ -72,11 +79,13 @@ struct ProgramRequest {
   /// False: transfers stand where they are needed, overlap nothing and take the least memory; found
   /// much faster.
   bool scheduled = true;
+  ModelFunction build_model = {};  ///< empty: of `model`
 };
 
 /// Graph, plan, lowering of every position that the accumulation needs. SaveMemory::windows costs
 /// four windows of pinned memory more than SaveMemory::writing, and what travels between ranks.
-/// `communicator` gives rank, world and workspace sizes; nothing is sent.
+/// `communicator` gives rank, world and workspace sizes; nothing is sent. Throws InvalidArgument
+/// that names the fields of options and model that can be no run's, OutOfMemory.
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device);
 

@@ -70,10 +70,12 @@ class CheckpointSave::PieceCarrier {
 
 CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request)
     : engine_(engine),
+      borrowed_(engine.lend()),
       files_(files),
       request_(std::move(request)),
       state_(engine.programs()),
       has_windows_(engine.programs().outlet().bytes() > 0) {
+  check_attempt(request_.attempt);
   // One step after the other: nobody begins one that another rank could not finish.
   together([&] {
     if (rank() == 0)
@@ -251,7 +253,17 @@ std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource s
   return buffer_;
 }
 
+/// The caller's state as a save needs it.
+void CheckpointSave::begin_writing(bool is_there, const char* advice) {
+  if (stage_ != Stage::begun)
+    throw InvalidArgument("CheckpointSave: this save has its state already; make another save");
+  if (!is_there) throw InvalidArgument(std::string("CheckpointSave: ") + advice);
+  stage_ = Stage::writing;
+}
+
 void CheckpointSave::write_snapshot() {
+  begin_writing(engine_.has_snapshot(),
+                "write_snapshot() without a snapshot; start a step with Snapshot::take first");
   const std::span<const RoutedPiece> pieces = state_.pieces();
   const std::span<std::byte> arriving = engine_.storage(kSaveArriving);
   engine_.complete_snapshot();
@@ -269,6 +281,8 @@ void CheckpointSave::write_snapshot() {
 /// Stretch by stretch: first what travels, from memory to memory, so that no rank waits for
 /// another one's disk; then this rank's own pieces.
 void CheckpointSave::write_state() {
+  begin_writing(engine_.is_drained(),
+                "a step is under way, so there is no one state; drain() first");
   std::vector<std::byte> own;  // where the Plan has none
   std::span<std::byte> arriving;
   if (engine_.programs().persistent.has(kSaveArriving)) {
@@ -291,6 +305,8 @@ void CheckpointSave::write_state() {
 }
 
 bool CheckpointSave::advance() {
+  if (stage_ == Stage::begun)
+    throw InvalidArgument("CheckpointSave: advance() before write_state() or write_snapshot()");
   join();
   together([&] { rethrow(); });
   if (stage_ == Stage::committing) {

@@ -51,22 +51,23 @@ struct SaveResult {
 /// all ranks when anything failed on one, with every failing rank's message. Then, and when a save
 /// is given up, the folder's other checkpoints are untouched and what was written is removed.
 ///
-/// Borrows engine and files.
+/// Borrows engine and files, and is destroyed before them.
 class CheckpointSave {
  public:
-  /// Collective: makes folder and files. Where snapshots go through windows, what the next one
-  /// holds is written while its step runs.
+  /// Collective: makes folder and files. Throws InvalidArgument for an attempt without a name.
+  /// Where snapshots go through windows, what the next one holds is written while its step runs.
   CheckpointSave(Engine& engine, FileSystem& files, SaveRequest request);
   /// Gives up what is not committed; waits for this rank's threads.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
 
-  /// Collective: from the last snapshot, behind its step; what it keeps stays until this save ends.
-  /// Pieces of blocks that several ranks save travel at once, the rest is written beside the
-  /// caller.
+  /// Collective: from the last snapshot (InvalidArgument without one), behind its step; what it
+  /// keeps stays until this save ends. Pieces of blocks that several ranks save travel at once, the
+  /// rest is written beside the caller.
   void write_snapshot();
-  /// Collective: from the engine as it stands, drained, until all blocks are written.
+  /// Collective: from the engine as it stands, drained (else InvalidArgument), until all blocks are
+  /// written.
   void write_state();
 
   /// Whether this rank has something to do before advance() need not wait. Any time.
@@ -80,13 +81,14 @@ class CheckpointSave {
 
  private:
   class PieceCarrier;
-  enum class Stage : std::uint8_t { writing, committing, done, given_up };
+  enum class Stage : std::uint8_t { begun, writing, committing, done, given_up };
 
   [[nodiscard]] int rank() const { return engine_.communicator().rank(); }
   [[nodiscard]] std::string staging() const;
   [[nodiscard]] std::unique_ptr<BlockWriter> make_writer(const std::string& directory,
                                                          BlockWriter::Role role) const;
   [[nodiscard]] std::vector<WholeFile> small_files() const;
+  void begin_writing(bool is_there, const char* advice);
   void give_up_staging();
   template <typename Body>
   void together(const Body& body);
@@ -106,11 +108,12 @@ class CheckpointSave {
   std::vector<BlockHash> gather(const std::vector<BlockHash>& mine);
 
   Engine& engine_;
+  std::shared_ptr<const void> borrowed_;
   FileSystem& files_;
   SaveRequest request_;
   SavedState state_;
   std::unique_ptr<BlockWriter> writer_;
-  Stage stage_ = Stage::writing;
+  Stage stage_ = Stage::begun;
   std::thread thread_;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> given_up_ = false;

@@ -11,14 +11,14 @@
 namespace strata::train {
 namespace {
 
-constexpr std::int64_t kChunkElements = 1 << 18;
+constexpr std::int64_t kDrawnElements = 1 << 18;
 
 /// Runs body(first, count) over chunks of `elements` on the pool.
 template <typename Body>
 void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& body) {
-  pool.parallel_for((elements + kChunkElements - 1) / kChunkElements, [&](std::int64_t task, int) {
-    const std::int64_t first = task * kChunkElements;
-    body(first, std::min(kChunkElements, elements - first));
+  pool.parallel_for((elements + kDrawnElements - 1) / kDrawnElements, [&](std::int64_t task, int) {
+    const std::int64_t first = task * kDrawnElements;
+    body(first, std::min(kDrawnElements, elements - first));
   });
 }
 
@@ -133,14 +133,14 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
 }
 
 void load_weights(Engine& engine, const ModelFiles& files) {
-  std::vector<float> values(kChunkElements);
+  std::vector<float> values(kDrawnElements);
   std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const std::string name = stored_name(files, entry.name);
     check_shape(files.at(name), entry);
-    for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {
-      const std::int64_t count = std::min(kChunkElements, entry.elements - first);
+    for (std::int64_t first = 0; first < entry.elements; first += kDrawnElements) {
+      const std::int64_t count = std::min(kDrawnElements, entry.elements - first);
       const std::span<float> chunk(values.data(), static_cast<std::size_t>(count));
       files.read(name, entry.first_element + first, count, DType::f32,
                  std::as_writable_bytes(chunk));

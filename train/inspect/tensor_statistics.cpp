@@ -10,7 +10,7 @@ namespace strata::train {
 namespace {
 
 /// Converted at a time; a multiple of the lanes.
-constexpr std::int64_t kSlice = 4096;
+constexpr std::int64_t kStatisticsSlice = 4096;
 /// Sums side by side, so that an addition need not wait for the one before.
 constexpr int kLanes = 8;
 
@@ -34,12 +34,12 @@ double TensorStatistics::norm() const { return std::sqrt(squares); }
 
 TensorStatistics statistics_of(DType dtype, std::span<const std::byte> elements) {
   TensorStatistics total;
-  double values[kSlice];
+  double values[kStatisticsSlice];
   double sum[kLanes] = {}, squares[kLanes] = {};
   const std::int64_t size = size_of(dtype);
   const auto count = static_cast<std::int64_t>(elements.size()) / size;
-  for (std::int64_t done = 0; done < count; done += kSlice) {
-    const std::int64_t here = std::min(kSlice, count - done);
+  for (std::int64_t done = 0; done < count; done += kStatisticsSlice) {
+    const std::int64_t here = std::min(kStatisticsSlice, count - done);
     to_doubles(dtype, elements.data() + done * size, values, here);
     for (std::int64_t i = 0; i < here; ++i) {
       const double value = values[i];

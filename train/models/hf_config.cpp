@@ -17,7 +17,6 @@ constexpr ModelFamily kFamilies[] = {ModelFamily::gpt2, ModelFamily::llama, Mode
 constexpr std::int64_t kLargestVocabulary = (std::int64_t{1} << 31) - 256;
 constexpr std::int64_t kLargestWidth = std::int64_t{1} << 24;
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 16;
-constexpr std::int64_t kLargestContext = std::int64_t{1} << 31;
 
 ModelFamily family_of(const HfReader& reader) {
   if (!reader.find("model_type")) {

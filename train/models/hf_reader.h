@@ -11,6 +11,9 @@
 
 namespace strata::train {
 
+/// Positions of a context; keeps products of sizes inside 64 bits.
+inline constexpr std::int64_t kLargestContext = std::int64_t{1} << 31;
+
 class HfReader {
  public:
   /// `object` must be an object. Messages name file, line and path.

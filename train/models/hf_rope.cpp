@@ -7,8 +7,6 @@ namespace {
 
 constexpr double kLargestTheta = 1e15;
 constexpr double kLargestFactor = 1e6;
-constexpr std::int64_t kLargestContext = std::int64_t{1} << 31;
-
 /// transformers' get_mscale: how much longer contexts sharpen the attention.
 double yarn_scale(double factor, double mscale) {
   return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;

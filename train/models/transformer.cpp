@@ -1,5 +1,7 @@
 #include "train/models/transformer.h"
 
+#include <string>
+
 #include "core/error.h"
 #include "train/models/gpt2.h"
 #include "train/models/llama.h"
@@ -19,9 +21,40 @@ void check_sequence(const ModelConfig& config, const BatchShape& shape) {
                           " positions, which is not supported; choose at most that");
 }
 
+void check_config(const ModelConfig& c) {
+  std::string faults;
+  const auto require = [&](bool holds, const std::string& fault) {
+    if (!holds) faults += (faults.empty() ? "" : "; ") + fault;
+  };
+  const auto at_least_one = [&](const char* name, std::int64_t number) {
+    require(number >= 1,
+            std::string(name) + " is " + std::to_string(number) + ", expected at least 1");
+  };
+  const auto probability = [&](const char* name, double p) {
+    require(p >= 0 && p < 1,
+            std::string(name) + " is " + std::to_string(p) + ", expected a probability below 1");
+  };
+  at_least_one("vocabulary", c.vocabulary);
+  at_least_one("layers", c.layers);
+  at_least_one("hidden", c.hidden);
+  at_least_one("heads", c.heads);
+  at_least_one("kv_heads", c.kv_heads);
+  at_least_one("head_size", c.head_size);
+  at_least_one("intermediate", c.intermediate);
+  require(c.kv_heads < 1 || c.heads % c.kv_heads == 0, "heads is no multiple of kv_heads");
+  require(c.family != ModelFamily::gpt2 || c.context >= 1, "context is no number of positions");
+  require(c.initializer_range >= 0, "initializer_range is no deviation");
+  require(c.norm_epsilon >= 0, "norm_epsilon is below 0");
+  probability("embedding_dropout", c.embedding_dropout);
+  probability("residual_dropout", c.residual_dropout);
+  probability("attention_dropout", c.attention_dropout);
+  if (!faults.empty()) throw InvalidArgument("ModelConfig: " + faults);
+}
+
 }  // namespace
 
 BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, ModelUse use) {
+  check_config(config);
   check_sequence(config, shape);
   runtime::GraphBuilder builder(shape.dtype, shape.batch, shape.sequence);
   const bool training = use == ModelUse::train;

@@ -27,7 +27,8 @@ struct BuiltModel {
   runtime::ValueId logits = runtime::kNoValue;  ///< [batch, padded vocabulary] (generate)
 };
 
-/// Throws InvalidArgument when the sequence exceeds the context or the sliding window.
+/// Throws InvalidArgument that names each field of `config` that can be no model's, or when the
+/// sequence exceeds the context or the sliding window.
 BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, ModelUse use);
 
 /// Persistent name under which generation leaves the logits.

@@ -21,11 +21,12 @@ ProgramRequest long_request() {
 }
 
 /// State weighs most, and little of it is gathered at a time.
-ProgramRequest wide_request() {
+ProgramRequest wide_request(int world = kWorld) {
   ProgramRequest request{
       .model = read_model_config("gpt2-bytes-10m"), .options = {}, .evaluate = true};
   request.options.sequence_length = 16;
   request.options.micro_batch = 1;
+  request.options.global_batch = world;
   request.options.zero.prefetch_bucket_elements = 0;
   request.options.zero.max_reuse_distance_elements = 0;
   request.options.zero.max_live_parameters_elements = 1'000'000;
@@ -109,11 +110,11 @@ TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
 }
 
 TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
-  ProgramRequest changed = wide_request();
+  ProgramRequest changed = wide_request(1);
   changed.options.offload.optimizer = OffloadTarget::cpu;
   const MemoryNeeds needs = needs_of(changed, 1);
-  ASSERT_LT(needs.device, needs_of(wide_request(), 1).device);
-  ProgramRequest limited = wide_request();
+  ASSERT_LT(needs.device, needs_of(wide_request(1), 1).device);
+  ProgramRequest limited = wide_request(1);
   limited.options.offload.device_memory_bytes = needs.device;
   EXPECT_EQ(advice(limited, 1, {1, needs.device, 0}),
             "--offload-optimizer cpu is the cheapest change that fits: it needs about " +

@@ -45,6 +45,17 @@ std::string number(double value) {
 
 }  // namespace
 
+std::string put_earlier_metrics_aside(const std::string& path) {
+  struct stat status {};
+  // What is no file of its own (a pipe, /dev/null, a link) stays where it is.
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+    return "";
+  std::string aside = path + ".old";
+  if (::rename(path.c_str(), aside.c_str()) != 0)
+    throw IoError(path, 0, "cannot rename it to " + aside, errno);
+  return aside;
+}
+
 MetricsLog::MetricsLog(const std::string& path, std::int64_t first_step, OnFailure on_failure)
     : path_(path), on_failure_(std::move(on_failure)) {
   if (path.empty()) return;

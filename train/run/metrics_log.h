@@ -32,6 +32,10 @@ struct StepReport {
   std::optional<double> checkpoint_age_seconds;
 };
 
+/// Where `path` holds lines of an earlier run, a file "PATH.old" has them now, in place of one of
+/// that name; its name. "": there were none. Throws IoError.
+std::string put_earlier_metrics_aside(const std::string& path);
+
 /// Appends to a file; nothing when the path is empty. Each line goes to the system at once and as a
 /// whole, so that a killed run keeps what it reported.
 class MetricsLog {

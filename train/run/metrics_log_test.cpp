@@ -34,6 +34,19 @@ TEST_F(MetricsLogTest, ARunFromTheBeginningBeginsEmpty) {
   EXPECT_EQ(content(), "");
 }
 
+TEST_F(MetricsLogTest, LinesOfAnEarlierRunArePutAside) {
+  EXPECT_EQ(put_earlier_metrics_aside(path_), "");
+  given("");
+  EXPECT_EQ(put_earlier_metrics_aside(path_), "");
+  for (const char* text : {kOne, kTwo}) {
+    given(text);
+    EXPECT_EQ(put_earlier_metrics_aside(path_), path_ + ".old");
+    EXPECT_FALSE(is_name_taken(path_));
+    EXPECT_EQ(read_whole_file(path_ + ".old", 1 << 20), text);
+  }
+  EXPECT_EQ(put_earlier_metrics_aside("/dev/null"), "");
+}
+
 TEST_F(MetricsLogTest, ResumingCutsLaterStepsAndWhatWasTorn) {
   for (const std::string torn : {"", "{\"step\": 1, \"lo", "{\"st"}) {
     given(std::string(kOne) + kTwo + kOther + kThree + kTwo + kThree + kOther + torn);

@@ -39,7 +39,7 @@ std::string NonFiniteWatch::describe(const StepReport& report) const {
   const kernels::StepMetrics& metrics = report.metrics;
   std::string text = step_text(report);
   if (!std::isfinite(metrics.loss))
-    text += "the loss is not finite";
+    text += "the loss is not finite (or over 8,192)";
   else
     text += "the loss is finite, but a gradient is not";
   if (is_scaled_) text += ", at loss scale " + std::to_string(std::llround(metrics.loss_scale));

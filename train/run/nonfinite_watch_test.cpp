@@ -54,8 +54,11 @@ TEST(NonFiniteWatch, LimitsAreThoseOfTheTypeUnlessTheyAreNamed) {
 TEST(NonFiniteWatch, OneStepEndsARunInFp32) {
   NonFiniteWatch watch(options(DType::f32));
   EXPECT_EQ(watch.take(finite(1)), "");
-  EXPECT_EQ(watch.take(bad_loss(2)), "step 2: the loss is not finite: the run ends");
-  EXPECT_EQ(watch.end().find("step 2: the loss is not finite; lower the learning rate"), 0U)
+  EXPECT_EQ(watch.take(bad_loss(2)),
+            "step 2: the loss is not finite (or over 8,192): the run ends");
+  EXPECT_EQ(
+      watch.end().find("step 2: the loss is not finite (or over 8,192); lower the learning rate"),
+      0U)
       << watch.end();
   EXPECT_EQ(watch.take(bad_loss(3)), "");  // was under way
   EXPECT_EQ(watch.end().find("step 2: "), 0U);
@@ -71,8 +74,10 @@ TEST(NonFiniteWatch, ARowIsSaidAtItsBeginningAndItsEnd) {
   EXPECT_EQ(watch.take(finite(4)), "");
   for (const int step : {5, 6}) (void)watch.take(bad_loss(step));
   EXPECT_EQ(watch.end(), "") << "rows are counted apart";
-  EXPECT_EQ(watch.take(bad_loss(7)), "step 7: the loss is not finite: the run ends");
-  EXPECT_EQ(watch.end().find("step 7: the loss is not finite, nor was it in the 2 steps before"),
+  EXPECT_EQ(watch.take(bad_loss(7)),
+            "step 7: the loss is not finite (or over 8,192): the run ends");
+  EXPECT_EQ(watch.end().find(
+                "step 7: the loss is not finite (or over 8,192), nor was it in the 2 steps before"),
             0U)
       << watch.end();
 }
@@ -90,7 +95,8 @@ TEST(NonFiniteWatch, OverflowsThatFindALossScaleDoNotCount) {
 
   NonFiniteWatch losses(options(DType::f16));
   for (const int step : {1, 2, 3}) (void)losses.take(bad_loss(step));
-  EXPECT_EQ(losses.end().find("step 3: the loss is not finite"), 0U) << losses.end();
+  EXPECT_EQ(losses.end().find("step 3: the loss is not finite (or over 8,192)"), 0U)
+      << losses.end();
 }
 
 TEST(NonFiniteWatch, UpdatesThatDoNotWaitLeaveNothingToGoOnFrom) {

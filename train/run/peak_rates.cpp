@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSide = 2048;
 constexpr std::int64_t kCopiedBytes = std::int64_t{128} << 20;
-constexpr int kPasses = 4;  ///< the first warms caches and libraries up
+constexpr int kRatePasses = 4;  ///< the first warms caches and libraries up
 
 /// Normal random numbers: products of zeros are faster on some machines.
 void fill(const kernels::Tensor& tensor, unsigned seed) {
@@ -46,7 +46,7 @@ double product_rate(kernels::CpuStream& stream, DType dtype) {
   const kernels::Kernel kernel = kernels::cpu_kernels().find("linear");
   const kernels::Attributes none;
   double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < kRatePasses; ++pass) {
     const auto begin = std::chrono::steady_clock::now();
     kernel(stream, {inputs,
                     outputs,

@@ -1,5 +1,6 @@
 #include "train/run/resume_source.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -10,11 +11,14 @@
 #include "train/config/settings.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/step_scalars.h"
+#include "train/models/hf_config.h"
 #include "train/run/earlier_defaults.h"
 #include "train/run/resume_terms.h"
 
 namespace strata::train {
 namespace {
+
+constexpr const char* kConfigName = "config.json";
 
 /// "true" is what transformers' flag says for "the last one".
 bool may_choose(const std::string& resume) {
@@ -51,6 +55,9 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
   }
+  if (std::ranges::any_of(reader.manifest().whole_files,
+                          [](const Manifest::HashedFile& whole) { return whole.name == kConfigName; }))
+    point.model = parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
                     ", the checkpoint of step " + std::to_string(reader.manifest().step));

@@ -12,6 +12,7 @@
 #include "train/checkpoint/trainer_state.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
+#include "train/models/model_config.h"
 #include "train/run/output_folder.h"
 
 namespace strata::train {
@@ -20,8 +21,9 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
-  std::int64_t leaves = 0;  ///< of sums over ranks, as its facts say; 0: they do not
-  std::string defaults{};   ///< its fact of that name (earlier_defaults.h)
+  std::int64_t leaves = 0;             ///< of sums over ranks, as its facts say; 0: they do not
+  std::string defaults{};              ///< its fact of that name (earlier_defaults.h)
+  std::optional<ModelConfig> model{};  ///< none: it has no config.json
 };
 
 /// All calls are collective. Borrows the folder and the console.

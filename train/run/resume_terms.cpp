@@ -1,6 +1,7 @@
 #include "train/run/resume_terms.h"
 
 #include <bit>
+#include <utility>
 
 #include "core/error.h"
 #include "train/config/option_fields.h"
@@ -80,6 +81,27 @@ std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& op
   return note;
 }
 
+void require_same_model(const ModelConfig& saved, const std::string& where,
+                        const ModelConfig& now) {
+  const Comparison comparison(where);
+  const std::string advice =
+      "set --model " + where + ", or leave --resume out to begin with another model";
+  comparison.require(saved.family == now.family, "model type",
+                     std::string(model_type_of(saved.family)),
+                     std::string(model_type_of(now.family)), advice);
+  const auto require = [&](const char* name, std::int64_t ModelConfig::*field) {
+    comparison.require(name, saved.*field, now.*field, advice);
+  };
+  require("layers", &ModelConfig::layers);
+  require("hidden size", &ModelConfig::hidden);
+  require("vocabulary", &ModelConfig::vocabulary);
+  require("heads", &ModelConfig::heads);
+  require("key-value heads", &ModelConfig::kv_heads);
+  require("head size", &ModelConfig::head_size);
+  require("intermediate size", &ModelConfig::intermediate);
+  comparison.require("tied embeddings", saved.tied_embeddings, now.tied_embeddings, advice);
+}
+
 std::string take_terms(const TrainerState& saved, const std::string& where, const ResumingRun& run,
                        TrainOptions& options) {
   const Comparison comparison(where);
@@ -101,10 +123,10 @@ std::string take_terms(const TrainerState& saved, const std::string& where, cons
             (saved.global_batch % ranks == 0
                  ? "set --micro-batch to a divisor of " + std::to_string(saved.global_batch / ranks)
                  : "go on with a number of" + kind + " that does"));
+    const std::int64_t asked = std::exchange(options.global_batch, saved.global_batch);
     options.accumulation = saved.global_batch / per_micro_step;
-    options.global_batch = saved.global_batch;
-    note = "global batch " + std::to_string(saved.global_batch) + " as saved: accumulation " +
-           std::to_string(options.accumulation);
+    note = "global batch " + std::to_string(saved.global_batch) + " as saved, not " +
+           std::to_string(asked) + ": accumulation " + std::to_string(options.accumulation);
   }
   settle_steps(options, run.samples);
   const bool to_do = saved.step < options.steps || (run.may_be_done && saved.step == options.steps);

@@ -6,6 +6,7 @@
 
 #include "train/checkpoint/trainer_state.h"
 #include "train/config/options.h"
+#include "train/models/model_config.h"
 
 namespace strata::train {
 
@@ -27,6 +28,10 @@ struct ResumingRun {
   std::int64_t samples = 0;  ///< of one pass over the data: epochs are counted in them
   bool may_be_done = false;  ///< as many steps as the run has to do are no error
 };
+
+/// ConfigError when `now` has other tensors than the model of the checkpoint `where`: asked before
+/// anything that depends on the model (tokens, tensors) is compared.
+void require_same_model(const ModelConfig& saved, const std::string& where, const ModelConfig& now);
 
 /// Refuses (ConfigError, with what to change) what would not be the same run: another optimizer,
 /// and, unless options.checkpoint.changed_data, other samples. `where`: the checkpoint. The saved

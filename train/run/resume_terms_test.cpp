@@ -39,11 +39,28 @@ struct Resuming {
 
 TEST(ResumeTerms, TheSameRunGoesOn) { EXPECT_EQ(Resuming().take(), ""); }
 
+TEST(ResumeTerms, AModelOfOtherTensorsIsNamed) {
+  const ModelConfig saved{.vocabulary = 256, .layers = 4, .hidden = 64};
+  ModelConfig now = saved;
+  now.rope_theta = 5e5;  // may change: no tensor does
+  require_same_model(saved, "out/step-00000004", now);
+  now.layers = 2;
+  try {
+    require_same_model(saved, "out/step-00000004", now);
+    FAIL() << "another model was taken";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "cannot resume from out/step-00000004: it was saved with layers 4, this run has "
+                 "2; set --model out/step-00000004, or leave --resume out to begin with another "
+                 "model");
+  }
+}
+
 TEST(ResumeTerms, TheSavedGlobalBatchStays) {
   Resuming resuming;
   resuming.options.global_batch = 4;
   resuming.run.world = 1;
-  EXPECT_EQ(resuming.take(), "global batch 8 as saved: accumulation 2");
+  EXPECT_EQ(resuming.take(), "global batch 8 as saved, not 4: accumulation 2");
   EXPECT_EQ(resuming.options.accumulation, 2);
   EXPECT_EQ(resuming.options.global_batch, 8);
 }
@@ -105,7 +122,7 @@ TEST(ResumeTerms, EpochsAreCountedInTheSavedGlobalBatch) {
   run.options.epochs = 2;
   run.options.global_batch = 16;  // two ranks more
   run.options.accumulation = 2;
-  EXPECT_EQ(run.take(), "global batch 8 as saved: accumulation 1");
+  EXPECT_EQ(run.take(), "global batch 8 as saved, not 16: accumulation 1");
   EXPECT_EQ(run.options.steps, 16);  // 62 samples, 8 at a time, twice
   run.saved.step = 16;
   EXPECT_NE(run.refusal().find("set --steps to more"), std::string::npos) << run.refusal();

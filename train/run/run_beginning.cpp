@@ -72,6 +72,7 @@ void resume(RunParts& run) {
 
 /// As the run that wrote it would have gone on.
 void go_on_from(RunParts& run, const ResumePoint& point) {
+  if (point.model) require_same_model(*point.model, point.directory, run.request.model);
   const std::string defaults =
       keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
   const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);

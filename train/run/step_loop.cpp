@@ -107,9 +107,14 @@ class StepLoop {
 }  // namespace
 
 void run_steps(RunParts& run) {
-  run.log.emplace(
-      run.first ? run.options.metrics : "", run.position.first_step,
-      [&run](const IoError& error) { run.late_failures.add(error.exit_code(), error.what()); });
+  const std::string metrics = run.first ? run.options.metrics : "";
+  if (!metrics.empty() && run.position.first_step == 0)
+    if (const std::string old = put_earlier_metrics_aside(metrics); !old.empty())
+      run.console.note(metrics + " held the metrics of an earlier run, which are in " + old +
+                       " now");
+  run.log.emplace(metrics, run.position.first_step, [&run](const IoError& error) {
+    run.late_failures.add(error.exit_code(), error.what());
+  });
   run.progress.emplace(
       run.console,
       ProgressOptions{.steps = run.options.steps,

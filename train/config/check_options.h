@@ -1,0 +1,13 @@
+// Options that come from a program of its own, not from a command line or a file, which resolve()
+// reads: whether they can be those of a run.
+#pragma once
+
+#include "train/config/options.h"
+
+namespace strata::train {
+
+/// Throws InvalidArgument that names every field with a number that is out of its range or NaN, and
+/// sizes of batches that do not fit `world` ranks. `options` are resolved: sequence_length is set.
+void check_options(const TrainOptions& options, int world);
+
+}  // namespace strata::train
