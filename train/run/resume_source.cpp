@@ -55,8 +55,9 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
   }
-  if (std::ranges::any_of(reader.manifest().whole_files,
-                          [](const Manifest::HashedFile& whole) { return whole.name == kConfigName; }))
+  if (std::ranges::any_of(reader.manifest().whole_files, [](const Manifest::HashedFile& whole) {
+        return whole.name == kConfigName;
+      }))
     point.model = parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
