@@ -11,7 +11,7 @@ using kernels::Shape;
 using kernels::TensorType;
 
 GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence)
-    : dtype_(dtype), batch_(batch), sequence_(sequence) {
+    : dtype_(dtype), sequence_(sequence) {
   if (batch < 1 || sequence < 1)
     throw InvalidArgument("a graph of " + std::to_string(batch) + " sequences of " +
                           std::to_string(sequence) + " tokens; expected at least 1 of each");

@@ -116,7 +116,7 @@ class GraphBuilder {
 
   Graph graph_;
   DType dtype_;
-  std::int64_t batch_, sequence_;
+  std::int64_t sequence_;
   BatchInputs inputs_;
   ValueId scale_ = kNoValue;
   int matrices_unit_ = -1, vectors_unit_ = -1;  ///< of the current block
