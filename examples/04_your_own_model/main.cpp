@@ -89,7 +89,7 @@ std::vector<double> run(train::Engine& engine, std::int64_t first, std::int64_t 
   return losses;
 }
 
-/// What tensors do not hold: where the run stands, and the step's scalars.
+/// Writes down what tensors do not hold: where the run stands, and the step's scalars.
 std::string state_text(const train::Engine& engine, std::int64_t step) {
   const train::TrainOptions options = make_options();
   train::TrainerState state;

@@ -1,4 +1,4 @@
-// What an engine, and what saves and loads its state, refuse.
+// Misuses engines, saves and loads: each refuses with a message that says what is expected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ void fill_with_ones(std::int64_t, int, const train::MicroBatch& batch) {
   std::ranges::fill(batch.targets, 1);
 }
 
-/// What an InvalidArgument of `body` says; "": it threw none.
+/// Runs `body`; returns the message of its InvalidArgument, "" where it throws none.
 std::string fault_of(const std::function<void()>& body) {
   try {
     body();

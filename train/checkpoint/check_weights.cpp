@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint_reader.h"
 
 namespace strata::train {
 namespace {
@@ -47,13 +47,7 @@ void check_weights(FileSystem& files, const std::string& directory, std::int64_t
                    std::int64_t ranks) {
   const std::string path = directory + "/" + kManifestName;
   if (!is_name_taken(path)) return;
-  const auto stored = files.open_for_reading(path, Caching::cached);
-  if (stored->size_bytes() > kManifestLimitBytes)
-    throw DataError(path + ": has " + std::to_string(stored->size_bytes()) +
-                    " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
-  std::string text(static_cast<std::size_t>(stored->size_bytes()), '\0');
-  stored->read(0, std::as_writable_bytes(std::span(text)));
-  const Manifest manifest = parse_manifest(text, path);
+  const Manifest manifest = read_manifest(files, path);
   for (const Manifest::BlockFile& file : manifest.block_files)
     if (file.name.starts_with("model"))
       check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks);

@@ -56,6 +56,14 @@ bool is_optimizer(const std::string& file_name) { return file_name.starts_with("
 
 }  // namespace
 
+Manifest read_manifest(FileSystem& files, const std::string& path) {
+  const auto file = files.open_for_reading(path, Caching::cached);
+  if (file->size_bytes() > kManifestLimitBytes)
+    throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
+                    " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
+  return parse_manifest(read_text(*file), path);
+}
+
 CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
                                    const CheckpointReaderOptions& options)
     : files_(files), directory_(std::move(directory)), options_(options) {
@@ -68,11 +76,7 @@ CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
     throw DataError(directory_ + ": has no " + kManifestName +
                     ", so it is not a checkpoint, or one whose saving never ended: resume from "
                     "another one");
-  const auto file = files_.open_for_reading(path, Caching::cached);
-  if (file->size_bytes() > kManifestLimitBytes)
-    throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
-                    " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
-  manifest_ = parse_manifest(read_text(*file), path);
+  manifest_ = read_manifest(files_, path);
   header_bytes_.resize(manifest_.block_files.size());
   open_files();
   refuse_other_files();

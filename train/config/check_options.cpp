@@ -20,11 +20,9 @@ std::string fault_of(const OptionField& field) {
   else
     return "";
   if (number >= field.lowest && number <= field.highest) return "";  // NaN is neither
-  char text[100];
-  const bool is_large = number > field.highest;
-  std::snprintf(text, sizeof text, " is %.17g, expected at %s %g", number,
-                is_large ? "most" : "least", is_large ? field.highest : field.lowest);
-  return std::string(field.name) + text;
+  char found[40];
+  std::snprintf(found, sizeof found, "%.17g", number);
+  return std::string(field.name) + " is " + found + ", " + range_text(field, "a number");
 }
 
 }  // namespace

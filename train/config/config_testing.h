@@ -28,6 +28,10 @@ inline ModelConfig small_model() {
   return model;
 }
 
+inline ResolvedConfig resolve_flags(const std::vector<std::string>& words, int world = 1) {
+  return resolve(flags(words), world, small_model());
+}
+
 /// `json` is called "ds.json" in messages.
 inline ResolvedConfig resolve_text(const std::string& json,
                                    const std::vector<std::string>& words = {}, int world = 1,

@@ -39,6 +39,9 @@ std::vector<OptionField> option_fields(TrainOptions& options);
 /// nullptr: no field of that name.
 const OptionField* find_field(const std::vector<OptionField>& fields, std::string_view name);
 
+/// "expected a number from 0 to 3", `kind` being "a number".
+std::string range_text(const OptionField& field, std::string_view kind);
+
 /// Sets the field. Returns "" or "found X, expected Y". `note` is filled when a value was bent.
 std::string assign(const OptionField& field, const std::vector<std::string>& words,
                    std::string& note);

@@ -14,7 +14,8 @@ namespace {
 template <typename E>
 struct Choice {
   E value;
-  std::string_view name;  ///< the first name of a value is the one that is printed
+  std::string_view name;   ///< the first name of a value is the one that is printed
+  bool is_offered = true;  ///< false: what --print-config says where nobody said anything
 };
 
 constexpr Choice<DType> kDTypes[] = {
@@ -64,9 +65,7 @@ constexpr Choice<SchedulerType> kSchedulers[] = {
 constexpr Choice<RampShape> kRampShapes[] = {{RampShape::linear, "linear"},
                                              {RampShape::cosine, "cosine"},
                                              {RampShape::one_minus_sqrt, "1-sqrt"}};
-/// What --print-config says where nobody said anything; no word to choose.
-constexpr std::string_view kUnspoken = "as_given";
-constexpr Choice<Cadence> kCadences[] = {{Cadence::as_given, kUnspoken},
+constexpr Choice<Cadence> kCadences[] = {{Cadence::as_given, "as_given", false},
                                          {Cadence::never, "no"},
                                          {Cadence::steps, "steps"},
                                          {Cadence::epoch, "epoch"}};
@@ -126,6 +125,8 @@ constexpr auto& choices(const NonFinite*) { return kNonFinites; }
 constexpr auto& choices(const RampShape*) { return kRampShapes; }
 constexpr auto& choices(const Cadence*) { return kCadences; }
 
+}  // namespace
+
 std::string range_text(const OptionField& field, std::string_view kind) {
   std::string text = std::string("expected ") + std::string(kind);
   const auto number = [](double value) {
@@ -138,6 +139,8 @@ std::string range_text(const OptionField& field, std::string_view kind) {
   }
   return text + " of at least " + number(field.lowest);
 }
+
+namespace {
 
 /// Assigns words to one field.
 struct Assign {
@@ -252,7 +255,7 @@ struct Assign {
     std::string names;
     for (const Choice<E>& choice : choices(target)) {
       if (same_word(words[0], choice.name)) return *target = choice.value, "";
-      if (choice.name != kUnspoken) names += (names.empty() ? "" : ", ") + std::string(choice.name);
+      if (choice.is_offered) names += (names.empty() ? "" : ", ") + std::string(choice.name);
     }
     return found("expected one of " + names);
   }

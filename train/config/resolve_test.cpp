@@ -14,10 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-ResolvedConfig resolve_flags(const std::vector<std::string>& words, int world = 1) {
-  return resolve(flags(words), world, small_model());
-}
-
 TEST(Resolve, NothingAtAllIsARun) {
   const ResolvedConfig resolved = resolve_flags({}, 2);
   EXPECT_EQ(resolved.options.micro_batch, 4);
@@ -101,24 +97,6 @@ TEST(Resolve, AFileOfDeepSpeedKeepsItsOwnDefaultsWithAStoredModel) {
   EXPECT_EQ(resolved.options.scheduler.warmup_max_lr, 2e-5);
   EXPECT_EQ(resolved.options.scheduler.type, SchedulerType::warmup_decay);
   EXPECT_EQ(value_of(resolved, "scheduler.total_num_steps"), "by epochs");
-}
-
-TEST(Resolve, SchedulesNeedWhatTheirFormulasName) {
-  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "cosine_with_min_lr"}),
-              HasSubstr("cosine_with_min_lr needs min_lr or min_lr_rate: --lr_scheduler_kwargs"));
-  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "warmup_stable_decay"}),
-              HasSubstr("needs num_decay_steps"));
-  EXPECT_THAT(
-      refusal(with_batch(""), {"--scheduler", "cosine", "--lr", "1e-4", "--min-lr", "1e-3"}),
-      HasSubstr("--min-lr: found 1e-3, expected at most the learning rate 1e-04"));
-  EXPECT_THAT(refusal(with_batch(""), {"--scheduler", "polynomial", "--lr", "1e-8"}),
-              HasSubstr("polynomial ends at lr_end 1e-07"));
-  EXPECT_DOUBLE_EQ(resolve_flags({"--scheduler", "cosine", "--lr", "1e-4", "--min-lr", "1e-5"})
-                       .options.scheduler.min_lr_rate,
-                   0.1);
-  EXPECT_THAT(
-      lines(resolve_flags({"--lr_scheduler_type", "constant", "--warmup_ratio", "0.1"}).notes),
-      HasSubstr("transformers' constant leaves it out"));
 }
 
 TEST(Resolve, NoEpochsAreNoLengthOfARun) {
@@ -291,106 +269,6 @@ TEST(Resolve, AutoFollowsTheFlagsAndTheModelAsInHuggingFace) {
   EXPECT_THAT(without, HasSubstr("train_micro_batch_size_per_gpu: \"auto\" needs --micro-batch N"));
   EXPECT_THAT(without, HasSubstr("optimizer.params.lr: \"auto\" needs --learning-rate X"));
   EXPECT_EQ(std::count(without.begin(), without.end(), '\n'), 1) << without;
-}
-
-TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
-  const auto file = [](const std::string& type, const std::string& params,
-                       const std::vector<std::string>& words = {}) {
-    return resolve_text(
-        with_batch("\"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": 0.5}},"
-                   "\"scheduler\": {\"type\": \"" +
-                   type + "\", \"params\": {" + params + "}}"),
-        words);
-  };
-  const SchedulerOptions warmup = file("WarmupLR", "").options.scheduler;
-  EXPECT_EQ(warmup.warmup_type, WarmupType::logarithmic);
-  EXPECT_EQ(warmup.warmup_num_steps, 1000);
-  EXPECT_EQ(warmup.warmup_max_lr, 0.5);
-  const ResolvedConfig decay = file("WarmupDecayLR", "\"total_num_steps\": 9");
-  EXPECT_EQ(decay.options.scheduler.warmup_max_lr, 1e-3);
-  EXPECT_THAT(lines(decay.notes), HasSubstr("rises to DeepSpeed's default of 0.001, not to "));
-  EXPECT_EQ(file("OneCycle",
-                 "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
-                 "\"cycle_first_step_size\": 7")
-                .options.scheduler.cycle_second_step_size,
-            7);
-  const ResolvedConfig flagged = file("WarmupLR", "\"warmup_max_lr\": 0.25", {"--lr", "0.125"});
-  EXPECT_EQ(flagged.options.scheduler.warmup_max_lr, 0.125);
-  EXPECT_THAT(lines(flagged.notes), HasSubstr("--learning-rate 0.125 wins over the scheduler's"));
-  const SchedulerOptions cosine =
-      resolve_flags({"--lr_scheduler_type", "cosine", "--warmup_steps", "3", "--steps", "30"})
-          .options.scheduler;
-  EXPECT_EQ(cosine.type, SchedulerType::cosine);
-  EXPECT_EQ(cosine.warmup_num_steps, 3);
-  EXPECT_EQ(cosine.total_num_steps, 30);
-  EXPECT_EQ(resolve_flags({"--scheduler", "constant_with_warmup"}).options.scheduler.type,
-            SchedulerType::constant);
-}
-
-TEST(Resolve, LionHasTheBetasOfItsPaperOrOfDeepSpeed) {
-  const auto type_lion = [](const std::string& params, const std::vector<std::string>& words = {}) {
-    return resolve_text(
-        with_batch("\"optimizer\": {\"type\": \"Lion\", \"params\": {" + params + "}}"), words);
-  };
-  const ResolvedConfig paper = resolve_flags({"--optimizer", "lion"});
-  EXPECT_EQ(paper.options.optimizer.type, OptimizerType::lion);
-  EXPECT_EQ(paper.options.optimizer.beta1, 0.9);
-  EXPECT_EQ(paper.options.optimizer.beta2, 0.99);
-  EXPECT_EQ(
-      resolve_flags({"--optim", "lion_32bit", "--betas", "0.95", "0.98"}).options.optimizer.beta2,
-      0.98);
-  const ResolvedConfig deepspeed = type_lion("\"lr\": 1e-4");
-  EXPECT_EQ(deepspeed.options.optimizer.type, OptimizerType::lion);
-  EXPECT_EQ(deepspeed.options.optimizer.beta2, 0.999);
-  EXPECT_THAT(lines(deepspeed.notes), HasSubstr("optimizer.type: the second beta is 0.999"));
-  const ResolvedConfig said = type_lion("\"betas\": [0.9, 0.99], \"eps\": 1e-6");
-  EXPECT_EQ(said.options.optimizer.beta2, 0.99);
-  EXPECT_THAT(lines(said.notes), Not(HasSubstr("second beta")));
-  EXPECT_THAT(lines(said.warnings), HasSubstr("params.eps: has no effect with Lion"));
-  EXPECT_EQ(type_lion("", {"--optimizer", "adamw"}).options.optimizer.beta2, 0.999);
-}
-
-TEST(Resolve, NamesOfEightBitOptimizersChooseTheRecipe) {
-  for (const char* name : {"adamw_8bit", "adamw_bnb_8bit"}) {
-    const ResolvedConfig resolved = resolve_flags({"--optim", name});
-    EXPECT_EQ(resolved.options.optimizer.type, OptimizerType::adamw);
-    EXPECT_EQ(resolved.options.state_recipe, StateRecipe::eight_bit);
-    EXPECT_EQ(resolved.origin_of("state_recipe"), Origin::command_line);
-  }
-  const ResolvedConfig other =
-      resolve_flags({"--optim", "adamw_8bit", "--state-recipe", "bf16-moments"});
-  EXPECT_EQ(other.options.state_recipe, StateRecipe::bf16_moments);
-  EXPECT_THAT(lines(other.notes), HasSubstr("--state-recipe bf16-moments wins over --optimizer"));
-}
-
-TEST(Resolve, RecipesThatTheTypesDoNotAllowAreRefused) {
-  const auto wrong = [](const std::vector<std::string>& words) {
-    return refusal(with_batch(""), words);
-  };
-  const std::string types[] = {"adamw", "adam", "lion", "sgd"};
-  const std::string recipes[] = {"fp32-master",         "packed-master", "bf16-moments",
-                                 "packed-bf16-moments", "8bit",          "bf16-sr"};
-  const bool allowed[4][6] = {{true, true, true, true, true, true},
-                              {true, true, true, true, true, true},
-                              {true, true, true, true, false, false},
-                              {true, false, false, false, false, false}};
-  const bool any_dtype[] = {true, false, true, false, true, false};
-  for (int t = 0; t < 4; ++t)
-    for (int r = 0; r < 6; ++r)
-      for (const std::string dtype : {"bf16", "fp16", "fp32"}) {
-        const std::string said =
-            wrong({"--optimizer", types[t], "--state-recipe", recipes[r], "--dtype", dtype});
-        EXPECT_EQ(said.empty(), allowed[t][r] && (any_dtype[r] || dtype == "bf16"))
-            << types[t] << " " << recipes[r] << " " << dtype << ": " << said;
-        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0) << said;
-      }
-  EXPECT_EQ(
-      wrong({"--optimizer", "lion", "--state-recipe", "bf16-sr"}),
-      "--state-recipe: found bf16-sr, which needs AdamW or Adam and --dtype bf16; change that "
-      "or use fp32-master");
-  EXPECT_EQ(wrong({"--optimizer", "sgd", "--state-recipe", "bf16-moments"}),
-            "--state-recipe: found bf16-moments, which needs AdamW, Adam or Lion; change that or "
-            "use fp32-master");
 }
 
 TEST(Resolve, SequencesMustFitTheModel) {

@@ -32,8 +32,8 @@ void require(bool holds, const char* fault) {
   if (!holds) throw InvalidArgument(std::string("Engine: ") + fault);
 }
 
-/// The parts that there are, before anything is made of them.
-EngineParts checked(EngineParts parts) {
+/// Looks at the parts before anything is made of them; returns the same.
+EngineParts& checked(EngineParts& parts) {
   require(parts.communicator != nullptr, "EngineParts has no communicator");
   const ProgramSet& set = parts.programs;
   const comm::Communicator& communicator = *parts.communicator;
@@ -67,10 +67,8 @@ constexpr const char* kHalfStep =
 
 }  // namespace
 
-Engine::Engine(EngineParts given) : Engine(checked(std::move(given)), Checked()) {}
-
-Engine::Engine(EngineParts parts, Checked)
-    : programs_(std::move(parts.programs)),
+Engine::Engine(EngineParts parts)
+    : programs_(std::move(checked(parts).programs)),
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
       communicator_(parts.communicator),
       device_(parts.device),

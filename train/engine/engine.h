@@ -46,8 +46,8 @@ using FillBatch = std::function<void(std::int64_t step, int micro_step, const Mi
 /// All pointers are borrowed: what they point to outlives the engine.
 struct EngineParts {
   ProgramSet programs;
-  /// Of the host: agreement and what happens between steps. On the CPU also of the Programs. Of the
-  /// rank and the world that the Programs were built for.
+  /// Carries the host's agreement and what happens between steps, on the CPU also what the Programs
+  /// send. Its rank and world are those that the Programs were built for.
   comm::Communicator* communicator = nullptr;
   /// Where the Programs run; null: on the CPU.
   kernels::Device* device = nullptr;
@@ -108,7 +108,7 @@ class Engine {
   [[nodiscard]] bool is_drained() const {
     return settled_ && !in_step_ && !under_way_ && !updates_pending_;
   }
-  /// Whether a step has taken a snapshot that nobody released.
+  /// Says whether a step has taken a snapshot that nobody released.
   [[nodiscard]] bool has_snapshot() const { return has_snapshot_; }
   /// Held by what uses the engine beside its owner's calls.
   [[nodiscard]] std::shared_ptr<const void> lend() const { return lent_; }
@@ -172,8 +172,6 @@ class Engine {
   void sum_over_ranks(std::span<std::int64_t> values);
 
  private:
-  struct Checked {};
-  Engine(EngineParts parts, Checked);
   /// The host's side of an input: its pinned twin.
   template <typename T>
   [[nodiscard]] std::span<T> input(const std::string& name) const;

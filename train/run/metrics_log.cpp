@@ -47,7 +47,7 @@ std::string number(double value) {
 
 std::string put_earlier_metrics_aside(const std::string& path) {
   struct stat status {};
-  // What is no file of its own (a pipe, /dev/null, a link) stays where it is.
+  // A path that names no regular file (a pipe, /dev/null, a link) stays as it is.
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
     return "";
   std::string aside = path + ".old";

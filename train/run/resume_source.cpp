@@ -1,6 +1,5 @@
 #include "train/run/resume_source.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -55,9 +54,7 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
   }
-  if (std::ranges::any_of(reader.manifest().whole_files, [](const Manifest::HashedFile& whole) {
-        return whole.name == kConfigName;
-      }))
+  if (reader.manifest().find_whole_file(kConfigName) != nullptr)
     point.model = parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
