@@ -65,8 +65,8 @@ OperationCase forward_case(const AttentionSizes& s, DType dtype) {
                      attributes_of(s),
                      {}};
   test.gap = gap_of(s);
-  // Bound of the LSE: hardware has exponentials to two units in the last place, and libraries add them up
-  // in their own order. The backward pass rounds what it makes of it to 16 bits, 2e-3.
+  // Bound of the LSE: hardware has exponentials to two units in the last place, and libraries add
+  // them up in their own order. The backward pass rounds what it makes of it to 16 bits, 2e-3.
   if (dtype != DType::f32 && runs_on_gpu()) test.tolerance = 1e-5;
   const reference::Attention expected = reference::attention(
       s, test.inputs[0].values(), test.inputs[1].values(), test.inputs[2].values());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/cuda/cudnn_scratch.h"
 
@@ -212,7 +213,8 @@ class CudnnPlanner::Implementation {
     check(description_->deserialize({device.begin(), device.end()}),
           "reading the description of a device");
     // "deviceVer" is 900 for sm_90.
-    architecture_ = nlohmann::json::parse(device).at("deviceVer").get<int>() / 10;
+    const JsonValue document = parse_json(device, "the description of a device", {});
+    architecture_ = static_cast<int>(document.at("deviceVer").as_integer()) / 10;
   }
 
   [[nodiscard]] int architecture() const { return architecture_; }
