@@ -19,6 +19,7 @@ enum class OptionUse {
   master_port,
   master_address,
   node_count,
+  node_rank,  ///< of the one host: 0
   include,
   exclude,
   no_effect,      ///< accepted; `advice` is shown once

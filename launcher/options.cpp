@@ -96,6 +96,9 @@ void Parser::take(const Given& given) {
     case OptionUse::node_count:
       if (given.value != "1") refuse_several_hosts(given.name + " " + given.value);
       break;
+    case OptionUse::node_rank:
+      if (given.value != "0") refuse_several_hosts(given.name + " " + given.value);
+      break;
     case OptionUse::include:
     case OptionUse::exclude:
       set_devices(given);

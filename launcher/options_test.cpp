@@ -58,6 +58,11 @@ TEST(Options, ContradictingCountsAreNamed) {
   EXPECT_EQ(parse_options({"-np", "4", "--num_gpus", "4", "train"}).ranks, 4);
 }
 
+TEST(Options, TheOneHostMayHaveItsNumber) {
+  for (const char* name : {"--node_rank", "--machine-rank"})
+    EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;
+}
+
 TEST(Options, SeveralHostsAreRefusedByName) {
   const std::vector<Words> cases{{"-H", "hosts"},
                                  {"--hostfile", "hosts"},

@@ -165,11 +165,12 @@ TEST(StoreFiles, FileSystemsWithoutUnnamedFilesGetANameThatIsTakenAwayAtOnce) {
 }
 
 TEST(StoreFiles, AMissingDirectoryIsNamed) {
-  EXPECT_EQ(message_of<IoError>([] {
-              static_cast<void>(open_store({.directories = {"/nowhere/at/all"}, .bytes = kMiB}));
-            }),
-            "/nowhere/at/all: cannot make a file for offloaded tensors in this directory: No such "
-            "file or directory");
+  EXPECT_EQ(
+      message_of<IoError>([] {
+        static_cast<void>(open_store({.directories = {"/nowhere/at/all"}, .bytes = kMiB}));
+      }),
+      "/nowhere/at/all: cannot make a file for offloaded tensors in this directory, which has "
+      "to exist (mkdir -p): No such file or directory");
 }
 
 TEST(StoreFiles, TooMuchForTheDiskIsAnErrorWithBothNumbers) {

@@ -156,6 +156,11 @@ class BadModel(BadInput):
                 (self.model / WEIGHTS).write_bytes(whole[:size])
                 self.refuse_model(["model/model.safetensors", word])
 
+    def test_pointer_of_git_lfs(self):
+        (self.model / WEIGHTS).write_text("version https://git-lfs.github.com/spec/v1\n"
+                                          f"oid sha256:{'0' * 64}\nsize 548105171\n")
+        self.refuse_model(["model/model.safetensors: a pointer of git-lfs", "git lfs pull"])
+
     def test_lying_header_length(self):
         whole = (self.model / WEIGHTS).read_bytes()
         for length, word in [(1 << 60, "the header claims 1152921504606846976 bytes"),

@@ -91,6 +91,11 @@ std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv
   return flags;
 }
 
+/// How many ranks: not for a rank to say.
+constexpr std::string_view kOfMlaunch =
+    "-np|-n|--np|--num-gpus|--num_gpus|--nproc-per-node|--nproc_per_node|--num-processes|"
+    "--num_processes";
+
 std::string unknown(const std::string& word) {
   std::vector<std::string> known;
   for (const FlagRow& row : flag_table()) {
@@ -99,6 +104,8 @@ std::string unknown(const std::string& word) {
     for (const std::string_view spelling : listed(row)) known.emplace_back(spelling);
   }
   const bool flag = word.starts_with('-');
+  if (is_one_of(word.substr(0, word.find('=')), kOfMlaunch))
+    return word + " is mlaunch's, before the program's name: mlaunch -np N train ...";
   return (flag ? "unknown flag " : "unexpected argument ") + word +
          (flag ? suggestion(word.substr(0, word.find('=')), {known.begin(), known.end()}) : "") +
          " (train --help lists the flags)";
@@ -222,11 +229,17 @@ void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& pro
 }
 
 /// The words of a flag, as often as it was given. Throws InvalidArgument when they are too few.
-std::vector<std::string> words_given_to(const Entry& entry) {
+std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::string>& notes) {
   std::vector<std::string> words = entry.option->results();
   // A flag given again replaces what it said before; CLI11 keeps both.
   const auto most = static_cast<std::size_t>(entry.row->most_words);
-  if (words.size() > most) words.erase(words.begin(), words.end() - entry.row->most_words);
+  if (words.size() > most) {
+    const std::string first = words.front();
+    words.erase(words.begin(), words.end() - entry.row->most_words);
+    if (words.front() != first && words.front() != kNoValue && first != kNoValue)
+      notes.push_back(std::string(first_spelling(*entry.row)) + ": given as " + first + " and as " +
+                      words.front() + ", the last one counts");
+  }
   std::erase(words, kNoValue);
   const int least = entry.row->least_words;
   if (words.size() < static_cast<std::size_t>(least))
@@ -267,7 +280,7 @@ ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
   report_unknown(splitter.app.remaining(), problems);
   for (const Entry& entry : splitter.entries) {
     try {
-      add(entry, words_given_to(entry), parsed);
+      add(entry, words_given_to(entry, parsed.notes), parsed);
     } catch (const InvalidArgument& error) {
       problems.emplace_back(error.what());
     }

@@ -104,6 +104,17 @@ TEST(CommandLine, ListsAndPairs) {
               ElementsAre("/a", "/b", "/c", "/d"));
 }
 
+TEST(CommandLine, WhatIsGivenTwiceIsSaid) {
+  const ParsedCommandLine line =
+      flags({"--config", "a.json", "--zero", "1", "--max_seq_length", "512", "--block_size", "256",
+             "--steps", "3", "--steps", "3", "--config", "b.json", "--zero=3"});
+  EXPECT_EQ(line.config, "b.json");
+  EXPECT_EQ(lines(line.notes),
+            "--config: given as a.json and as b.json, the last one counts\n"
+            "--sequence-length: given as 512 and as 256, the last one counts\n"
+            "--zero: given as 1 and as 3, the last one counts\n");
+}
+
 TEST(CommandLine, ConfigurationFileHasManyNames) {
   EXPECT_EQ(flags({"--config", "a.json"}).config, "a.json");
   EXPECT_EQ(flags({"--deepspeed", "a.json"}).config, "a.json");
@@ -224,6 +235,12 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   const std::string both = complaint({"--micro-batch", "0", "--lr", "fast"});
   EXPECT_THAT(both, HasSubstr("--micro-batch: found '0'"));
   EXPECT_THAT(both, HasSubstr("--learning-rate: found 'fast'"));
+}
+
+TEST(CommandLine, WordsOfMlaunchAreSentThere) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-np", "2"}, {"--num_gpus=2"}, {"--nproc_per_node", "2"}})
+    EXPECT_THAT(complaint(words), HasSubstr(" is mlaunch's, before the program's name"));
 }
 
 TEST(CommandLine, FlagsWithoutTheirValueAreSaidWithTheOthers) {

@@ -86,7 +86,7 @@ class Interpreter {
 
   void optimizer() {
     const Given* type = fact("optimizer.type");
-    if (type == nullptr) return;
+    if (type == nullptr) return missing_optimizer();
     const std::optional<TypeRow> row = supported(*type, optimizer_types());
     if (!row) return;
     read_.settings["optimizer.type"] = {{std::string(row->option)}, false, type->where};
@@ -205,6 +205,15 @@ class Interpreter {
     read_.findings.problems.push_back(place + ": " + text);
   }
 
+  void missing_optimizer() {
+    for (const auto& [option, given] : read_.settings) {
+      if (given.where.find("optimizer.params.") == std::string::npos) continue;
+      note(given.where,
+           "obeyed without \"type\" beside \"params\" (AdamW unless a flag names another); "
+           "DeepSpeed "
+           "ignores it then");
+    }
+  }
   void missing_scheduler() {
     for (const auto& [option, given] : read_.settings) {
       if (option.starts_with("scheduler.")) problem(given.where, "set without scheduler.type");

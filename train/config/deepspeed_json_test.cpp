@@ -147,6 +147,8 @@ const Noted kNoted[] = {
     {R"("sparse_gradients": true)", "sparse_gradients: accepted"},
     {R"("zero_allow_untested_optimizer": true)", ""},
     {R"("optimizer": {"type": "Adam"})", "\"Adam\" is AdamW"},
+    {R"("optimizer": {"params": {"lr": 1e-5}})",
+     "optimizer.params.lr: obeyed without \"type\" beside \"params\""},
     {R"("optimizer": {"type": "AdamW", "params": {"max_grad_norm": 1}})",
      "params.max_grad_norm: an old spelling of gradient_clipping"},
     {R"("bf16": {"enabled": true, "loss_scale": 1.0, "loss_scale_window": 100})",

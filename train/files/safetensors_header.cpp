@@ -62,6 +62,11 @@ std::int64_t header_length(std::span<const std::byte> beginning, std::int64_t fi
   if (file_size_bytes < kLengthBytes || static_cast<std::int64_t>(beginning.size()) < kLengthBytes)
     throw DataError(file + ": not a safetensors file: it has " + std::to_string(file_size_bytes) +
                     " bytes, the header's length alone takes 8");
+  constexpr std::string_view kPointer = "version ";  // of what git keeps in place of a large file
+  if (std::memcmp(beginning.data(), kPointer.data(), kPointer.size()) == 0)
+    throw DataError(file +
+                    ": a pointer of git-lfs, not the weights themselves; run `git lfs pull` in the "
+                    "folder it comes from, or download the file");
   std::uint64_t length = 0;
   std::memcpy(&length, beginning.data(), sizeof length);
   const auto limit =
@@ -94,9 +99,11 @@ StoredTensor parse_entry(const std::string& name, const JsonValue& entry, std::i
   if (!elements) entry.fail("impossible shape " + tensor.shape_text());
 
   const std::vector<std::int64_t> range = integers_of(entry.at("data_offsets"));
-  if (range.size() != 2 || range[0] < 0 || range[1] < range[0] || range[1] > data_size)
+  const bool increasing = range.size() == 2 && range[0] >= 0 && range[0] <= range[1];
+  if (!increasing || range[1] > data_size)
     entry.fail("data_offsets " + list_text(range) + ", expected two increasing numbers up to " +
-               std::to_string(data_size) + ", the bytes that follow the header");
+               std::to_string(data_size) + ", the bytes that follow the header" +
+               (increasing ? ": the file is cut short, copy or download it again" : ""));
   tensor.offset_bytes = data_begin + range[0];
   tensor.size_bytes = range[1] - range[0];
   // A type that nobody has heard of may have any size.

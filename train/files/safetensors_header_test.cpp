@@ -59,6 +59,7 @@ TEST(SafetensorsHeader, RefusesFilesThatLie) {
   EXPECT_EQ(error_of("{" + a + "}", 8), "no error");
   expect_error("{" + a + "}", 9, "the tensors end at byte");
   expect_error("{" + a + "}", 7, "a: data_offsets [0, 8], expected two increasing numbers up to 7");
+  expect_error("{" + a + "}", 7, "the file is cut short, copy or download it again");
   expect_error("{" + a + "," + tensor("b", "F32", "[1]", "[4,8]") + "}", 8,
                "overlaps the one before");
   expect_error("{" + a + "," + tensor("b", "F32", "[1]", "[9,13]") + "}", 13, "a hole");

@@ -116,7 +116,7 @@ void load(RunParts& run) {
   if (run.resume_point) return resume(run);
   const TrainOptions& options = run.options;
   const bool stored = ModelFiles::has_weights(options.model);
-  run.console.print("weights: " + (stored ? "read from " + options.model
+  run.console.print("weights: " + (stored ? "reading " + options.model
                                           : "new, from seed " + std::to_string(options.seed)));
   if (stored) {
     run.print_notes(
