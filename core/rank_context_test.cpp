@@ -207,6 +207,9 @@ TEST_F(RankContextTest, ReadsTorchrun) {
   EXPECT_EQ(context.local_rank, 2);
   EXPECT_EQ(context.local_world, 4);
   EXPECT_EQ(context.attempt, 1);
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  EXPECT_EQ(context.host, host);
   EXPECT_EQ(context.started_by, "torchrun");
   variables["RANK"] = variables["LOCAL_RANK"] = "0";
   set(variables);

@@ -58,6 +58,12 @@ TEST(Options, ContradictingCountsAreNamed) {
   EXPECT_EQ(parse_options({"-np", "4", "--num_gpus", "4", "train"}).ranks, 4);
 }
 
+TEST(Options, HelpAndVersionNeedNothingElse) {
+  for (const char* name : {"-h", "--help"}) EXPECT_TRUE(parse_options({name}).show_help) << name;
+  for (const char* name : {"-V", "--version"})
+    EXPECT_TRUE(parse_options({name}).show_version) << name;
+}
+
 TEST(Options, TheOneHostMayHaveItsNumber) {
   for (const char* name : {"--node_rank", "--machine-rank"})
     EXPECT_EQ(parse_options({"--nnodes", "1", name, "0", "-np", "2", "train"}).ranks, 2) << name;

@@ -97,8 +97,8 @@ def run(command, limit_s, cwd, env=None):
 
 def confined(command, writable):
     """Under a bug a test may kill or remove anything: other processes are out of its sight, and all files but those
-    under `writable` are read-only, where the system lets us."""
-    prepare = 'mount --bind "$0" "$0" && mount -o remount,bind,ro / && exec "$@"'
+    under `writable` are read-only, where the system lets us. Its folder tmp stands for /tmp, which googletest writes to."""
+    prepare = 'mount --bind "$0" "$0" && mkdir -p "$0/tmp" && mount --bind "$0/tmp" /tmp && mount -o remount,bind,ro / && exec "$@"'
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", prepare, writable, *command]
 
 
@@ -195,7 +195,7 @@ class Workplace:
             if part:
                 left = max(1, limit_s - (time.monotonic() - begin))
                 if known.keys() >= set(part):  # what hangs need not be waited for
-                    left = min(left, 30 + 4 * sum(known[name] for name in part))
+                    left = min(left, 60 + 6 * sum(known[name] for name in part))
                 failed, late = self.test_together(part, left)
                 if failed or late:
                     return failed, late
