@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,8 @@ std::vector<double> run(train::Engine& engine, std::int64_t first, std::int64_t 
   for (std::int64_t step = first; step < end; ++step) {
     const kernels::StepMetrics metrics =
         engine.train_step(step, [&](std::int64_t s, int, const train::MicroBatch& batch) {
+          const std::int64_t before = (s * kRanks + rank) * std::ssize(batch.samples);
+          std::iota(batch.samples.begin(), batch.samples.end(), before);  // dropout's keys
           for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
             batch.tokens[i] = static_cast<std::int32_t>((s * 7 + rank * 101 + 3 * i) % kVocabulary);
             batch.targets[i] = (batch.tokens[i] + 3) % static_cast<std::int32_t>(kVocabulary);

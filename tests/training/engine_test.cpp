@@ -88,6 +88,14 @@ TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
               HasSubstr("another rank or world"));
 }
 
+TEST(Engine, BeginsWithTheLossScaleOfItsOptions) {
+  TrainingCase training = one_rank();
+  training.options.dtype = training.options.communication_dtype = DType::f16;
+  training.options.loss_scale.fixed_scale = 128;
+  OneEngine one(training);
+  EXPECT_EQ(one.engine->train_step(0, fill_with_ones).loss_scale, 128);
+}
+
 TEST(Engine, NamesATokenOutsideTheVocabulary) {
   for (const bool target : {false, true}) {
     OneEngine one;

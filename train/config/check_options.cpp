@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "train/config/option_fields.h"
+#include "train/config/settle_steps.h"
 
 namespace strata::train {
 namespace {
@@ -27,6 +28,21 @@ std::string fault_of(const OptionField& field) {
 
 }  // namespace
 
+std::string missing_for_recipe(const TrainOptions& options) {
+  const StateRecipe recipe = options.state_recipe;
+  const OptimizerType type = options.optimizer.type;
+  const bool needs_adam = recipe == StateRecipe::eight_bit || recipe == StateRecipe::bf16_sr;
+  const bool needs_bf16 = is_packed(recipe) || recipe == StateRecipe::bf16_sr;
+  std::string needs;
+  if (recipe != StateRecipe::fp32_master && type == OptimizerType::sgd)
+    needs = needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
+  else if (needs_adam && type == OptimizerType::lion)
+    needs = "AdamW or Adam";
+  if (needs_bf16 && options.dtype != DType::bf16)
+    needs += (needs.empty() ? "" : " and ") + std::string("--dtype bf16");
+  return needs;
+}
+
 void check_options(const TrainOptions& options, int world) {
   TrainOptions copy = options;
   std::string faults;
@@ -35,6 +51,13 @@ void check_options(const TrainOptions& options, int world) {
   };
   for (const OptionField& field : option_fields(copy)) add(fault_of(field));
   if (options.sequence_length == 0) add("sequence_length is 0, expected tokens per sequence");
+  const SchedulerOptions& schedule = options.scheduler;
+  if (has_end(schedule.type) && schedule.total_num_steps == 0 && !schedule.ends_with_run)
+    add("scheduler.total_num_steps is 0, expected the step at which scheduler.type " +
+        text_of(*find_field(option_fields(copy), "scheduler.type")) + " ends");
+  if (const std::string needs = missing_for_recipe(options); !needs.empty())
+    add("state_recipe " + text_of(*find_field(option_fields(copy), "state_recipe")) + " needs " +
+        needs);
   const std::int64_t samples = options.micro_batch * options.accumulation * leaves(options, world);
   if (faults.empty() && options.global_batch != samples)
     add("global_batch is " + std::to_string(options.global_batch) + ", expected " +

@@ -2,12 +2,18 @@
 // reads: whether they can be those of a run.
 #pragma once
 
+#include <string>
+
 #include "train/config/options.h"
 
 namespace strata::train {
 
+/// What state_recipe asks of optimizer and dtype, and they are not: "AdamW or Adam"; "": nothing.
+std::string missing_for_recipe(const TrainOptions& options);
+
 /// Throws InvalidArgument that names every field with a number that is out of its range or NaN, and
-/// sizes of batches that do not fit `world` ranks. `options` are resolved: sequence_length is set.
+/// sizes of batches that do not fit `world` ranks, a schedule without its end, a state recipe that
+/// the optimizer has not. `options` are resolved: sequence_length is set.
 void check_options(const TrainOptions& options, int world);
 
 }  // namespace strata::train

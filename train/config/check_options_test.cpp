@@ -45,6 +45,23 @@ TEST(CheckOptions, NamesEveryNumberThatCannotBe) {
               testing::HasSubstr("accumulation is 0, expected a number from 1 to 16777216; "));
 }
 
+TEST(CheckOptions, ADecayNeedsItsEnd) {
+  TrainOptions options = good_options();
+  options.scheduler.type = SchedulerType::cosine;
+  EXPECT_EQ(fault_of(options, 1),
+            "TrainOptions: scheduler.total_num_steps is 0, expected the step at which "
+            "scheduler.type cosine ends");
+  options.scheduler.total_num_steps = 10;
+  EXPECT_EQ(fault_of(options, 1), "");
+}
+
+TEST(CheckOptions, ARecipeThatTheOptimizerHasNotIsNamed) {
+  TrainOptions options = good_options();
+  options.optimizer.type = OptimizerType::lion;
+  options.state_recipe = StateRecipe::eight_bit;
+  EXPECT_EQ(fault_of(options, 1), "TrainOptions: state_recipe 8bit needs AdamW or Adam");
+}
+
 TEST(CheckOptions, ComparesTheSizesOfBatches) {
   TrainOptions options = good_options();
   EXPECT_EQ(

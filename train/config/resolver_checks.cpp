@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "train/config/check_options.h"
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 
@@ -11,22 +12,6 @@ namespace {
 bool is_deepspeed_warmup(SchedulerType type) {
   return type == SchedulerType::warmup || type == SchedulerType::warmup_decay ||
          type == SchedulerType::warmup_cosine;
-}
-
-bool has_end(SchedulerType type) {
-  switch (type) {
-    case SchedulerType::linear:
-    case SchedulerType::cosine:
-    case SchedulerType::warmup_decay:
-    case SchedulerType::warmup_cosine:
-    case SchedulerType::cosine_warmup_with_min_lr:
-    case SchedulerType::cosine_with_restarts:
-    case SchedulerType::polynomial:
-    case SchedulerType::warmup_stable_decay:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace
@@ -166,17 +151,7 @@ void Resolver::check_virtual_ranks() {
 }
 
 void Resolver::check_state_recipe() {
-  const StateRecipe recipe = options_.state_recipe;
-  const OptimizerType type = options_.optimizer.type;
-  const bool needs_adam = recipe == StateRecipe::eight_bit || recipe == StateRecipe::bf16_sr;
-  const bool needs_bf16 = is_packed(recipe) || recipe == StateRecipe::bf16_sr;
-  std::string needs;
-  if (recipe != StateRecipe::fp32_master && type == OptimizerType::sgd)
-    needs = needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
-  else if (needs_adam && type == OptimizerType::lion)
-    needs = "AdamW or Adam";
-  if (needs_bf16 && options_.dtype != DType::bf16)
-    needs += (needs.empty() ? "" : " and ") + std::string("--dtype bf16");
+  const std::string needs = missing_for_recipe(options_);
   if (needs.empty()) return;
   const Given* said = given("state_recipe");
   if (said == nullptr) said = given("optimizer.type");

@@ -29,6 +29,22 @@ std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std
 
 }  // namespace
 
+bool has_end(SchedulerType type) {
+  switch (type) {
+    case SchedulerType::linear:
+    case SchedulerType::cosine:
+    case SchedulerType::warmup_decay:
+    case SchedulerType::warmup_cosine:
+    case SchedulerType::cosine_warmup_with_min_lr:
+    case SchedulerType::cosine_with_restarts:
+    case SchedulerType::polynomial:
+    case SchedulerType::warmup_stable_decay:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples) {
   return std::max<std::int64_t>(1, (samples + options.global_batch - 1) / options.global_batch);
 }

@@ -46,7 +46,8 @@ EngineParts& checked(EngineParts& parts) {
   require(parts.disk != nullptr || set.disk_bytes() == 0,
           "its Programs use the disk tier, and EngineParts has no disk");
   require(parts.threads >= 1, "EngineParts::threads is below 1");
-  require(std::isfinite(parts.initial_loss_scale) && parts.initial_loss_scale > 0,
+  const double scale = parts.initial_loss_scale.value_or(set.initial_loss_scale);
+  require(std::isfinite(scale) && scale > 0,
           "EngineParts::initial_loss_scale is no positive number");
   return parts;
 }
@@ -78,7 +79,7 @@ Engine::Engine(EngineParts parts)
       communication_stream_(communication_device_),
       memory_(programs_, *communicator_, device_, parts.disk),
       exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind_for(*communicator_)),
-      seed_(parts.seed) {
+      seed_(parts.seed.value_or(programs_.seed)) {
   comm::Communicator& of_programs =
       device_ == nullptr ? *communicator_ : *parts.device_communicator;
   of_programs.register_arena({arena().base(), arena().bytes(), arena().memfd()});
@@ -122,7 +123,7 @@ Engine::Engine(EngineParts parts)
 
   if (programs_.train.empty()) return;
   kernels::StepState state;
-  state.loss_scale = parts.initial_loss_scale;
+  state.loss_scale = parts.initial_loss_scale.value_or(programs_.initial_loss_scale);
   state.hysteresis = kernels::StepRules::from(programs_.settings.control).hysteresis;
   memory_.write(runtime::kStepState, std::as_bytes(std::span(&state, 1)));
 }

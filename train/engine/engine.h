@@ -60,8 +60,8 @@ struct EngineParts {
   runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
   int threads = 1;
-  std::int64_t seed = 1;
-  double initial_loss_scale = 1;
+  std::optional<std::int64_t> seed;          ///< none: TrainOptions::seed of the Programs
+  std::optional<double> initial_loss_scale;  ///< none: as TrainOptions::loss_scale of the Programs
 };
 
 /// Not thread-safe. All calls are collective: every rank makes them in the same order. What is

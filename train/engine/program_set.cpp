@@ -135,6 +135,8 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   ProgramSet set;
   set.shape = {options.dtype, options.micro_batch, options.sequence_length};
   set.vocabulary = request.model.vocabulary;
+  set.seed = options.seed;
+  set.initial_loss_scale = initial_loss_scale(options);
 
   const auto build = [&](ModelUse purpose) {
     return request.build_model ? request.build_model(set.shape, purpose)
@@ -288,6 +290,9 @@ ProgramSet build_with_fewer_records(const OffloadOptions& options, const Build& 
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
                           const kernels::DeviceCapabilities& device) {
   check_options(request.options, communicator.size());
+  if (request.local_ranks < 1)
+    throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
+                          ", expected the ranks of this machine");
   if (!request.scheduled) return build_with(request, communicator, device, {});
   const OffloadOptions& offload = request.options.offload;
   const auto build = [&](std::int64_t pinned_bytes) {

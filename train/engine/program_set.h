@@ -35,7 +35,9 @@ struct ProgramSet {
   std::optional<runtime::Program> evaluate;
   std::optional<runtime::Program> generate;
   BatchShape shape;
-  std::int64_t vocabulary = 0;  ///< tokens and targets lie below it; 0: not known
+  std::int64_t seed = 1;          ///< TrainOptions::seed
+  double initial_loss_scale = 1;  ///< as TrainOptions::loss_scale says
+  std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
 
   /// The largest arena of all Programs, bytes of one tier.
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;

@@ -76,6 +76,9 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
       state_(engine.programs()),
       has_windows_(engine.programs().outlet().bytes() > 0) {
   check_attempt(request_.attempt);
+  if (request_.step < 0)
+    throw InvalidArgument("SaveRequest::step is " + std::to_string(request_.step) +
+                          ", expected the number of steps that are done");
   // One step after the other: nobody begins one that another rank could not finish.
   together([&] {
     if (rank() == 0)
