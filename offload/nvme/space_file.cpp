@@ -37,10 +37,11 @@ int open_direct(const std::string& path, int flags, const std::string& directory
 
 [[noreturn]] void throw_cannot_open(const std::string& directory) {
   const int number = errno;
-  throw IoError(directory, 0,
-                std::string("cannot make a file for offloaded tensors in this directory") +
-                    (number == ENOENT ? ", which has to exist (mkdir -p)" : ""),
-                number);
+  throw IoError(
+      directory, 0,
+      std::string("cannot make a file for offloaded tensors in this directory") +
+          (::access(directory.c_str(), F_OK) != 0 ? ", which has to exist (mkdir -p)" : ""),
+      number);
 }
 
 /// What this user may still take; nothing where the file system does not say.

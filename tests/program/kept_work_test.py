@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -209,6 +210,30 @@ class WhatIsSavedAndUsed(KeptWorkTest):
             self.assertIn("or remove manifest.json", said)
         (self.out / "step-00000002" / "manifest.json").unlink()
         self.run_program(train(*tuned, "--model", "out"))
+
+    def test_a_model_that_goes_while_it_is_trained(self):
+        self.run_program(train(*JOB, "--steps", "2"))
+        (self.out / "step-00000002").rename(self.home / "base")
+        process = self.start_training("--model", "base", "--output", "tuned")
+        shutil.rmtree(self.home / "base")
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, said)
+        self.assertEqual(len(list((self.home / "tuned").glob("step-*/config.json"))), 1, said)
+
+    def test_the_model_is_not_overwritten_by_its_own_run(self):
+        self.run_program(train(*JOB, "--steps", "2"))
+        for model in ("out", "out/latest", "out/step-00000002/config.json"):
+            said = self.run_program(train(*JOB, "--steps", "2", "--model", model, "--overwrite-output-dir"), expect=2).stderr
+            self.assertIn("--overwrite-output-dir would remove --model out", said)
+        self.assertEqual(self.saved_steps(), [2])
+
+    def test_nothing_is_written_over_what_is_read_or_written(self):
+        for flags in (["--dump-state", "train.txt"], ["--trace", "./train.txt"], ["--metrics", "m", "--profile", "m"]):
+            said = self.run_program(train(*JOB, "--data", "train.txt", "--steps", "2", *flags), expect=2).stderr
+            self.assertIn("which would be overwritten; name another", said)
+        self.assertEqual(self.read("train.txt"), TEXT)
+        self.assertFalse(self.out.exists() and self.saved_steps())
 
     def test_the_folder_of_a_model_is_not_written_over(self):
         self.run_program(train(*JOB, "--steps", "2"))

@@ -152,7 +152,9 @@ class Output(ProgramTest):
         self.assertIn("train_batch_size 31 is not divisible", error)
 
     def test_generate_refuses(self):
-        for code, word, arguments in [(78, "nosuch", ["--model", "nosuch"]), (2, "--model", [])]:
+        for code, word, arguments in [(78, "nosuch", ["--model", "nosuch"]), (2, "--model", []),
+                                      (2, "--tokens -5", ["--model", "m", "--tokens", "-5"]),
+                                      (2, "--temperature nan", ["--model", "m", "--temperature", "nan"])]:
             with self.subTest(arguments=arguments):
                 done = self.run_program([str(BIN / "generate"), *arguments], expect=code)
                 self.assertIn(word, done.stderr)

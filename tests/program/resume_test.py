@@ -108,6 +108,15 @@ class SameResult(ResumeTest):
                 self.assertEqual(state, expected)
                 self.assert_same(content(self.checkpoint(STEPS)), straight)
 
+    def test_other_settings_are_said(self):  # of optimizer and schedule
+        self.run_program(train(*JOB, "--steps", "2", "--lr", "3e-4", "--weight-decay", "0.1", "--scheduler", "cosine"))
+        same = ["--lr", "3e-4", "--weight-decay", "0.1", "--scheduler", "cosine", "--schedule-steps", "2"]
+        done = self.run_program(train(*JOB, "--steps", "3", "--resume", "auto", *same))
+        self.assertNotIn("trains otherwise", done.stderr)
+        done = self.run_program(train(*JOB, "--steps", "4", "--resume", "auto", "--lr", "3e-4"))
+        self.assertIn("this run trains otherwise than the checkpoint's did: optimizer.weight_decay 0.1 there, 0.0 here, "
+                      "scheduler.type cosine there, constant here\n", done.stderr)
+
     def test_another_model_is_named_before_its_data(self):
         self.run_program(train(*JOB, *steps(2)))
         done = self.run_program(train(*JOB, *steps(4), "--resume", "required", "--model", "llama-tiny"), expect=CONFIGURATION)

@@ -91,10 +91,10 @@ std::set<std::string, std::less<>> typed_flags(int argc, const char* const* argv
   return flags;
 }
 
-/// How many ranks: not for a rank to say.
+/// How many ranks, and where: not for a rank to say.
 constexpr std::string_view kOfMlaunch =
     "-np|-n|--np|--num-gpus|--num_gpus|--nproc-per-node|--nproc_per_node|--num-processes|"
-    "--num_processes";
+    "--num_processes|--nnodes|--num-nodes|--num_nodes|--node-rank|--node_rank";
 
 std::string unknown(const std::string& word) {
   std::vector<std::string> known;
@@ -169,6 +169,8 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
     take_fsdp(words, parsed);
   } else if (flag == "--lr_scheduler_kwargs") {
     take_scheduler_arguments(words[0], parsed);
+  } else if (!words.empty() && words[0].empty()) {
+    throw InvalidArgument(std::string(flag) + ": found '', expected the name of a file");
   } else if (!words.empty()) {
     parsed.config = words[0];  // a lone --deepspeed means nothing, as in DeepSpeed
   }

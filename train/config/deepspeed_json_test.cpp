@@ -161,6 +161,7 @@ const Noted kNoted[] = {
         "allgather_partitions": true})",
      ""},
     {R"("zero_optimization": {"stage": "3"})", "taken as the number 3"},
+    {R"("zero_optimization": {"stage": "auto"})", "stage: found \"auto\", taken as 0; give --zero"},
     {R"("zero_optimization": {"reduce_bucket_size": 1.5})", "rounded down"},
     {R"("zero_optimization": {"stage3_gather_fp16_weights_on_model_save": true})",
      "an old spelling of zero_optimization.stage3_gather_16bit_weights_on_model_save"},

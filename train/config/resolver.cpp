@@ -270,6 +270,9 @@ void Resolver::report_open_autos() {
   for (const auto& [name, given] : open_autos_) {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
+      if (name == "zero.stage")  // nobody means 0 by it
+        findings_.notes.push_back(given.where + ": found \"auto\", taken as " +
+                                  std::to_string(options_.zero.stage) + "; give --zero");
     } else {
       problem(given.where, "\"auto\" needs " + flag_of(name));
     }

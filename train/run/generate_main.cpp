@@ -1,6 +1,7 @@
 // `generate`: a sample of text from a model directory.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <string>
 
 #include "core/error.h"
 #include "core/rank_context.h"
@@ -65,6 +66,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
+  if (tokens < 1)
+    throw InvalidArgument("--tokens " + std::to_string(tokens) + ": expected 1 or more");
+  if (!(options.temperature >= 0))  // NaN neither
+    throw InvalidArgument("--temperature " + std::to_string(options.temperature) +
+                          ": expected 0 (always the likeliest token) or more");
   options.model = resolve_model_directory(options.model);
   options.dtype = dtype_from_name(dtype);
   TrainOptions train_options;

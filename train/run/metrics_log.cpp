@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/error.h"
 #include "core/file.h"
 
 namespace strata::train {
@@ -50,6 +51,12 @@ std::string put_earlier_metrics_aside(const std::string& path) {
   // A path that names no regular file (a pipe, /dev/null, a link) stays as it is.
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
     return "";
+  // The user may have named anything; nothing but metrics is moved.
+  char first = 0;
+  File::open_for_reading(path).read(0, std::as_writable_bytes(std::span(&first, 1)));
+  if (first != '{')
+    throw InvalidArgument("--metrics " + path +
+                          ": the file holds something else than metrics; name another");
   std::string aside = path + ".old";
   if (::rename(path.c_str(), aside.c_str()) != 0)
     throw IoError(path, 0, "cannot rename it to " + aside, errno);

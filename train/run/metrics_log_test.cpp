@@ -45,6 +45,9 @@ TEST_F(MetricsLogTest, LinesOfAnEarlierRunArePutAside) {
     EXPECT_EQ(read_whole_file(path_ + ".old", 1 << 20), text);
   }
   EXPECT_EQ(put_earlier_metrics_aside("/dev/null"), "");
+  given("All the world's a stage,\n");
+  EXPECT_THROW(put_earlier_metrics_aside(path_), InvalidArgument);
+  EXPECT_EQ(content(), "All the world's a stage,\n");
 }
 
 TEST_F(MetricsLogTest, ResumingCutsLaterStepsAndWhatWasTorn) {

@@ -12,6 +12,7 @@
 #include "train/engine/step_scalars.h"
 #include "train/models/hf_config.h"
 #include "train/run/earlier_defaults.h"
+#include "train/run/earlier_settings.h"
 #include "train/run/resume_terms.h"
 
 namespace strata::train {
@@ -53,6 +54,7 @@ ResumePoint ResumeSource::open(const std::string& directory) {
   for (const auto& [fact, text] : reader.manifest().facts) {
     if (fact == kLeavesFact) point.leaves = parse_integer(text).value_or(0);
     if (fact == kDefaultsFact) point.defaults = text;
+    if (fact == kSettingsFact) point.settings = text;
   }
   if (reader.manifest().find_whole_file(kConfigName) != nullptr)
     point.model = parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName);

@@ -21,9 +21,10 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
-  std::int64_t leaves = 0;             ///< of sums over ranks, as its facts say; 0: they do not
-  std::string defaults{};              ///< its fact of that name (earlier_defaults.h)
-  std::optional<ModelConfig> model{};  ///< none: it has no config.json
+  std::int64_t leaves = 0;                ///< of sums over ranks, as its facts say; 0: they do not
+  std::string defaults{};                 ///< its fact of that name (earlier_defaults.h)
+  std::optional<std::string> settings{};  ///< its fact of that name (earlier_settings.h)
+  std::optional<ModelConfig> model{};     ///< none: it has no config.json
 };
 
 /// All calls are collective. Borrows the folder and the console.

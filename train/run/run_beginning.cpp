@@ -16,6 +16,7 @@
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
 #include "train/run/earlier_defaults.h"
+#include "train/run/earlier_settings.h"
 #include "train/run/model_directory.h"
 #include "train/run/resume_terms.h"
 #include "train/run/stored_weights.h"
@@ -78,6 +79,9 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
   if (!defaults.empty()) run.console.print("note: " + defaults);
   if (!note.empty()) run.console.print(note);
+  if (const std::string otherwise = note_on_settings(point.settings, run.options);
+      !otherwise.empty())
+    run.console.note(otherwise);
 }
 
 }  // namespace

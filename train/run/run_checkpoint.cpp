@@ -8,7 +8,7 @@
 #include "train/files/model_files.h"
 #include "train/models/hf_config.h"
 #include "train/run/earlier_defaults.h"
-#include "train/run/model_directory.h"
+#include "train/run/earlier_settings.h"
 #include "train/run/resume_terms.h"
 
 namespace strata::train {
@@ -53,7 +53,8 @@ Facts facts(const RunParts& run) {
           {"run_id", run.request.context.run_id},
           {"device", run.device->description()},
           {"data_digest", run.data_digest},
-          {kDefaultsFact, defaults_of(run)}};
+          {kDefaultsFact, defaults_of(run)},
+          {kSettingsFact, training_settings(options)}};
 }
 
 /// Whether there is a checkpoint of this step now.
@@ -76,8 +77,8 @@ SaveContents save_contents(const RunParts& run) {
   SaveContents contents{trainer_state(run), facts(run), {}};
   std::vector<WholeFile>& files = contents.whole_files;
   for (const auto& [name, text] : run.device->files()) files.push_back({name, text});
-  files.push_back({"config.json", to_hf_config_json(run.request.model, config_text(options.model),
-                                                    options.dtype)});
+  files.push_back(
+      {"config.json", to_hf_config_json(run.request.model, run.model_config, options.dtype)});
   for (const auto& [name, text] : run.beside_weights.files) files.push_back({name, text});
   return contents;
 }

@@ -1,6 +1,7 @@
 #include "train/run/run_data.h"
 
 #include "train/run/encoding_line.h"
+#include "train/run/model_directory.h"
 #include "train/run/tokenizer_choice.h"
 
 namespace strata::train {
@@ -14,7 +15,9 @@ void open_data(RunParts& run) {
   line.finish();
   check_tokens(run.corpus, options, context.rank, context.world);
   run.print_notes(run.corpus.notes);
-  if (options.output.empty() || !run.first) return;
+  if (options.output.empty()) return;
+  run.model_config = config_text(options.model);
+  if (!run.first) return;
   run.beside_weights = read_beside_weights(
       options.model, options.tokenizer == kBytesAsTokens ? "" : options.tokenizer);
   run.print_notes(run.beside_weights.notes);

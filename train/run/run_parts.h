@@ -75,6 +75,8 @@ struct RunParts {
   runtime::LockstepReport lockstep;
 
   Corpus corpus;
+  // Read at the start: --model may be gone when a checkpoint is written.
+  std::string model_config;      ///< text of config.json
   BesideWeights beside_weights;  ///< rank 0's, which writes them
   std::string data_digest;
   std::unique_ptr<comm::Communicator> communicator;

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/unique_fd.h"
@@ -32,6 +35,14 @@ void require_writable_file(const std::string& file, const std::string& flag) {
                              "cannot create the file of " + flag + " in this directory");
 }
 
+/// Whether `path` exists and is `folder` or in it, links followed.
+bool lies_in(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(path, error) || !fs::exists(folder, error)) return false;
+  const fs::path inner = fs::canonical(path, error), outer = fs::canonical(folder, error);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 void require_writable_output(const TrainOptions& options) {
   if (options.output.empty()) return;
   if (ModelFiles::has_weights(options.output))  // those of a run lie in its step-... folders
@@ -40,6 +51,9 @@ void require_writable_output(const TrainOptions& options) {
         " has the weights of a model in it, which every program would read instead of "
         "what is trained; name another folder");
   std::error_code error;
+  if (options.checkpoint.overwrite && lies_in(options.model, options.output))
+    throw InvalidArgument("--overwrite-output-dir would remove --model " + options.model +
+                          ", which lies in --output " + options.output + "; name another --output");
   fs::create_directories(options.output, error);
   if (error)
     throw IoError(options.output, 0, "cannot create the --output directory", error.value());
@@ -63,6 +77,28 @@ void try_file(const std::string& file, const std::string& flag) {
     throw IoError(file, 0, "cannot write the file of " + flag, errno);
 }
 
+/// What is written takes the place of no text that is read, and of nothing else that is written.
+void require_own_files(const TrainOptions& options) {
+  std::vector<std::pair<std::string, std::string>> files;  // flag, path
+  for (const std::string& file : options.data) files.emplace_back("--data", file);
+  files.emplace_back("--eval-data", options.eval_data);
+  const std::size_t read = files.size();
+  files.insert(files.end(), {{"--metrics", options.metrics},
+                             {"--trace", options.trace},
+                             {"--profile", options.profile},
+                             {"--dump-state", options.dump_state}});
+  for (std::size_t i = read; i < files.size(); ++i)
+    for (std::size_t j = 0; j < i && !files[i].second.empty(); ++j) {
+      std::error_code unknown;  // a file that is not there yet is its name
+      const bool regular =
+          !fs::exists(files[i].second, unknown) || fs::is_regular_file(files[i].second, unknown);
+      if (regular && (files[i].second == files[j].second ||
+                      fs::equivalent(files[i].second, files[j].second, unknown)))
+        throw InvalidArgument(files[i].first + " " + files[i].second + " is the file of " +
+                              files[j].first + ", which would be overwritten; name another");
+    }
+}
+
 }  // namespace
 
 void try_writing(const TrainOptions& options) {
@@ -73,6 +109,7 @@ void try_writing(const TrainOptions& options) {
 
 void require_writable(const TrainOptions& options) {
   require_writable_output(options);
+  require_own_files(options);
   require_writable_file(options.metrics, "--metrics");
   require_writable_file(options.trace, "--trace");
   require_writable_file(options.profile, "--profile");
