@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/error.h"
 #include "train/config/option_fields.h"
@@ -49,15 +51,16 @@ void check_options(const TrainOptions& options, int world) {
   const auto add = [&](const std::string& fault) {
     if (!fault.empty()) faults += (faults.empty() ? "" : "; ") + fault;
   };
-  for (const OptionField& field : option_fields(copy)) add(fault_of(field));
+  const std::vector<OptionField> fields = option_fields(copy);
+  const auto text = [&](std::string_view name) { return text_of(*find_field(fields, name)); };
+  for (const OptionField& field : fields) add(fault_of(field));
   if (options.sequence_length == 0) add("sequence_length is 0, expected tokens per sequence");
   const SchedulerOptions& schedule = options.scheduler;
   if (has_end(schedule.type) && schedule.total_num_steps == 0 && !schedule.ends_with_run)
     add("scheduler.total_num_steps is 0, expected the step at which scheduler.type " +
-        text_of(*find_field(option_fields(copy), "scheduler.type")) + " ends");
+        text("scheduler.type") + " ends");
   if (const std::string needs = missing_for_recipe(options); !needs.empty())
-    add("state_recipe " + text_of(*find_field(option_fields(copy), "state_recipe")) + " needs " +
-        needs);
+    add("state_recipe " + text("state_recipe") + " needs " + needs);
   const std::int64_t samples = options.micro_batch * options.accumulation * leaves(options, world);
   if (faults.empty() && options.global_batch != samples)
     add("global_batch is " + std::to_string(options.global_batch) + ", expected " +

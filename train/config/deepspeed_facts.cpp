@@ -210,10 +210,10 @@ class Interpreter {
       if (given.where.find("optimizer.params.") == std::string::npos) continue;
       note(given.where,
            "obeyed without \"type\" beside \"params\" (AdamW unless a flag names another); "
-           "DeepSpeed "
-           "ignores it then");
+           "DeepSpeed ignores it then");
     }
   }
+
   void missing_scheduler() {
     for (const auto& [option, given] : read_.settings) {
       if (option.starts_with("scheduler.")) problem(given.where, "set without scheduler.type");

@@ -10,7 +10,6 @@
 #include "train/accounting/device_peak.h"
 #include "train/engine/program_set.h"
 #include "train/engine/saved_state.h"
-#include "train/planning/make_plan.h"
 #include "train/run/checkpoint_room.h"
 #include "train/run/host_memory.h"
 #include "train/run/numa.h"
@@ -157,8 +156,6 @@ void build_engine(RunParts& run) {
   if (options.check_device) parts.lockstep = &run.lockstep;
   parts.threads = threads;
   add_observers(run, rates, parts);
-  parts.seed = options.seed;
-  parts.initial_loss_scale = initial_loss_scale(options);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
   const kernels::Device* device = run.device->device();
