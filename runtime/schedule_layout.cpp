@@ -19,7 +19,7 @@ class HoleSearch {
  public:
   HoleSearch(std::int64_t bytes, Fit fit) : bytes_(bytes), fit_(fit) {}
 
-  /// Whether the search has ended.
+  /// Looks at the hole below the next stretch; returns whether the search has ended.
   bool meet(std::int64_t begin, std::int64_t end) {
     const std::int64_t hole = begin - end_;
     if (hole >= bytes_ && (best_ < 0 || hole < best_hole_)) {

@@ -8,7 +8,8 @@
 
 namespace strata::train {
 
-/// What state_recipe asks of optimizer and dtype, and they are not: "AdamW or Adam"; "": nothing.
+/// Names the optimizer or dtype that state_recipe needs and `options` lack: "AdamW or Adam"; ""
+/// when none is missing.
 std::string missing_for_recipe(const TrainOptions& options);
 
 /// Throws InvalidArgument that names every field with a number that is out of its range or NaN, and

@@ -214,7 +214,7 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_EQ(complaint({"--steps"}), "--steps needs a value");
   EXPECT_EQ(complaint({"--betas", "0.9"}), "--betas needs 2 values");
   EXPECT_EQ(word(flags({"--eval-data", ""}), "eval_data"), "");
-  // Of a variable of the shell that is not set: a run from the beginning, or without its file.
+  // A variable of the shell is not set: the run would begin anew, or without its file.
   EXPECT_THAT(complaint({"--resume", ""}), HasSubstr("--resume: found '', expected auto"));
   EXPECT_THAT(complaint({"--deepspeed", ""}), HasSubstr("found '', expected the name of a file"));
   EXPECT_THAT(complaint({"--save-every", "3fortnights"}),

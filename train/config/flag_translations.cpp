@@ -53,7 +53,7 @@ void set_option(const std::string& option, const std::vector<std::string>& words
   double number = 0;
   if (option == "dtype" && same_word(words[0], "auto")) return;
   if (option == "checkpoint.resume" && is_one_of(words[0], "false|none")) return;
-  if (option == "checkpoint.resume" && words[0].empty())  // of a variable that is not set
+  if (option == "checkpoint.resume" && words[0].empty())  // a variable of the shell is not set
     throw InvalidArgument(
         flag + ": found '', expected auto, required, never or the folder of a checkpoint");
   const bool is_part = option == "scheduler.warmup_num_steps" && parse_number(words[0], number) &&

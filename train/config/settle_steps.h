@@ -14,7 +14,7 @@ namespace strata::train {
 /// global batch has changed.
 void settle_steps(TrainOptions& options, std::int64_t samples);
 
-/// Whether the schedule ends, at scheduler.total_num_steps.
+/// Says whether schedules of this type end, which they do at scheduler.total_num_steps.
 bool has_end(SchedulerType type);
 
 /// Steps of one pass: the last one may begin the next pass.

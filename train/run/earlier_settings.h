@@ -11,7 +11,8 @@ namespace strata::train {
 /// The manifest's fact.
 inline constexpr const char* kSettingsFact = "settings";
 
-/// What of optimizer, schedule and clipping is not as by default: "optimizer.beta1=0.8;...".
+/// Lists the settings of optimizer, schedule and clipping that differ from the defaults:
+/// "optimizer.beta1=0.8;...".
 std::string training_settings(const TrainOptions& options);
 
 /// Names what the run of a checkpoint had otherwise than `options`; "" when nothing, or when the

@@ -33,8 +33,8 @@ struct StepReport {
 };
 
 /// Where `path` holds lines of an earlier run, a file "PATH.old" has them now, in place of one of
-/// that name; its name. "": there were none. Throws IoError, and
-/// InvalidArgument when the file holds something else.
+/// that name; its name. "": there were none. Throws IoError, and InvalidArgument
+/// when the file holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);
 
 /// Appends to a file; nothing when the path is empty. Each line goes to the system at once and as a

@@ -35,7 +35,7 @@ void require_writable_file(const std::string& file, const std::string& flag) {
                              "cannot create the file of " + flag + " in this directory");
 }
 
-/// Whether `path` exists and is `folder` or in it, links followed.
+/// Says whether `path` exists and is `folder` or lies in it, links followed.
 bool lies_in(const std::string& path, const std::string& folder) {
   std::error_code error;
   if (!fs::exists(path, error) || !fs::exists(folder, error)) return false;
@@ -77,7 +77,7 @@ void try_file(const std::string& file, const std::string& flag) {
     throw IoError(file, 0, "cannot write the file of " + flag, errno);
 }
 
-/// What is written takes the place of no text that is read, and of nothing else that is written.
+/// Refuses a file to write that is also a text to read, or that two flags name.
 void require_own_files(const TrainOptions& options) {
   std::vector<std::pair<std::string, std::string>> files;  // flag, path
   for (const std::string& file : options.data) files.emplace_back("--data", file);
