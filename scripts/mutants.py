@@ -5,12 +5,14 @@
 
 Each bug is planted alone in a worktree under build/mutants, whose build folder stays warm. What it needs is built, then
 the tests declared beside the file run, and where these pass those of WIDER. Equal seeds plant equal bugs in equal
-commits; results are JSON lines, and a run goes on where an earlier one of that seed and commit ended.
+commits; results are JSON lines, and a run goes on where an earlier one of that seed and commit ended. After tests were
+added, `--again HEAD` with that seed and commit says which of those that had survived are noticed now.
 
 Outcomes: killed (a test failed), timeout (no test failed, but one did not end: counts as killed), survived, and stillborn
 (did not compile: another one is planted in its place).
 """
 import argparse
+import bisect
 import contextlib
 import itertools
 import json
@@ -18,6 +20,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -25,7 +28,7 @@ import sys
 import tempfile
 import time
 
-from mutation_sites import sites_of
+from mutation_sites import Site, sites_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Production code; what only tests, fuzzers and real GPUs run is left out.
@@ -58,7 +61,7 @@ WIDER = {
 # Else constants, of which there are most, would be nearly all of a short run.
 TURNS = [{"border", "comparison", "logic", "choice"}, {"call left out", "assignment left out"}, {"arithmetic", "bits"},
          {"constant"}]
-SHORT_S = 3
+LONGER_S = [3, 30]  # tests that take longer wait for those that do not
 # What Python tests start.
 PYTHON_TARGETS = ["train", "mlaunch", "generate", "doctor", "inspect", "train_on_threads"]
 
@@ -82,17 +85,24 @@ def draw(seed, read, names):
     return [site for turn in itertools.zip_longest(*rounds) for site in turn if site is not None]
 
 
-def run(command, limit_s, cwd, env=None):
-    """(exit code or None when it ran out of time, output); nothing that it started outlives it."""
+def run(command, limit_s, cwd, env=None, silent_s=float("inf")):
+    """(exit code or None when it ran out of time, output); nothing that it started outlives it.
+    `silent_s`: the longest time in which it may write no line."""
     process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=limit_s)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, output
+                               stderr=subprocess.STDOUT, start_new_session=True)
+    output, end = [], time.monotonic() + limit_s
+    descriptor = process.stdout.fileno()
+    while True:
+        left = min(end - time.monotonic(), silent_s)
+        ready = left > 0 and select.select([descriptor], [], [], left)[0]
+        if not ready:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return None, b"".join(output).decode(errors="replace")
+        piece = os.read(descriptor, 1 << 16)
+        if not piece:
+            return process.wait(), b"".join(output).decode(errors="replace")
+        output.append(piece)
 
 
 def confined(command, writable):
@@ -110,7 +120,7 @@ class Workplace:
     """A worktree of the commit with a build folder of its own."""
 
     def __init__(self, folder, commit, jobs):
-        self.tree, self.jobs = folder / "tree", jobs
+        self.tree, self.commit, self.jobs = folder / "tree", commit, jobs
         self.temporary = folder / "tmp"
         self.build = self.tree / "build"
         git = ["git", "-C", str(ROOT)]
@@ -187,31 +197,32 @@ class Workplace:
         return {words[0]: float(words[2]) for words in map(str.split, lines) if len(words) == 3}
 
     def test(self, names, limit_s):
-        """(what failed, whether time ran out); short tests first, for ctest alone begins with the longest."""
+        """(what failed, whether one did not end); short tests first, for ctest alone begins with the longest."""
         known = self.durations()
-        short = [name for name in names if known.get(name, 0) < SHORT_S]
+        long = lambda name: bisect.bisect(LONGER_S, known.get(name, limit_s))
         begin = time.monotonic()
-        for part in (short, [name for name in names if name not in short]):
+        for part in ([name for name in names if long(name) == turn] for turn in range(len(LONGER_S) + 1)):
             if part:
                 left = max(1, limit_s - (time.monotonic() - begin))
-                if known.keys() >= set(part):  # what hangs need not be waited for
-                    left = min(left, 60 + 6 * sum(known[name] for name in part))
-                failed, late = self.test_together(part, left)
+                one_s = 20 + 6 * max(known.get(name, limit_s) for name in part)  # what hangs need not be waited for
+                failed, late = self.test_together(part, left, one_s)
                 if failed or late:
                     return failed, late
         return [], False
 
-    def test_together(self, names, limit_s):
+    def test_together(self, names, limit_s, one_s):
+        """test() of these at once; `one_s`: the longest time in which none of them ends."""
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
         pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
         command = ["ctest", "--test-dir", str(self.build), "-R", pattern, "-j", str(self.jobs), "--stop-on-failure",
-                   "--timeout", str(max(10, int(limit_s) // 2))]
-        code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment)
+                   "--timeout", str(max(10, int(limit_s)))]
+        code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment,
+                           one_s)
         if "Unable to find executable" in output:
             sys.exit(f"mutants: a test's program was not built\n{output}")
-        failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled)", output, re.M)
-        return failed or ([] if code == 0 else ["(ctest)"] if code is not None else []), code is None
+        failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled|Timeout)", output, re.M)
+        return failed or ([] if code in (0, None) or "(Timeout)" in output else ["(ctest)"]), code is None or "(Timeout)" in output
 
     def prove(self, names, limits):
         """Runs tests without a bug, once each. Whether all of them pass."""
@@ -289,10 +300,37 @@ def summary(results):
 
 
 def known_results(path, seed, commit, only=""):
+    """The last word on each bug of that run, in the order in which they were drawn."""
     if not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return [line for line in lines if (line["seed"], line["commit"], line["only"]) == (seed, commit, only)]
+    last = {line["number"]: line for line in lines if (line["seed"], line["commit"], line["only"]) == (seed, commit, only)}
+    return [last[number] for number in sorted(last)]
+
+
+def same_site(result, text):
+    """The site of a bug in a later text of its file: the nearest line of the same words; None where there is none."""
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if line == result["before"]]
+    if not lines:
+        return None
+    line = min(lines, key=lambda number: abs(number - result["line"]))
+    return Site(result["file"], line, result["kind"], result["before"], result["after"])
+
+
+def try_again(place, results, record, options):
+    """Plants what had survived once more, into the commit of the workplace."""
+    for result in [result for result in results if result["outcome"] == "survived"]:
+        path = place.tree / result["file"]
+        site = same_site(result, path.read_text()) if path.exists() else None
+        if site is None:
+            print(f"{result['number']}: {result['file']}: its line is there no more", flush=True)
+            continue
+        if time.monotonic() >= options.deadline:
+            return
+        verdict = judge(place, site, options)
+        if verdict["outcome"] == "unfinished":
+            return
+        record(result | verdict | {"again": place.commit})
 
 
 def main():
@@ -301,6 +339,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", default="HEAD", help="into which they are planted; a run that goes on names where it began")
     parser.add_argument("--only", default="", help="files whose path begins with this")
+    parser.add_argument("--again", metavar="COMMIT", help="plant nothing new, but into this commit what survived")
     parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers and tests at a time")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/mutants", help="folder of the worktree and its build")
@@ -313,10 +352,14 @@ def main():
     options.deadline = time.monotonic() + options.seconds
 
     git = lambda *words: subprocess.run(["git", "-C", str(ROOT), *words], check=True, capture_output=True, text=True).stdout
-    try:
-        commit = git("rev-parse", "--verify", f"{options.commit}^{{commit}}").strip()
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"mutants: --commit {options.commit}: {error.stderr.strip()}")
+
+    def commit_of(flag, name):
+        try:
+            return git("rev-parse", "--verify", f"{name}^{{commit}}").strip()
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"mutants: {flag} {name}: {error.stderr.strip()}")
+
+    commit = commit_of("--commit", options.commit)
     names = [name for name in git("ls-tree", "-r", "--name-only", commit).splitlines() if name.startswith(options.only)]
     sites = draw(options.seed, lambda name: git("show", f"{commit}:{name}"), names)
     if options.list:
@@ -325,8 +368,18 @@ def main():
         return
     results_path = options.results or options.work / "results.jsonl"
     results_path.parent.mkdir(parents=True, exist_ok=True)
-    place = Workplace(options.work.resolve(), commit, options.jobs)
     results = known_results(results_path, options.seed, commit, options.only)
+    place = Workplace(options.work.resolve(), commit_of("--again", options.again) if options.again else commit, options.jobs)
+
+    def record(result):
+        with open(results_path, "a") as out:
+            out.write(json.dumps(result) + "\n")
+        print(f"{result['number']}: {result['file']}:{result['line']} ({result['kind']}) {result['outcome']} {result['by']} "
+              f"[{result['build_s']:.0f} + {result['test_s']:.0f} s]", flush=True)
+
+    if options.again:
+        try_again(place, results, record, options)
+        sites = []
     for number in range(len(results), len(sites)):
         if sum(result["outcome"] != "stillborn" for result in results) >= options.count:
             break
@@ -337,11 +390,9 @@ def main():
                   **judge(place, site, options)}
         if result["outcome"] == "unfinished":
             break
-        with open(results_path, "a") as out:
-            out.write(json.dumps(result) + "\n")
+        record(result)
         results.append(result)
-        print(f"{number}: {site.file}:{site.line} ({site.kind}) {result['outcome']} {result['by']} "
-              f"[{result['build_s']:.0f} + {result['test_s']:.0f} s]", flush=True)
+    results = known_results(results_path, options.seed, commit, options.only)
     print(summary(results))
 
 

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import mutants
@@ -177,10 +178,32 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "results.jsonl")
             self.assertEqual(mutants.known_results(path, 1, "c"), [])
-            lines = [self.result("killed", seed=seed, commit=commit, only=only)
+            lines = [self.result("survived", seed=seed, commit=commit, only=only, number=0)
                      for seed, commit, only in ((1, "c", ""), (2, "c", ""), (1, "d", ""), (1, "c", "zero/"))]
+            lines.append(lines[0] | {"outcome": "killed", "again": "d"})
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            self.assertEqual(len(mutants.known_results(path, 1, "c")), 1)
+            self.assertEqual([line["outcome"] for line in mutants.known_results(path, 1, "c")], ["killed"])
+            self.assertEqual([line["outcome"] for line in mutants.known_results(path, 2, "c")], ["survived"])
+
+    def test_a_bug_is_found_again_in_a_later_text(self):
+        result = self.result("survived")
+        self.assertEqual(mutants.same_site(result, "a < b\n\n\na < b\n").line, 4)
+        self.assertEqual(mutants.same_site(result, "x\n\n\n\na < b\n"), Site("a.cpp", 5, "border", "a < b", "a <= b"))
+        self.assertIsNone(mutants.same_site(result, "  a < b\n"))
+
+    def test_what_had_survived_is_planted_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "a.cpp").write_text("\na < b\n")
+            place, recorded = FakePlace("golden_test"), []
+            place.tree, place.commit = pathlib.Path(folder), "d"
+            options = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"))
+            with unittest.mock.patch.object(mutants, "wider_pattern", lambda file: "golden_test"):
+                mutants.try_again(place, [self.result("survived", number=4), self.result("killed", number=5)], recorded.append, options)
+        self.assertEqual([(line["number"], line["outcome"], line["again"]) for line in recorded], [(4, "killed", "d")])
+
+    def test_silence_ends_what_was_started(self):
+        command = ["sh", "-c", "echo begun; sleep 0.2; echo on; sleep 60"]
+        self.assertEqual(mutants.run(command, 50, "/", silent_s=2), (None, "begun\non\n"))
 
     def test_time_limits_end_what_was_started(self):
         code, output = mutants.run(["sh", "-c", "echo begun; sleep 60"], 1, "/")
