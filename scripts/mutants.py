@@ -6,10 +6,10 @@
 Each bug is planted alone in a worktree under build/mutants, whose build folder stays warm. What it needs is built, then
 the tests declared beside the file run, and where these pass those of WIDER. Equal seeds plant equal bugs in equal
 commits; results are JSON lines, and a run goes on where an earlier one of that seed and commit ended. After tests were
-added, `--again HEAD` with that seed and commit says which of those that had survived are noticed now.
+added, `--into HEAD` with that seed and commit says which of those that had survived are noticed now, and goes on there.
 
-Outcomes: killed (a test failed), timeout (no test failed, but one did not end: counts as killed), survived, and stillborn
-(did not compile: another one is planted in its place).
+Outcomes: killed (a test failed), timeout (no test failed, but one did not end: counts as killed), survived, stillborn
+(did not compile: another one is planted in its place), gone (a later commit has no such line: likewise).
 """
 import argparse
 import bisect
@@ -90,19 +90,20 @@ def run(command, limit_s, cwd, env=None, silent_s=float("inf")):
     `silent_s`: the longest time in which it may write no line."""
     process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
-    output, end = [], time.monotonic() + limit_s
-    descriptor = process.stdout.fileno()
-    while True:
-        left = min(end - time.monotonic(), silent_s)
-        ready = left > 0 and select.select([descriptor], [], [], left)[0]
-        if not ready:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return None, b"".join(output).decode(errors="replace")
-        piece = os.read(descriptor, 1 << 16)
-        if not piece:
-            return process.wait(), b"".join(output).decode(errors="replace")
-        output.append(piece)
+    end, output, code = time.monotonic() + limit_s, [], None
+    with process.stdout as stream:
+        while True:
+            left = min(end - time.monotonic(), silent_s)
+            if left <= 0 or not select.select([stream], [], [], left)[0]:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                break
+            piece = os.read(stream.fileno(), 1 << 16)
+            if not piece:
+                code = process.wait()
+                break
+            output.append(piece)
+    return code, b"".join(output).decode(errors="replace")
 
 
 def confined(command, writable):
@@ -283,16 +284,19 @@ def judge(place, site, limits):
         print(f"mutants: fails without a bug, too, and is left out: {', '.join(sorted(place.unsound))}", flush=True)
 
 
+NOT_TRIED = ("stillborn", "gone")
+
+
 def summary(results):
     """The text at the end."""
     count = lambda outcome: sum(result["outcome"] == outcome for result in results)
-    tried = len(results) - count("stillborn")
+    tried = sum(result["outcome"] not in NOT_TRIED for result in results)
     if not tried:
         return "no bug was tried"
     dead = count("killed") + count("timeout")
     seconds = [result["build_s"] + result["test_s"] for result in results]
     lines = [f"{dead} of {tried} bugs noticed ({100 * dead / tried:.1f} %), {count('timeout')} of them by a time limit; "
-             f"{count('stillborn')} more did not compile; {sum(seconds) / tried:.0f} s each"]
+             f"{count('stillborn')} more did not compile, {count('gone')} are in later commits no more; {sum(seconds) / tried:.0f} s each"]
     for result in results:
         if result["outcome"] == "survived":
             lines.append(f"\nsurvived: {result['file']}:{result['line']} ({result['kind']})\n-{result['before']}\n+{result['after']}")
@@ -317,20 +321,22 @@ def same_site(result, text):
     return Site(result["file"], line, result["kind"], result["before"], result["after"])
 
 
-def try_again(place, results, record, options):
-    """Plants what had survived once more, into the commit of the workplace."""
-    for result in [result for result in results if result["outcome"] == "survived"]:
-        path = place.tree / result["file"]
-        site = same_site(result, path.read_text()) if path.exists() else None
-        if site is None:
-            print(f"{result['number']}: {result['file']}: its line is there no more", flush=True)
-            continue
-        if time.monotonic() >= options.deadline:
+def plant(place, results, sites, record, options):
+    """Judges what had survived once more where the workplace has a later commit, then what is not judged yet."""
+    old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit]
+    known = {result["number"] for result in results}
+    new = [{"number": number, **vars(site)} for number, site in enumerate(sites) if number not in known]
+    tried = sum(result["outcome"] not in NOT_TRIED for result in results)
+    for bug in (old if options.into else []) + new:
+        if time.monotonic() >= options.deadline or (bug in new and tried >= options.count):
             return
-        verdict = judge(place, site, options)
+        path = place.tree / bug["file"]
+        site = same_site(bug, path.read_text()) if path.exists() else None
+        verdict = judge(place, site, options) if site else {"outcome": "gone", "by": "", "stage": "", "build_s": 0, "test_s": 0}
         if verdict["outcome"] == "unfinished":
             return
-        record(result | verdict | {"again": place.commit})
+        tried += bug in new and verdict["outcome"] not in NOT_TRIED
+        record(bug | verdict | {"into": place.commit})
 
 
 def main():
@@ -339,7 +345,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", default="HEAD", help="into which they are planted; a run that goes on names where it began")
     parser.add_argument("--only", default="", help="files whose path begins with this")
-    parser.add_argument("--again", metavar="COMMIT", help="plant nothing new, but into this commit what survived")
+    parser.add_argument("--into", metavar="COMMIT", help="plant the bugs drawn from --commit into this later one, first those "
+                                                         "that had survived")
     parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers and tests at a time")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/mutants", help="folder of the worktree and its build")
@@ -369,29 +376,16 @@ def main():
     results_path = options.results or options.work / "results.jsonl"
     results_path.parent.mkdir(parents=True, exist_ok=True)
     results = known_results(results_path, options.seed, commit, options.only)
-    place = Workplace(options.work.resolve(), commit_of("--again", options.again) if options.again else commit, options.jobs)
+    place = Workplace(options.work.resolve(), commit_of("--into", options.into) if options.into else commit, options.jobs)
 
     def record(result):
+        result = {"seed": options.seed, "commit": commit, "only": options.only, **result}
         with open(results_path, "a") as out:
             out.write(json.dumps(result) + "\n")
         print(f"{result['number']}: {result['file']}:{result['line']} ({result['kind']}) {result['outcome']} {result['by']} "
               f"[{result['build_s']:.0f} + {result['test_s']:.0f} s]", flush=True)
 
-    if options.again:
-        try_again(place, results, record, options)
-        sites = []
-    for number in range(len(results), len(sites)):
-        if sum(result["outcome"] != "stillborn" for result in results) >= options.count:
-            break
-        if time.monotonic() >= options.deadline:
-            break
-        site = sites[number]
-        result = {"seed": options.seed, "commit": commit, "only": options.only, "number": number, **vars(site),
-                  **judge(place, site, options)}
-        if result["outcome"] == "unfinished":
-            break
-        record(result)
-        results.append(result)
+    plant(place, results, sites, record, options)
     results = known_results(results_path, options.seed, commit, options.only)
     print(summary(results))
 

@@ -171,7 +171,7 @@ class Results(unittest.TestCase):
 
     def test_summary(self):
         text = mutants.summary([self.result(o) for o in ("killed", "killed", "timeout", "survived", "stillborn")])
-        self.assertIn("3 of 4 bugs noticed (75.0 %), 1 of them by a time limit; 1 more did not compile", text)
+        self.assertIn("3 of 4 bugs noticed (75.0 %), 1 of them by a time limit; 1 more did not compile, 0 are in later commits no more", text)
         self.assertIn("survived: a.cpp:3 (border)\n-a < b\n+a <= b", text)
 
     def test_a_run_goes_on_from_results_of_its_seed_and_commit(self):
@@ -180,7 +180,7 @@ class Results(unittest.TestCase):
             self.assertEqual(mutants.known_results(path, 1, "c"), [])
             lines = [self.result("survived", seed=seed, commit=commit, only=only, number=0)
                      for seed, commit, only in ((1, "c", ""), (2, "c", ""), (1, "d", ""), (1, "c", "zero/"))]
-            lines.append(lines[0] | {"outcome": "killed", "again": "d"})
+            lines.append(lines[0] | {"outcome": "killed", "into": "d"})
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.assertEqual([line["outcome"] for line in mutants.known_results(path, 1, "c")], ["killed"])
             self.assertEqual([line["outcome"] for line in mutants.known_results(path, 2, "c")], ["survived"])
@@ -191,15 +191,28 @@ class Results(unittest.TestCase):
         self.assertEqual(mutants.same_site(result, "x\n\n\n\na < b\n"), Site("a.cpp", 5, "border", "a < b", "a <= b"))
         self.assertIsNone(mutants.same_site(result, "  a < b\n"))
 
-    def test_what_had_survived_is_planted_again(self):
+    def planted(self, results, count, into=None):
+        """(number, outcome) of what is recorded; four bugs can be drawn, the last of a line that is gone."""
+        sites = [Site("a.cpp", 3, "border", f"{word} < b", f"{word} <= b") for word in ("a", "aa", "aaa", "gone")]
         with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "a.cpp").write_text("\na < b\n")
+            pathlib.Path(folder, "a.cpp").write_text("\na < b\naa < b\naaa < b\n")
             place, recorded = FakePlace("golden_test"), []
             place.tree, place.commit = pathlib.Path(folder), "d"
-            options = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"))
+            options = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"), count=count, into=into)
             with unittest.mock.patch.object(mutants, "wider_pattern", lambda file: "golden_test"):
-                mutants.try_again(place, [self.result("survived", number=4), self.result("killed", number=5)], recorded.append, options)
-        self.assertEqual([(line["number"], line["outcome"], line["again"]) for line in recorded], [(4, "killed", "d")])
+                mutants.plant(place, results, sites, recorded.append, options)
+        self.assertEqual({line["into"] for line in recorded} | {"d"}, {"d"})
+        return [(line["number"], line["outcome"]) for line in recorded]
+
+    def test_a_run_goes_on(self):
+        results = [self.result("survived", number=0, into="c"), self.result("stillborn", number=1, into="c")]
+        self.assertEqual(self.planted(results, 2), [(2, "killed")])
+        self.assertEqual(self.planted(results, 9), [(2, "killed"), (3, "gone")])
+
+    def test_what_had_survived_is_planted_into_a_later_commit(self):
+        results = [self.result("survived", number=0, into="c"), self.result("killed", number=1, into="c")]
+        self.assertEqual(self.planted(results, 2, into="d"), [(0, "killed")])
+        self.assertEqual(self.planted([results[1], self.result("survived", number=0, into="d")], 2, into="d"), [])
 
     def test_silence_ends_what_was_started(self):
         command = ["sh", "-c", "echo begun; sleep 0.2; echo on; sleep 60"]
