@@ -1,5 +1,6 @@
 #include "comm/single.h"
 
+#include "comm/arena_table.h"
 #include "comm/factory.h"
 #include "comm/host_stream.h"
 #include "comm/testing/conformance.h"
@@ -23,6 +24,20 @@ TEST(SingleCommunicator, DoesNothingAfterAbort) {
   communicator.abort("stop", ExitCode::internal);
   HostStream stream;
   EXPECT_THROW(communicator.run(stream, {}, nullptr, nullptr, {}), PeerError);
+}
+
+TEST(ArenaTable, AnArenaKeepsItsNumberUntilItIsRemoved) {
+  alignas(64) std::byte memory[192];
+  ArenaTable table;
+  const int first = table.add({memory, 64, -1}), second = table.add({memory + 128, 64, -1});
+  EXPECT_NE(first, second);
+  EXPECT_EQ(table.locate(memory + 16, 48, "collective", "input").arena, first);
+  EXPECT_EQ(table.locate(memory + 160, 8, "collective", "input").arena, second);
+  EXPECT_EQ(table.locate(memory + 160, 8, "collective", "input").offset_bytes, 32);
+  EXPECT_EQ(table.remove(memory), first);
+  EXPECT_EQ(table.locate(memory + 128, 64, "collective", "input").arena, second);
+  const int third = table.add({memory, 64, -1});
+  EXPECT_TRUE(third != first && third != second) << "a number means another arena";
 }
 
 TEST(SingleCommunicatorDeathTest, EndsOnOperandsOutsideItsArenas) {

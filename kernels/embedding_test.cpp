@@ -146,5 +146,19 @@ TEST(Embedding, RefusesASequenceBeyondThePositions) {
                InvalidArgument);
 }
 
+TEST(Embedding, BackwardRefusesOperandsThatDoNotBelongTogether) {
+  const TensorType ids(DType::i32, {12}), dx(DType::bf16, {12, 4});
+  const TensorType table(DType::f32, {kVocabulary, 4});
+  const auto infer = [](const Types& inputs) {
+    return embedding_backward_operation().infer(
+        inputs, {{"rows", static_cast<double>(kVocabulary)}, {"gradient_dtype", 0}});
+  };
+  EXPECT_EQ(infer({ids, dx, table}), Types{table});
+  EXPECT_THROW(infer({TensorType(DType::i32, {11}), dx, table}), InvalidArgument);
+  EXPECT_THROW(infer({TensorType(DType::i64, {12}), dx, table}), InvalidArgument);
+  EXPECT_THROW(infer({ids, dx, TensorType(DType::f32, {kVocabulary, 5})}), InvalidArgument);
+  EXPECT_THROW(infer({ids, dx, TensorType(DType::bf16, {kVocabulary, 4})}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace strata::kernels

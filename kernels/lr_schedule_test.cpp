@@ -57,6 +57,101 @@ TEST(LearningRate, CosineOfTransformers) {
                          {100, 3e-5}});
 }
 
+TEST(LearningRate, CosineOfSeveralWavesRisesAgain) {
+  expect_points(
+      {.kind = ScheduleKind::cosine, .warmup_steps = 10, .total_steps = 100, .cycles = 1.5},
+      {{11, 0.00029917828430524096},
+       {25, 0.00015},
+       {40, 0},
+       {50, 7.5e-05},
+       {69, 0.00029917828430524096},
+       {70, 0.0003},
+       {85, 0.00015},
+       {99, 8.217156947589898e-07}});
+  expect_points({.kind = ScheduleKind::cosine, .total_steps = 100, .min_ratio = 0.25, .cycles = 1},
+                {{0, 0.0003}, {25, 0.0001875}, {50, 7.5e-05}, {70, 0.00015273558813281836}});
+}
+
+TEST(LearningRate, CosineAfterAWarmupThatBeginsAboveZero) {
+  LearningRateSchedule cosine{.kind = ScheduleKind::cosine_warmup,
+                              .warmup_steps = 10,
+                              .total_steps = 100,
+                              .min_ratio = 0.1};
+  expect_points(cosine, {{0, 3e-05},
+                         {5, 0.00018},
+                         {9, 0.0003},
+                         {10, 0.00029991776164757793},
+                         {50, 0.00018378836862960882},
+                         {99, 3e-05}});
+  cosine.warmup_lr_rate = 0.05;
+  expect_points(
+      cosine,
+      {{0, 1.5e-05}, {1, 4.6666666666666665e-05}, {9, 0.0003}, {50, 0.00018378836862960882}});
+}
+
+TEST(LearningRate, CosineWithRestarts) {
+  expect_points(
+      {.kind = ScheduleKind::cosine_restarts, .warmup_steps = 10, .total_steps = 100, .cycles = 3},
+      {{5, 0.00015},
+       {10, 0.0003},
+       {11, 0.00029917828430524096},
+       {25, 0.00015},
+       {40, 0.0003},
+       {69, 8.217156947589898e-07},
+       {70, 0.0003},
+       {99, 8.217156947589898e-07},
+       {100, 0}});
+}
+
+TEST(LearningRate, Polynomial) {
+  expect_points({.kind = ScheduleKind::polynomial,
+                 .minimum = 1e-5,
+                 .warmup_steps = 10,
+                 .total_steps = 100,
+                 .power = 2},
+                {{1, 3e-05},
+                 {10, 0.0003},
+                 {11, 0.0002935913580246914},
+                 {50, 9.950617283950617e-05},
+                 {99, 1.0035802469135803e-05},
+                 {100, 1e-05}});
+}
+
+TEST(LearningRate, InverseSqrt) {
+  LearningRateSchedule falling{.kind = ScheduleKind::inverse_sqrt, .warmup_steps = 10};
+  expect_points(falling, {{5, 0.00015}, {10, 0.0003}, {40, 0.00015}, {99, 9.534625892455922e-05}});
+  falling.timescale = 40;
+  expect_points(falling, {{10, 0.0003}, {50, 0.00021213203435596422}});
+  falling.warmup_steps = falling.timescale = 0;
+  expect_points(falling, {{0, 0.0003}, {50, 0.0002992528008322899}});
+}
+
+TEST(LearningRate, WarmupStableDecay) {
+  LearningRateSchedule trapezoid{.kind = ScheduleKind::warmup_stable_decay,
+                                 .warmup_steps = 10,
+                                 .min_ratio = 0.1,
+                                 .decay_steps = 30,
+                                 .stable_steps = 20};
+  expect_points(trapezoid, {{0, 3e-05},
+                            {1, 5.7e-05},
+                            {10, 0.0003},
+                            {25, 0.0003},
+                            {40, 0.0002325},
+                            {50, 9.75e-05},
+                            {69, 3e-05}});
+  trapezoid.min_ratio = 0;
+  trapezoid.stable_steps = 60;
+  trapezoid.warmup_shape = RampShape::cosine;
+  trapezoid.decay_shape = RampShape::linear;
+  expect_points(trapezoid, {{1, 7.34152255572697e-06}, {70, 0.0003}, {71, 0.00029}, {99, 1e-05}});
+  trapezoid.min_ratio = 0.05;
+  trapezoid.warmup_shape = trapezoid.decay_shape = RampShape::one_minus_sqrt;
+  expect_points(trapezoid, {{0, 1.5e-05},
+                            {5, 9.847456736183393e-05},
+                            {71, 0.0002479663570370092},
+                            {99, 1.979025712870012e-05}});
+}
+
 TEST(LearningRate, WarmupStartsWithTwoStepsAtTheMinimum) {
   LearningRateSchedule warmup{.kind = ScheduleKind::warmup,
                               .minimum = 1e-5,

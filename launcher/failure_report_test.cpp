@@ -50,6 +50,17 @@ TEST(FailureReport, SaysOutOfMemoryWhenTheKernelCountedOne) {
   EXPECT_TRUE(contains(report, "memory  3072 MiB at its peak"));
 }
 
+TEST(FailureReport, SaysWhatMemoryARankTookFrom100MiBOn) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  FailureFacts facts = killed_in_a_collective();
+  facts.peak_rss_bytes = 100 * kMiB - 1;
+  EXPECT_FALSE(contains(failure_report(facts), "at its peak"));
+  facts.peak_rss_bytes = 100 * kMiB;
+  EXPECT_TRUE(contains(failure_report(facts), "  memory  100 MiB at its peak\n"));
+  facts.peak_rss_bytes += kMiB / 2;
+  EXPECT_TRUE(contains(failure_report(facts), "  memory  101 MiB at its peak\n"));
+}
+
 TEST(FailureReport, PrefersTheStatusPagesErrorToStandardError) {
   FailureFacts facts = killed_in_a_collective();
   facts.error_tail = "noise\n";

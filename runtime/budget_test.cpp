@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "comm/factory.h"
 #include "runtime/autodiff.h"
+#include "runtime/live_bytes.h"
 #include "runtime/lower.h"
 #include "runtime/testing/small_model.h"
 
@@ -61,6 +64,17 @@ TEST(Budget, CountsEveryByteAtThePeak) {
   EXPECT_GE(peak.other_bytes, 1024);
   for (std::size_t i = 1; i < peak.consumers.size(); ++i)
     EXPECT_GE(peak.consumers[i - 1].bytes, peak.consumers[i].bytes);
+}
+
+TEST(Budget, LiveBytesReachWhatALoweredProgramSays) {
+  for (const Program& program : {model_program(), two_tiers()}) {
+    TierBytes most{};
+    for (const TierBytes& bytes : live_bytes(program))
+      for (std::size_t tier = 0; tier < kTiers; ++tier)
+        most[tier] = std::max(most[tier], bytes[tier]);
+    for (std::size_t tier = 0; tier < kTiers; ++tier)
+      EXPECT_EQ(most[tier], program.persistent_bytes[tier] + program.live_bytes[tier]) << tier;
+  }
 }
 
 TEST(Budget, SaysWhoseBytesFillTheTierAndWhere) {

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "kernels/cpu/cpu_stream.h"
@@ -162,6 +165,59 @@ TEST(CpuExecutor, GivesTheSameBitsWhateverTheDelays) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed)
       ASSERT_EQ(relay_result(world, 4, seed), expected) << "world " << world << " seed " << seed;
   }
+}
+
+/// One instruction does not end before another one has begun, in a later run.
+class Meeting final : public Observer {
+ public:
+  Meeting(std::string waits, std::string comes)
+      : waits_(std::move(waits)), comes_(std::move(comes)) {}
+  void begin(const Program& program, int instruction) override {
+    const std::string& label = program.instructions[static_cast<std::size_t>(instruction)].label;
+    std::unique_lock lock(mutex_);
+    if (label == comes_) {
+      came_ = true;
+      changed_.notify_all();
+    } else if (label == waits_) {
+      met = changed_.wait_for(lock, std::chrono::seconds(5), [&] { return came_; });
+    }
+  }
+  void end(const Program&, int) override {}
+  bool met = false;
+
+ private:
+  std::string waits_, comes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool came_ = false;
+};
+
+/// Whether instruction `second` begins in a run while that before it stands in `first`, whose queue
+/// `second` does not wait for.
+bool overtakes(const std::string& first, const std::string& second) {
+  Meeting meeting(first, second);
+  const auto errors = run_ranks(1, [&](comm::Communicator& communicator) {
+    RelayRank rank(communicator, &meeting);
+    const auto load = [&](const std::string& label) {
+      Program program = rank.executor().program(0);
+      std::erase_if(program.instructions, [&](const Instruction& in) { return in.label != label; });
+      Instruction& only = program.instructions.at(0);
+      only.waits.clear();
+      only.border_waits = 1u << static_cast<int>(Queue::upload);
+      return rank.executor().load(std::move(program));
+    };
+    const int held = load(first), free = load(second);
+    rank.executor().start(held, 0);
+    rank.executor().start(free, 0);
+    rank.executor().wait_all();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>{""});
+  return meeting.met;
+}
+
+TEST(CpuExecutor, WaitsOnlyForThoseQueuesOfTheRunBeforeThatAnInstructionNames) {
+  EXPECT_TRUE(overtakes("copy start", "gather 0"));
+  EXPECT_TRUE(overtakes("gather 0", "copy start"));
 }
 
 /// Errors of all ranks when `label` fails on rank `failing` of `world`.

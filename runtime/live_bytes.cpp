@@ -33,10 +33,7 @@ LiveBytes live_bytes(const Program& program) {
     for (const Operand& o : in.inputs) touch(o);
     for (const Operand& o : in.outputs) touch(o);
     if (in.predicate) touch(*in.predicate);
-    if (in.workspace && in.workspace->value == kNoValue)
-      live[i][static_cast<std::size_t>(in.workspace->tier)] += in.workspace->bytes;
-    else if (in.workspace)
-      touch(*in.workspace);
+    if (in.workspace) touch(*in.workspace);
   }
   for (const auto& [root, life] : lives)
     for (std::size_t i = life.first; i <= life.last; ++i)

@@ -93,9 +93,8 @@ class LastHolders {
   static constexpr int kNobody = -1;
 
   std::map<std::int64_t, int>::iterator split(std::int64_t at) {
-    const auto next = stretches_.lower_bound(at);
-    if (next != stretches_.end() && next->first == at) return next;
-    return stretches_.emplace_hint(next, at, std::prev(next)->second);
+    const auto around = std::prev(stretches_.upper_bound(at));  // or beginning there
+    return stretches_.try_emplace(at, around->second).first;
   }
 
   std::map<std::int64_t, int> stretches_;  // by begin; the next one ends it

@@ -143,6 +143,13 @@ TEST(Staging, OneRunCanBeWaitedForWhileTheNextIsHeld) {
   EXPECT_EQ(rank.values(host_name("sum"))[0], 4);
 }
 
+TEST(Staging, CopiesBelongToABlockOfTheGraph) {
+  const Graph graph = summing();
+  ASSERT_EQ(graph.nodes.size(), 3U);  // in, add, out
+  for (const Node& node : graph.nodes)
+    EXPECT_LT(static_cast<std::size_t>(node.block), graph.blocks.size()) << node.label;
+}
+
 TEST(Staging, InputsThatNobodyReadsHaveOnlyAHostSide) {
   const Rank rank(nullptr);
   EXPECT_TRUE(rank.layout().has(host_name("unread")));

@@ -1,9 +1,11 @@
 // The executor of devices, on the simulated one: streams are threads that only waits hold back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -11,6 +13,7 @@
 #include "core/error.h"
 #include "kernels/cuda/host/simulated_device.h"
 #include "runtime/executor.h"
+#include "runtime/lockstep.h"
 #include "runtime/lower.h"
 #include "runtime/order.h"
 #include "runtime/testing/small_model.h"
@@ -383,6 +386,42 @@ TEST(StreamExecutor, TellsWhenTheDeviceWorkedOnEachInstruction) {
   rank.executor().wait_all();
   EXPECT_EQ(times.calls, 3 * rank.executor().program(0).instructions.size());
   EXPECT_EQ(rank.device().replays(), 0);
+}
+
+/// Both sides begin an addition with the sum that was there.
+TEST(LockstepExecutor, ResultsThatAreWrittenOverAnInputKeepIt) {
+  Graph graph;
+  graph.blocks = {"sum"};
+  const auto add_value = [&](const char* name) {
+    Value value;
+    value.name = name;
+    value.type = kernels::TensorType(DType::f32, kernels::Shape{kElements});
+    value.storage = Storage::persistent;
+    return graph.add_value(std::move(value));
+  };
+  const ValueId sum = add_value("sum"), x = add_value("x");
+  graph.apply_into("accumulate", {sum, x}, {graph.next_version(sum)}, {}, 0, Pass::forward, "add");
+  PersistentLayout layout;
+  layout.add_all(graph);
+  SimulatedDevice device(ThreadOrder::forward);
+  Program program = lower(std::move(graph), layout, {"sum", device.capabilities(), nullptr});
+  Arena arena(device, kernels::MemoryKind::device, program.arena_bytes[0]);
+  const auto values = [&](const char* name) {
+    return std::span(reinterpret_cast<float*>(arena.base() + layout.find(name).offset_bytes),
+                     static_cast<std::size_t>(kElements));
+  };
+  std::ranges::fill(values("sum"), 3.0f);
+  std::ranges::fill(values("x"), 2.0f);
+  ExecutorParts parts;
+  parts.arenas[static_cast<int>(Tier::device)] = &arena;
+  kernels::CpuDevice cpu(1);
+  LockstepReport report;
+  const auto executor = make_lockstep_executor(std::move(parts), device, cpu, report);
+  const int handle = executor->load(std::move(program));
+  for (int run = 0; run < 2; ++run) executor->start(handle, run);
+  for (const float value : values("sum")) ASSERT_EQ(value, 7);
+  ASSERT_EQ(report.rows.size(), 1u) << report.to_string();
+  EXPECT_EQ(report.rows.begin()->second.results, 2);
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ LEFT_OUT = re.compile(r"_test\.|_tests\.|_fuzz\.|testing|/fuzz/|^kernels/(cuda|r
                       r"|^comm/(nccl|mpi)/|reference_page|/bench")
 # Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
-        "|loss_scale_test|evaluation_test|program_safety_test|training_.*|print_plan_test|peak_memory_test)$"
-PROGRAMS = "^(program_(same_bits|bad_input|output|resume|failure|inspect|learning|offload)_test|print_plan_test)$"
+        "|loss_scale_test|evaluation_test|program_safety_test|training_.*|device_training_test|schedule_golden_test|print_plan_test" \
+        "|peak_memory_test)$"
+PROGRAMS = "^(program_(same_bits|bad_input|output|screen|resume|kept_work|failure|inspect|learning|offload)_test|print_plan_test)$"
 WIDER = {
     "core": "^(checkpoint_.*|manifest_test|comm_(shm|threads)_test|train_files_test|model_config_test|training_checkpoint_test|launcher_test"
             "|mlaunch_test|program_(failure|resume|inspect|bad_input)_test)$",

@@ -148,6 +148,17 @@ TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
 
 constexpr runtime::Updates kEarly = runtime::Updates::gradient;
 
+/// Traces and messages name instructions by it.
+TEST_P(StepVersions, EveryInstructionHasALabel) {
+  for (const runtime::Updates updates : {runtime::Updates::step_end, kEarly})
+    for (const Position position : {Position::only, Position::last}) {
+      const Program program = step_program({stage(), position, DType::bf16, false, updates});
+      for (std::size_t i = 0; i < program.instructions.size(); ++i)
+        EXPECT_NE(program.instructions[i].label, "")
+            << i << " of " << name_of(position) << " " << name_of(updates);
+    }
+}
+
 TEST_P(StepVersions, ProgramsHoldWithUpdatesBehindTheirGradients) {
   for (const Position position :
        {Position::only, Position::first, Position::middle, Position::last})

@@ -24,6 +24,7 @@ TEST(HeadGeometry, NeverHoldsMoreLogitsThanItsLimit) {
         EXPECT_LE(g.logits.bytes + g.rounded_gradient.bytes, (std::int64_t{128} << 20) * 11 / 10);
         EXPECT_GE(g.chunks * g.chunk_rows, n);
         EXPECT_GE(g.strips * g.strip, v);
+        EXPECT_LE(g.tile_rows, g.chunk_rows);
       }
 }
 

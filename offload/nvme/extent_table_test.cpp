@@ -67,6 +67,14 @@ TEST(ExtentTable, WhatIsDiscardedIsNotSplit) {
             (std::vector<Extent>{{4 * kSector, 4 * kSector, 0}, {kBlockBytes, kSector, 0}}));
 }
 
+TEST(ExtentTableDeathTest, SplitsNothingWhereTwoExtentsMeetOrNoneIs) {
+  ExtentTable table(kBlockBytes);
+  write(table, 0, 4 * kSector, false);
+  write(table, 4 * kSector, 4 * kSector, false);
+  for (const std::int64_t border : {0, 4, 8, 9})
+    EXPECT_DEATH(table.split(border * kSector, 1, 2), "no extent to split at");
+}
+
 TEST(ExtentTable, RefusesToUseBytesThatAreBeingWritten) {
   ExtentTable table(kBlockBytes);
   const auto extents = write(table, 0, 4 * kSector, true);

@@ -70,6 +70,18 @@ TEST_P(NvmeStoreOn, OtherBordersCostNothingWhereTheOldBytesAreDiscarded) {
   EXPECT_TRUE(same(in.bytes(), small.bytes()));
 }
 
+TEST_P(NvmeStoreOn, OtherBordersReadAMebibyteOnceMore) {
+  const auto store = make(4 * kMiB);
+  const AlignedMemory large(4 * kMiB), small(kSector);
+  fill(large, 1);
+  store->wait(store->start_write(0, large.bytes(), "large"));
+  for (int time = 0; time < 2; ++time) {
+    fill(small, 2);
+    store->wait(store->start_write(kMiB, small.bytes(), "small"));
+    EXPECT_EQ(store->counters().read_bytes, kMiB);
+  }
+}
+
 TEST_P(NvmeStoreOn, BytesNeverWrittenReadAsZero) {
   const auto store = make(16 * kMiB);
   const AlignedMemory out(3 * kMiB);

@@ -2,7 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "core/test_directory.h"
+#include "offload/nvme/memory_io.h"
 #include "offload/nvme/open_store.h"
 
 namespace strata::offload {
@@ -40,6 +47,40 @@ TEST(Probe, MeasuresAndLeavesTheStoreAsNew) {
   EXPECT_GE(result.settings.request_bytes, kMiB);
   EXPECT_LE(result.settings.request_bytes, 4 * kMiB);
   expect_untouched(*store);
+}
+
+/// Memory that notes how large requests are; read it when the store is gone.
+class NotingIo final : public BlockIo {
+ public:
+  NotingIo(std::unique_ptr<BlockIo> inner, std::set<std::int64_t>& sizes)
+      : inner_(std::move(inner)), sizes_(sizes) {}
+  [[nodiscard]] int capacity() const override { return inner_->capacity(); }
+  void submit(const BlockRequest& request) override {
+    sizes_.insert(request.bytes);
+    inner_->submit(request);
+  }
+  void begin() override { inner_->begin(); }
+  std::size_t reap(std::span<BlockCompletion> out) override { return inner_->reap(out); }
+  void wake() noexcept override { inner_->wake(); }
+  int register_memory(const MemorySlices& slices) override {
+    return inner_->register_memory(slices);
+  }
+  [[nodiscard]] int file() const override { return inner_->file(); }
+
+ private:
+  std::unique_ptr<BlockIo> inner_;
+  std::set<std::int64_t>& sizes_;
+};
+
+TEST(Probe, TriesRequestsOfSeveralSizes) {
+  std::set<std::int64_t> sizes;
+  {
+    std::vector<StoreDevice> devices;
+    devices.push_back({"memory", std::make_unique<NotingIo>(make_memory_io(32 * kMiB, 16), sizes)});
+    NvmeStore store(std::move(devices), 32 * kMiB, {.checksums = false});
+    probe(store, std::chrono::milliseconds(9));
+  }
+  EXPECT_EQ(sizes, (std::set<std::int64_t>{kMiB, 2 * kMiB, 4 * kMiB}));
 }
 
 TEST(Probe, DoesNotMeasureAStoreOfAFewSectors) {

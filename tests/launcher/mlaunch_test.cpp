@@ -234,6 +234,15 @@ TEST(Mlaunch, StandardErrorOfTheFailedRankIsRepeatedLast) {
             "          no luck\n");
 }
 
+TEST(Mlaunch, ARankMayCloseEitherOutputBeforeTheOther) {
+  MlaunchProcess silent({"-np", "2", "sh", "-c", "exec 2>&-; sleep 0.1; printf 'half a line'"});
+  EXPECT_EQ(silent.wait(), 0);
+  EXPECT_TRUE(contains(silent.output(), "[1] half a line\n")) << silent.output();
+  MlaunchProcess vocal({"-np", "2", "sh", "-c", "exec >&-; sleep 0.1; printf 'half a line' >&2"});
+  EXPECT_EQ(vocal.wait(), 0);
+  EXPECT_TRUE(contains(vocal.error(), "[1] half a line\n")) << vocal.error();
+}
+
 TEST(Mlaunch, GivesRanksTheirIdentity) {
   MlaunchProcess mlaunch(
       {"-np", "2", "--grace", "7", "--master_port", "4321", "sh", "-c",
@@ -333,6 +342,14 @@ TEST(Mlaunch, AReaderThatGoesAwayEndsTheRun) {
   EXPECT_EQ(mlaunch.wait(), 0);
   EXPECT_TRUE(contains(mlaunch.error(), "SIGPIPE"));
   EXPECT_TRUE(mlaunch.all_gone(seconds(2)));
+}
+
+/// More than a pipe holds is still to be written when the ranks have ended.
+TEST(Mlaunch, AReaderThatIsLateGetsEverything) {
+  MlaunchProcess mlaunch =
+      MlaunchProcess::in_shell("$0 -np 2 '" ACTOR_PATH "' lines 2000 | (sleep 0.7; wc -l)");
+  EXPECT_EQ(mlaunch.wait(), 0);
+  EXPECT_EQ(mlaunch.output(), "4000\n") << mlaunch.error();
 }
 
 TEST(Mlaunch, SuspendingStopsTheRanksToo) {

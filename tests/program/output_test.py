@@ -56,8 +56,9 @@ class Output(ProgramTest):
         self.assertGreaterEqual(len(steps), 3)
         self.assertGreaterEqual(lines[0].count("\r"), 3)
 
-    def test_memory_is_listed_at_the_start(self):
+    def test_steps_and_memory_are_listed_at_the_start(self):
         done = self.run_program(train(*QUICK))
+        self.assertIn("\ntraining: 2 steps of 1 sample (1 rank x micro-batch 1 x accumulation 1), 32 tokens", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^ +device +pinned$")
         for word in ["parameters", "gradients", "optimizer state", "transient", "arena"]:
             self.assertRegex(done.stdout, rf"(?m)^  {word}.* [\d.]+ [KM]iB +(-|[\d.]+ (bytes|KiB))$")

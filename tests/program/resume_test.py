@@ -536,8 +536,10 @@ class Choosing(ResumeTest):
         job = [*job, *steps(4)]
         self.damage_unseen(3)
         (self.checkpoint(2) / "manifest.json").unlink()
-        self.refuse(DATA, ["out/step-00000003/optimizer.safetensors"], [*job, "--resume", "out/step-00000003"])
-        self.refuse(DATA, ["out/step-00000002: has no manifest.json"], [*job, "--resume", "out/step-00000002"])
+        self.refuse(DATA, ["out/step-00000003/optimizer.safetensors", "\n  where   loading\n"],
+                    [*job, "--resume", "out/step-00000003"])
+        self.refuse(DATA, ["out/step-00000002: has no manifest.json", "\n  where   planning\n"],
+                    [*job, "--resume", "out/step-00000002"])
         for step in (2, 3):
             self.refuse(DATA, ["; the newest older checkpoint that verifies is ", "/out/step-00000001\n"],
                         [*job, "--resume", f"out/step-{step:08d}"])

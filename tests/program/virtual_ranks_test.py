@@ -28,6 +28,7 @@ class VirtualRanks(ProgramTest):
                 with self.subTest(stage=stage, dtype=dtype, ranks=ranks):
                     result = self.result(ranks, *job, "--config", "virtual.json")
                     self.assertIn(f"over 4 virtual ranks on {ranks} rank", result[2])
+                    self.assertIn("(4 virtual ranks x micro-batch 1 x accumulation 2)", result[2])
                     self.assertEqual(result[1], expected[1])
                     self.assertEqual(result[0], expected[0])
 

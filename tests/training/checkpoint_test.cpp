@@ -108,6 +108,9 @@ TEST(SavedBytes, AreEveryRanksOwnShare) {
     EXPECT_NEAR(static_cast<double>(saved.results[rank].my_bytes), static_cast<double>(share),
                 static_cast<double>(slack))
         << "rank " << rank << ", " << ranges << " ranges";
+    std::int64_t travels = state.leaving_bytes() - state.arriving_bytes();
+    engine.sum_over_ranks({&travels, 1});
+    EXPECT_EQ(travels, 0) << "what leaves one rank arrives at another";
   });
 }
 

@@ -2,6 +2,8 @@
 // of it from Programs that are built and never run.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "comm/factory.h"
 #include "runtime/verifier.h"
 #include "tests/training/ranks.h"
@@ -146,6 +148,40 @@ TEST_P(Gpt2Memory, GatheredBytesStayWithinTheLiveLimit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Gpt2Memory, testing::Values(0, 1, 2, 3));
+
+/// Each line's words, one blank between them.
+std::string words_of(const std::string& table) {
+  std::string text;
+  std::istringstream lines(table);
+  for (std::string line, word; std::getline(lines, line); text += "\n") {
+    std::istringstream words(line);
+    for (const char* blank = ""; words >> word; blank = " ") text += blank + word;
+  }
+  return text;
+}
+
+TEST(MemoryTable, HasALineForEachPurposeAndAColumnForEachTierInUse) {
+  train::MemoryBytes memory;
+  memory.parameters = 1024;
+  memory.gradients = 2048;
+  memory.optimizer = 3072;
+  memory.inputs = memory.pinned.inputs = 100;
+  memory.transient = 4096;
+  EXPECT_EQ(words_of(train::format_memory(memory)),
+            "device pinned\n"
+            "parameters 1.00 KiB -\n"
+            "gradients 2.00 KiB -\n"
+            "optimizer state 3.00 KiB -\n"
+            "inputs and control 100 bytes 100 bytes\n"
+            "transient (activations, transfers, scratch) 4.00 KiB -\n"
+            "arena 10.10 KiB 100 bytes\n");
+  memory.pageable.optimizer = 5;
+  memory.disk.snapshot = 6;
+  const std::string all = words_of(train::format_memory(memory));
+  EXPECT_NE(all.find("device pinned pageable disk\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("optimizer state 3.00 KiB - 5 bytes -\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("snapshot for checkpoints - - - 6 bytes\n"), std::string::npos) << all;
+}
 
 }  // namespace
 }  // namespace strata::tests

@@ -47,9 +47,10 @@ TEST(CheckpointLayout, FilesAreThoseThatReadersOfSafetensorsExpect) {
     const Specs model = random_specs(random, 12);
     const CheckpointLayout layout(model, random_specs(random, 30),
                                   {.max_shard_bytes = 9000, .block_bytes = kSmallBlock});
-    std::int64_t blocks = 0;
+    std::int64_t blocks = 0, all_bytes = 0;
     for (std::size_t f = 0; f < layout.files().size(); ++f) {
       const auto& file = layout.files()[f];
+      all_bytes += file.size_bytes;
       EXPECT_EQ(file.header.size() % 4096, 0U);
       const auto parsed = parse_safetensors_header(std::as_bytes(std::span(file.header)),
                                                    file.size_bytes, file.name);
@@ -76,6 +77,8 @@ TEST(CheckpointLayout, FilesAreThoseThatReadersOfSafetensorsExpect) {
       EXPECT_EQ(covered, file.size_bytes);
     }
     EXPECT_EQ(blocks, layout.blocks());
+    EXPECT_GT(layout.room_bytes(), all_bytes);
+    EXPECT_LT(layout.room_bytes(), all_bytes + all_bytes / 10);
   }
 }
 

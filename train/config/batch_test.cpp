@@ -19,6 +19,8 @@ struct Row {
   std::int64_t global, micro, accumulation;
 };
 
+constexpr std::int64_t kMost = 1'000'000'000'000;
+
 TEST(Batch, WhatIsMissingIsDerivedAsInDeepSpeed) {
   const Row rows[] = {
       {"all", {file(32), file(4), file(2)}, 4, 32, 4, 2},
@@ -29,6 +31,8 @@ TEST(Batch, WhatIsMissingIsDerivedAsInDeepSpeed) {
       {"m", {kNone, file(4), kNone}, 4, 16, 4, 1},
       {"one rank", {file(6), file(2), kNone}, 1, 6, 2, 3},
       {"virtual ranks", {kNone, file(2), file(3), true}, 8, 48, 2, 3},
+      {"the largest, of g", {file(kMost), kNone, file(kMost)}, 1, kMost, 1, kMost},
+      {"the largest, of m", {file(kMost), file(kMost), kNone}, 1, kMost, kMost, 1},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);

@@ -37,12 +37,14 @@ TEST(CheckOptions, NamesEveryNumberThatCannotBe) {
   options.optimizer.learning_rate = std::numeric_limits<double>::quiet_NaN();
   options.zero.stage = 4;
   options.accumulation = 0;
+  options.eval_samples = -1;
   const std::string fault = fault_of(options, 1);
   EXPECT_THAT(fault, testing::HasSubstr(
                          "optimizer.learning_rate is nan, expected a number from 0 to 1000000"));
   EXPECT_THAT(fault, testing::HasSubstr("; zero.stage is 4, expected a number from 0 to 3; "));
   EXPECT_THAT(fault,
               testing::HasSubstr("accumulation is 0, expected a number from 1 to 16777216; "));
+  EXPECT_THAT(fault, testing::HasSubstr("eval_samples is -1, expected a number of at least 0; "));
 }
 
 TEST(CheckOptions, ADecayNeedsItsEnd) {

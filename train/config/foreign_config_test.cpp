@@ -60,6 +60,11 @@ TEST(ForeignConfig, YamlOfAccelerateIsNamedWithTheFlagsItMeans) {
               HasSubstr("its line 4 names one: --config ds_z3.json"));
   EXPECT_THAT(refusal("base_model: x\ndeepspeed: deepspeed_configs/zero2.json\n"),
               HasSubstr("its line 2 names one: --config deepspeed_configs/zero2.json"));
+  for (const std::string quote : {"'", "\""})
+    EXPECT_EQ(
+        yaml_advice("zero_stage: " + quote + "2" + quote + "\r\nnum_processes: \t4\n", "a.yaml"),
+        "a.yaml is a configuration of accelerate (YAML), not a DeepSpeed JSON; give what it "
+        "says as flags: mlaunch -np 4 train --zero 2");
   EXPECT_EQ(yaml_advice("// of mine: with: colons\n# a: b\n{\"a\": 1}", "ds.json"), std::nullopt);
   EXPECT_EQ(yaml_advice("\"a\": 1", "ds.json"), std::nullopt);
 }

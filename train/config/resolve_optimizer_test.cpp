@@ -46,11 +46,13 @@ TEST(Resolve, SchedulersStartFromDeepSpeedsOrHuggingFacesDefaults) {
   const ResolvedConfig decay = file("WarmupDecayLR", "\"total_num_steps\": 9");
   EXPECT_EQ(decay.options.scheduler.warmup_max_lr, 1e-3);
   EXPECT_THAT(lines(decay.notes), HasSubstr("rises to DeepSpeed's default of 0.001, not to "));
-  EXPECT_EQ(file("OneCycle",
-                 "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
-                 "\"cycle_first_step_size\": 7")
-                .options.scheduler.cycle_second_step_size,
-            7);
+  const SchedulerOptions cycle =
+      file("OneCycle",
+           "\"cycle_min_lr\": 0, \"cycle_max_lr\": 1, \"cycle_momentum\": false,"
+           "\"cycle_first_step_size\": 7, \"cycle_first_stair_count\": 3")
+          .options.scheduler;
+  EXPECT_EQ(cycle.cycle_second_step_size, 7);  // as the way up
+  EXPECT_EQ(cycle.cycle_second_stair_count, 3);
   const ResolvedConfig flagged = file("WarmupLR", "\"warmup_max_lr\": 0.25", {"--lr", "0.125"});
   EXPECT_EQ(flagged.options.scheduler.warmup_max_lr, 0.125);
   EXPECT_THAT(lines(flagged.notes), HasSubstr("--learning-rate 0.125 wins over the scheduler's"));

@@ -286,6 +286,17 @@ TEST(Resolve, SequencesMustFitTheModel) {
   EXPECT_THAT(lines(longer.warnings), HasSubstr("more than the 128"));
 }
 
+TEST(Resolve, AZeroThatStandsForTheDefaultMayBeSaid) {
+  const ResolvedConfig said =
+      resolve_flags({"--sequence-length", "0", "--virtual-ranks", "0", "--eval-every", "0",
+                     "--eval-samples", "0", "--keep", "0"});
+  const ResolvedConfig silent = resolve_flags({});
+  EXPECT_EQ(said.options.sequence_length, 128);  // the model's context
+  for (const char* name :
+       {"sequence_length", "virtual_ranks", "eval_every_steps", "eval_samples", "checkpoint.keep"})
+    EXPECT_EQ(value_of(said, name), value_of(silent, name)) << name;
+}
+
 TEST(Resolve, TheTenFacts) {
   // 1: clipping is on by default. 2: Adam is AdamW. 5: the wire carries the model's type.
   const ResolvedConfig resolved =

@@ -90,6 +90,16 @@ TEST(SettleSteps, StrategiesBecomeIntervals) {
   EXPECT_EQ(describe_epochs(never, kSamples), "");
 }
 
+TEST(SettleSteps, WithoutDataAnEpochHasNoLength) {
+  const std::vector<std::string> words = {"--epochs",     "2", "--eval_strategy", "epoch",
+                                          "--eval_steps", "7", "--save_strategy", "epoch",
+                                          "--save_steps", "5", "--output",        "o"};
+  const TrainOptions options = settled(words, 0);
+  EXPECT_EQ(options.steps, 0);  // not known yet
+  EXPECT_EQ(options.eval_every_steps, 7);
+  EXPECT_EQ(options.checkpoint.every, SaveInterval{.steps = 5});
+}
+
 TEST(SettleSteps, WhatWaitsForTheDataIsShownSo) {
   const ResolvedConfig resolved = resolve(
       flags({"--epochs", "2", "--warmup-ratio", "0.1", "--scheduler", "linear"}), 1, small_model());

@@ -75,10 +75,10 @@ std::string huge_page_policy() {
 TransferFacts find_transfers() {
   TransferFacts facts;
   rlimit limit{};
-  facts.locked_limit_bytes =
-      ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY
-          ? kUnlimitedMemory
-          : static_cast<std::int64_t>(limit.rlim_cur);
+  checked(::getrlimit(RLIMIT_MEMLOCK, &limit), "reading the limit of locked memory");
+  facts.locked_limit_bytes = limit.rlim_cur == RLIM_INFINITY
+                                 ? kUnlimitedMemory
+                                 : static_cast<std::int64_t>(limit.rlim_cur);
   UniqueFd file(checked(::memfd_create("strata-doctor", MFD_CLOEXEC), "memfd_create"));
   const auto io = offload::make_uring_io(file, 8, facts.why_no_uring);
   if (!io) return facts;

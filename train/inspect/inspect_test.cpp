@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <latch>
 #include <mutex>
 #include <random>
 #include <set>
+#include <thread>
 #include <type_traits>
 
 #include "core/error.h"
@@ -63,6 +66,23 @@ TEST(Batches, TheFirstErrorIsThrown) {
     EXPECT_EQ(message, "5");
     EXPECT_GE(failures, 1);
   }
+}
+
+TEST(Batches, AnErrorOfEarlierPiecesCountsThoughItComesLate) {
+  const std::vector<std::int64_t> pieces(2, kPartBytes);
+  std::latch failing(1);
+  const std::string message = message_of<DataError>([&] {
+    for_each_batch(pieces, 2, [&](std::size_t first, std::size_t) {
+      if (first == 1) {
+        failing.count_down();
+        throw DataError("1");
+      }
+      failing.wait();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // that is caught by then
+      throw DataError("0");
+    });
+  });
+  EXPECT_EQ(message, "0");
 }
 
 TEST(CutTensor, PartsBeginWhereTheirPhaseSays) {

@@ -102,6 +102,21 @@ TEST(ModelConfig, LlamaFamiliesDifferInTheirBiasesAndHeads) {
   EXPECT_EQ(parse(llama(R"(, "sliding_window": null)", "mistral")).sliding_window, 0);
 }
 
+TEST(ModelConfig, WhatOnlySomeFamiliesKnowIsReadBackAndWrittenByNoOther) {
+  const auto again = [](const std::string& text) {
+    return parse(to_hf_config_json(parse(text), ""));
+  };
+  for (const std::string family : {"llama", "qwen3"})
+    EXPECT_TRUE(again(llama(R"(, "attention_bias": true)", family)).attention_bias) << family;
+  EXPECT_TRUE(again(llama(R"(, "mlp_bias": true)")).mlp_bias);
+  EXPECT_EQ(again(llama(R"(, "head_dim": 32)")).head_size, 32);
+  EXPECT_EQ(again(llama(R"(, "sliding_window": 64)", "mistral")).sliding_window, 64);
+  EXPECT_EQ(again(llama(R"(, "sliding_window": null)", "mistral")).sliding_window, 0);
+  for (const std::string family : {"qwen2", "mistral"})
+    for (const std::string key : {"attention_bias", "mlp_bias"})
+      EXPECT_THAT(to_hf_config_json(parse(llama("", family)), ""), Not(HasSubstr(key))) << family;
+}
+
 TEST(ModelConfig, RopeIsReadFromBothGenerationsOfTransformers) {
   const std::string inside = R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192, "rope_type": "llama3")";
@@ -124,6 +139,20 @@ TEST(ModelConfig, RopeIsReadFromBothGenerationsOfTransformers) {
   const ModelConfig scaled = parse(llama(R"(, "rope_scaling": {"rope_type": "yarn",
     "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0})"));
   EXPECT_DOUBLE_EQ(scaled.rope_scaling.attention_factor, 1.0);
+}
+
+TEST(ModelConfig, EveryNumberOfTheRopeIsWritten) {
+  for (const char* rope :
+       {R"("rope_type": "linear", "factor": 3)",
+        R"("rope_type": "llama3", "factor": 8, "low_freq_factor": 2, "high_freq_factor": 6,
+           "original_max_position_embeddings": 256)",
+        R"("rope_type": "yarn", "factor": 4, "beta_fast": 16, "beta_slow": 2,
+           "attention_factor": 1.25, "original_max_position_embeddings": 256)"}) {
+    SCOPED_TRACE(rope);
+    const ModelConfig config =
+        parse(llama(R"(, "rope_theta": 500, "rope_scaling": {)" + std::string(rope) + "}"));
+    EXPECT_TRUE(same_rope(parse(to_hf_config_json(config, "")), config));
+  }
 }
 
 struct Refused {
@@ -158,6 +187,12 @@ TEST(ModelConfig, ImpossibleConfigurationsAreRefusedByKeyFoundAndExpected) {
       {llama(R"(, "rope_scaling": {"type": "linear"})"), {"rope_scaling", "factor", "missing"}},
       {llama(R"(, "rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4})"),
        {"high_freq_factor", "low_freq_factor"}},
+      {llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": 2, "attention_factor": 1001})"),
+       {"attention_factor", "1001", "expected a number"}},
+      {llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": 2, "mscale": 1001})"),
+       {"mscale", "1001", "expected a number"}},
+      {llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": 2, "mscale_all_dim": 1001})"),
+       {"mscale_all_dim", "1001", "expected a number"}},
       {llama(R"(, "quantization_config": {"bits": 4})"), {"quantization_config"}},
       {R"({"model_type": "llama", "vocab_size": 9, "hidden_size": 64, "num_hidden_layers": 1,
           "num_attention_heads": 4, "num_key_value_heads": 3})",

@@ -10,6 +10,11 @@ TEST(EncodingLine, SaysHowMuchOfWhichTextIsDoneAndHowLongItTakes) {
             "a/corpus.txt: 25 % of 40.0 MB is 2.5 million tokens, 2.0 MB/s, 15 s left");
 }
 
+TEST(EncodingLine, AnEmptyTextIsAnAmountLikeOthers) {
+  EXPECT_TRUE(describe({"empty.txt", 0, 0, 0}, 0)
+                  .starts_with("empty.txt: 0 % of 0.0 MB is 0.0 million tokens, "));
+}
+
 TEST(EncodingLine, NothingIsPrintedBeforeALongTextHasBeenSeenTwice) {
   testing::internal::CaptureStdout();
   Console console(ConsoleStreams{.output_is_terminal = true});

@@ -114,12 +114,23 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   changed.options.offload.optimizer = OffloadTarget::cpu;
   const MemoryNeeds needs = needs_of(changed, 1);
   ASSERT_LT(needs.device, needs_of(wide_request(1), 1).device);
+  EXPECT_GT(needs.host, 2 * 4 * 10'000'000) << "two moments of each of 10 M parameters";
   ProgramRequest limited = wide_request(1);
   limited.options.offload.device_memory_bytes = needs.device;
   EXPECT_EQ(advice(limited, 1, {1, needs.device, 0}),
             "--offload-optimizer cpu is the cheapest change that fits: it needs about " +
                 format_bytes(static_cast<double>(needs.device)) + " on the device, " +
                 format_bytes(static_cast<double>(needs.host)) + " of host memory");
+  // Parameters move as well where that is not enough.
+  ProgramRequest further = changed;
+  further.options.offload.parameters = OffloadTarget::cpu;
+  const std::int64_t less = needs_of(further, 1).device;
+  ASSERT_LT(less, needs.device);
+  ProgramRequest tight = wide_request(1);
+  tight.options.offload.device_memory_bytes = less;
+  const std::string both = advice(tight, 1, {1, less, 0});
+  EXPECT_TRUE(both.starts_with("--offload-optimizer cpu --offload-param cpu is the cheapest "))
+      << both;
   // Host memory has no room either.
   limited.options.offload.host_memory_bytes = needs.host - 1;
   const std::string text = advice(limited, 1, {1, needs.device, 0});

@@ -56,6 +56,20 @@ TEST(ResumeTerms, AModelOfOtherTensorsIsNamed) {
   }
 }
 
+TEST(ResumeTerms, EverySizeOfATensorIsCompared) {
+  const ModelConfig saved{.vocabulary = 256, .layers = 4, .hidden = 64};
+  for (std::int64_t ModelConfig::*size :
+       {&ModelConfig::layers, &ModelConfig::hidden, &ModelConfig::vocabulary, &ModelConfig::heads,
+        &ModelConfig::kv_heads, &ModelConfig::head_size, &ModelConfig::intermediate}) {
+    ModelConfig now = saved;
+    now.*size += 1;
+    EXPECT_THROW(require_same_model(saved, "out/step-00000004", now), ConfigError);
+  }
+  ModelConfig untied = saved;
+  untied.tied_embeddings = !saved.tied_embeddings;
+  EXPECT_THROW(require_same_model(saved, "out/step-00000004", untied), ConfigError);
+}
+
 TEST(ResumeTerms, TheSavedGlobalBatchStays) {
   Resuming resuming;
   resuming.options.global_batch = 4;

@@ -1,0 +1,84 @@
+#include "train/run/checkpoint_saver.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comm/factory.h"
+#include "core/test_directory.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "train/engine/weights.h"
+#include "train/models/hf_config.h"
+
+namespace strata::train {
+namespace {
+
+/// Of one rank whose steps may take snapshots, with new weights.
+std::unique_ptr<Engine> make_engine(comm::Communicator& communicator) {
+  ProgramRequest request{.model = read_model_config("gpt2-tiny"), .options = {}};
+  request.options.sequence_length = 16;
+  request.options.micro_batch = request.options.global_batch = 1;
+  request.options.steps = 3;
+  request.saving = SaveMemory::snapshot;
+  EngineParts parts;
+  parts.programs = build_programs(request, communicator, kernels::CpuDevice(1).capabilities());
+  parts.communicator = &communicator;
+  auto engine = std::make_unique<Engine>(std::move(parts));
+  initialize_weights(*engine, 1);
+  return engine;
+}
+
+void fill_with_ones(std::int64_t, int, const MicroBatch& batch) {
+  std::ranges::fill(batch.tokens, 1);
+  std::ranges::fill(batch.targets, 1);
+}
+
+/// What is enough for a checkpoint that is only written.
+SaveContents contents_behind(std::int64_t step) {
+  SaveContents contents;
+  contents.state.step = step;
+  contents.state.data_digest = kUnknownData;
+  contents.state.optimizer = "adamw";
+  contents.state.state_recipe = "fp32-master";
+  contents.state.dtype = "fp32";
+  return contents;
+}
+
+/// Metrics come a step late: those of a step that began before the stage did say nothing of it, and
+/// whoever took them for an answer would wait for the drive.
+TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
+  const TestDirectory directory;
+  RankContext context;
+  context.run_id = "test";
+  const auto communicator = comm::make_communicator(context, "single");
+  const auto engine = make_engine(*communicator);
+  Console console{ConsoleStreams{}};
+  const CheckpointOptions options;
+  OutputFolder folder(options, directory / "out", context, *communicator, console);
+  CheckpointSaver saver(options, folder, console);
+  std::int64_t steps = 0;
+  const auto start_step = [&] {
+    saver.raise_flags(*engine, steps);
+    engine->start_step(steps++, fill_with_ones, saver.wants_snapshot());
+  };
+  start_step();
+  EXPECT_FALSE(saver.is_ready());
+  engine->settle();
+  saver.begin(*engine, contents_behind(steps));
+  start_step();  // takes the snapshot
+  ASSERT_TRUE(saver.is_ready());
+  engine->settle();
+  EXPECT_FALSE(saver.go_on().has_value());
+  saver.hear({.step = 1});  // that of the snapshot
+  EXPECT_FALSE(saver.is_ready());
+  saver.hear({.step = 2});
+  EXPECT_TRUE(saver.is_ready());
+  engine->drain();
+  const auto saved = saver.complete();
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved->step, 1);
+  EXPECT_EQ(saver.last_step(), 1);
+}
+
+}  // namespace
+}  // namespace strata::train
