@@ -110,7 +110,7 @@ class BeforeTheFirstStep(KeptWorkTest):
             self.assertEqual(done.stderr.count("note: out: up to"), 0, done.stderr)  # one step has one checkpoint
         (self.home / "out").rmdir()
         with self.small_disk("out", "size=4m"):
-            done = self.run_program(train(*JOB, "--steps", "4", "--save-every", "1", "--keep", "2", *STANDING), expect=IO)
+            done = self.run_program(train(*JOB, "--steps", "4", "--save-every", "1", "--keep", "2", "--save-retry", "0", *STANDING), expect=IO)
             self.assertRegex(done.stderr, r"note: out: up to 3 more checkpoints of [\d.]+ MiB \(\d+ bytes\) are to come \(--keep 2: "
                                           r"an old one goes when the next is whole\), and 4.00 MiB \(\d+ bytes\) are free, which is "
                                           r"room for 2;")
@@ -169,6 +169,56 @@ class BesideTraining(KeptWorkTest):
         self.assertEqual(self.step_metrics("metrics")[-1]["step"], 400)
         self.assertEqual(self.saved_steps(), [400])
         self.resumes(ranks=2)
+
+    def test_data_cannot_be_read_any_more(self):
+        for ranks, flags in ((1, []), (2, ["--accumulation", "2"]), (2, ["--zero", "3", "--save-every", "3"])):
+            with self.subTest(ranks=ranks, flags=flags):
+                data = struct.pack("<4000H", *([65, 66] * 2000))
+                (self.home / "train.bin").write_bytes(data)
+                job = mlaunch(ranks, *JOB, "--data", "train.bin", *flags, "--steps", "1000000", "--metrics", "metrics")
+                process = self.start_training(command=job)
+                os.truncate(self.home / "train.bin", 4000)
+                output, error = process.communicate(timeout=40)
+                self.assertEqual(process.returncode, IO, error)
+                done = re.search(r"rank \d: .*train\.bin.*; the run ends after step (\d+) of 1000000, which is saved", error)
+                self.assertTrue(done, error)
+                self.assertEqual(self.saved_steps()[-1], int(done[1]))
+                self.assertEqual(self.step_metrics("metrics")[-1]["step"], int(done[1]))
+                self.assertNotIn("on request", output)
+                (self.home / "train.bin").write_bytes(data)
+                self.resumes("--data", "train.bin", *flags, ranks=ranks)
+                shutil.rmtree(self.out)
+                (self.home / "metrics").unlink()
+
+    def test_the_output_folder_is_removed(self):
+        process = self.start_training("--save-every", "1000000")
+        shutil.rmtree(self.out)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assertIn("warning: out was gone, with what lay in it, and is made anew", error)
+        self.resumes()
+
+    def test_the_last_checkpoint_waits_for_room(self):
+        with self.small_disk("out", "size=3m") as out:
+            process = self.start_training("--save-retry", "30")
+            (out / "filler").write_bytes(bytes(2 << 20))
+            process.send_signal(signal.SIGTERM)
+            self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
+            (out / "filler").unlink()
+            _, error = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, TRY_AGAIN, error)
+            self.resumes()
+
+    def test_no_room_for_the_last_checkpoint(self):
+        with self.small_disk("out", "size=3m") as out:
+            process = self.start_training("--save-retry", "2")
+            (out / "filler").write_bytes(bytes(2 << 20))
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, IO, error)
+            self.assertEqual(error.count("trying again"), 2, error)  # after one second and the second one
+            self.assertIn("out has no checkpoint: all steps are lost", error)
 
     def read_if_there(self, name):
         return self.read(name) if (self.home / name).exists() else ""

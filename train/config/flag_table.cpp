@@ -132,6 +132,7 @@ constexpr std::array kFlags = {
     value("--keep,--save_total_limit,--save-total-limit", "checkpoint.keep", "N"),
     value("--keep-every", "checkpoint.keep_every", "N"),
     value("--on-save-error", "checkpoint.on_error", "continue|stop"),
+    value("--save-retry", "checkpoint.retry_seconds", "SECONDS"),
     value("--on-nonfinite", "on_nonfinite", "auto|stop|skip"),
     value("--nonfinite-steps", "nonfinite_steps", "N"),
     on_off("--save-on-signal,--save_on_signal", "checkpoint.on_signal"),

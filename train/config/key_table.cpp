@@ -423,6 +423,7 @@ constexpr KeyRow kStrata[] = {
     obeyed("strata.keep", number, "checkpoint.keep"),
     obeyed("strata.keep_every", number, "checkpoint.keep_every"),
     obeyed("strata.on_save_error", text, "checkpoint.on_error"),
+    obeyed("strata.save_retry", number, "checkpoint.retry_seconds"),
     obeyed("strata.on_nonfinite", text, "on_nonfinite"),
     obeyed("strata.nonfinite_steps", number, "nonfinite_steps"),
     obeyed("strata.save_on_signal", flag, "checkpoint.on_signal"),

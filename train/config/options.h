@@ -193,9 +193,10 @@ struct CheckpointOptions {
   std::int64_t keep = 0;                 ///< the newest checkpoints; 0: all
   std::int64_t keep_every = 0;           ///< and those whose step is a multiple; 0: none
   SaveFailure on_error = SaveFailure::keep_training;
-  bool on_signal = true;           ///< SIGTERM and SIGUSR1: finish the step, save, end
-  std::int64_t grace_seconds = 0;  ///< from the signal to the commit; 0: the launcher's
-  bool asynchronous = true;        ///< from a snapshot, where memory allows
+  std::int64_t retry_seconds = 600;  ///< in which the last checkpoint of a run is tried again
+  bool on_signal = true;             ///< SIGTERM and SIGUSR1: finish the step, save, end
+  std::int64_t grace_seconds = 0;    ///< from the signal to the commit; 0: the launcher's
+  bool asynchronous = true;          ///< from a snapshot, where memory allows
   /// "never", "auto" (from the newest whole one where there is any), "required", or a checkpoint.
   std::string resume = "never";
   bool changed_data = false;  ///< resume although the data are others

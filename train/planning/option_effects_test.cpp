@@ -311,7 +311,7 @@ const Row kRows[] = {
 const std::set<std::string> kElsewhere{
     "autotune", "check_device", "checkpoint.asynchronous", "checkpoint.changed_data",
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
-    "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.resume", "choices", "data", "device",
+    "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.retry_seconds", "checkpoint.resume", "choices", "data", "device",
     "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch",
     "log_every_seconds", "metrics", "micro_batch", "model", "nonfinite_steps", "offload.checksums",
     "offload.device_memory_bytes",

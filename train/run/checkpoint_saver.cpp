@@ -1,6 +1,8 @@
 #include "train/run/checkpoint_saver.h"
 
+#include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "core/check.h"
@@ -29,6 +31,17 @@ class Stopwatch {
   double& seconds_;
   Clock::time_point begin_ = Clock::now();
 };
+
+/// Between attempts, the same on all ranks: short ones first, `seconds` together.
+std::vector<std::chrono::seconds> pauses_in(std::int64_t seconds) {
+  constexpr std::int64_t kLongest = 15;
+  std::vector<std::chrono::seconds> pauses;
+  for (std::int64_t pause = 1; seconds > 0; pause = std::min(2 * pause, kLongest)) {
+    pauses.emplace_back(std::min(pause, seconds));
+    seconds -= pause;
+  }
+  return pauses;
+}
 
 }  // namespace
 
@@ -105,7 +118,8 @@ void CheckpointSaver::remove_replaced(std::int64_t step) {
       remove_checkpoints(folder_.files(), folder_.path(), others, {folder_.run_tag(), attempts_});
 }
 
-bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<void()>& body) {
+bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
+                              const std::function<void()>& body) {
   try {
     const Stopwatch blocked(blocked_seconds_);
     body();
@@ -119,8 +133,14 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
     stage_ = Stage::none;
     said_due_ = false;
     last_commit_ = Clock::now();
-    const bool has_earlier = !list_checkpoints(folder_.files(), folder_.path()).empty();
-    if (must || options_.on_error == SaveFailure::stop)
+    if (failing == Failing::tries_again) {
+      console_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
+                    std::to_string(options_.retry_seconds) + " gives this up after " +
+                    std::to_string(options_.retry_seconds) + " s");
+      return false;
+    }
+    const bool has_earlier = has_checkpoints();
+    if (failing == Failing::ends_run || options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(),
                   lost + "; " +
                       (has_earlier ? "earlier checkpoints in " + folder_.path() + " are whole"
@@ -133,6 +153,7 @@ bool CheckpointSaver::attempt(std::int64_t step, bool must, const std::function<
 
 void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of) {
   STRATA_CHECK(stage_ == Stage::none, "a save is under way");
+  folder_.make_again_if_gone();
   begin_ = Clock::now();
   blocked_seconds_ = 0;
   save_ =
@@ -141,7 +162,7 @@ void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of) {
 }
 
 void CheckpointSaver::begin(Engine& engine, SaveContents contents) {
-  attempt(contents.state.step, false,
+  attempt(contents.state.step, Failing::as_asked,
           [&] { open(engine, std::move(contents), SaveOf::any_state); });
 }
 
@@ -153,7 +174,7 @@ std::optional<SavedCheckpoint> CheckpointSaver::go_on() { return go_on(SaveSourc
 
 std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source) {
   bool ended = false;
-  attempt(save_->step(), false, [&] {
+  attempt(save_->step(), Failing::as_asked, [&] {
     if (stage_ == Stage::begun && source == SaveSource::snapshot)
       save_->write_snapshot();
     else if (stage_ == Stage::begun)
@@ -176,11 +197,20 @@ std::optional<SavedCheckpoint> CheckpointSaver::complete() {
 
 std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
                                                      bool must, SaveOf of) {
-  const bool saved = attempt(contents.state.step, must, [&] {
-    open(engine, std::move(contents), of);
+  const auto body = [&] {
+    open(engine, contents, of);
     save_->write_state();
     while (!save_->advance()) continue;
-  });
+  };
+  bool saved = false;
+  if (must && options_.on_error == SaveFailure::keep_training)
+    for (const std::chrono::seconds pause : pauses_in(options_.retry_seconds)) {
+      saved = attempt(contents.state.step, Failing::tries_again, body);
+      if (saved) break;
+      std::this_thread::sleep_for(pause);
+    }
+  if (!saved)
+    saved = attempt(contents.state.step, must ? Failing::ends_run : Failing::as_asked, body);
   if (!saved) return {};
   std::optional<SavedCheckpoint> result = finish();
   if (result) result->blocked_seconds = result->seconds;
@@ -209,6 +239,14 @@ std::optional<SavedCheckpoint> CheckpointSaver::finish() {
     console_.warn(saved.directory + " is not finite: " + saved.not_finite +
                   "; 'latest', --resume auto and --keep count on the newest checkpoint that is");
   return saved;
+}
+
+bool CheckpointSaver::has_checkpoints() const {
+  try {
+    return !list_checkpoints(folder_.files(), folder_.path()).empty();
+  } catch (const IoError&) {
+    return false;  // the folder is gone
+  }
 }
 
 double CheckpointSaver::age_seconds() const { return seconds_since(last_commit_); }

@@ -71,7 +71,8 @@ class CheckpointSaver {
   std::optional<SavedCheckpoint> go_on();
   /// Collective, drained, when no further step is started: the rest of the save under way at once.
   std::optional<SavedCheckpoint> complete();
-  /// Collective, drained: a whole save while training stands still. `must`: a failure ends the run.
+  /// Collective, drained: a whole save while training stands still. `must`: a failure ends the run,
+  /// where --on-save-error is not stop after attempts for --save-retry seconds.
   /// None: it failed, or the state is not `of` the kind to be saved.
   std::optional<SavedCheckpoint> save(Engine& engine, SaveContents contents, bool must,
                                       SaveOf of = SaveOf::any_state);
@@ -88,6 +89,8 @@ class CheckpointSaver {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Stage : std::uint8_t { none, begun, under_way };
+  /// What a failure means: what --on-save-error says, the end, or another attempt.
+  enum class Failing : std::uint8_t { as_asked, ends_run, tries_again };
 
   [[nodiscard]] SaveRequest request(SaveContents contents, SaveOf of);
   /// Collective; throws what fails.
@@ -95,7 +98,8 @@ class CheckpointSaver {
   /// `source`: of a save that has only begun.
   std::optional<SavedCheckpoint> go_on(SaveSource source);
   /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.
-  bool attempt(std::int64_t step, bool must, const std::function<void()>& body);
+  bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
+  [[nodiscard]] bool has_checkpoints() const;
   std::optional<SavedCheckpoint> finish();
   /// Rank 0, after a commit; a failure costs nothing but space.
   void tidy_up(std::int64_t step, bool is_finite);

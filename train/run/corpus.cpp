@@ -175,6 +175,12 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
   if (bundled)
     corpus.notes.push_back("no --data: the text that comes with Strata, for a trial" +
                            std::string(as_bytes ? ", byte by byte" : ""));
+  std::error_code unknown;
+  if (trains(options) && std::ranges::any_of(options.data, [&](const std::string& file) {
+        return fs::equivalent(file, options.eval_data, unknown);
+      }))
+    corpus.notes.push_back("--eval-data " + options.eval_data +
+                           " is trained on, too: its loss says nothing of other text");
   return corpus;
 }
 

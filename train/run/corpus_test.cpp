@@ -57,6 +57,18 @@ TEST_F(CorpusTest, AnEvaluationAloneNeedsNoTrainingText) {
   EXPECT_EQ(corpus.training->size(), 8);
 }
 
+TEST_F(CorpusTest, HeldOutDataThatAreTrainedOnAreNoted) {
+  const std::string a = directory_.file("a.txt", "some text"),
+                    b = directory_.file("b.txt", "some text");
+  options_.eval_data = a;
+  EXPECT_TRUE(open({b}).notes.empty());
+  EXPECT_EQ(open({directory_.path() + "/./a.txt"}).notes,
+            std::vector<std::string>{"--eval-data " + a +
+                                     " is trained on, too: its loss says nothing of other text"});
+  options_.steps = 0;
+  EXPECT_TRUE(open({a}).notes.empty());
+}
+
 TEST_F(CorpusTest, WithoutDataTheTextOfThisRepositoryIsSaidToBeRead) {
   const Corpus corpus = open({});
   EXPECT_GT(corpus.training->size(), 1000);

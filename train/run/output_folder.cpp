@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <filesystem>
 #include <utility>
 
 #include "comm/gather_texts.h"
@@ -32,13 +33,13 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     : path_(std::move(path)),
       context_(context),
       run_tag_(plain_tag(context.run_id)),
-      communicator_(communicator) {
+      communicator_(communicator),
+      console_(console) {
   if (path_.empty()) return;
   together([&] {
     if (!first()) return;
     prepare_output_folder(files_, path_);
-    lock_ = std::make_unique<OutputLock>(
-        path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
+    lock_ = lock();
     for (const std::string& name : remove_leftovers(files_, path_))
       console.print("removed " + path_ + "/" + name + ", which an interrupted run left");
     if (!same_word(options.resume, "never")) return;
@@ -55,12 +56,32 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
   });
   probe();
   together([&] {
-    if (!first()) lock_ = std::make_unique<OutputLock>(OutputLock::join(path_));
+    if (!first()) lock_ = lock();
   });
+}
+
+std::unique_ptr<OutputLock> OutputFolder::lock() const {
+  if (!first()) return std::make_unique<OutputLock>(OutputLock::join(path_));
+  return std::make_unique<OutputLock>(
+      path_, LockOwner{context_.host, static_cast<std::int64_t>(::getpid()), context_.run_id});
 }
 
 std::string OutputFolder::from_first(const std::string& text) {
   return comm::gather_texts(communicator_, first() ? text : "").front();
+}
+
+void OutputFolder::make_again_if_gone() {
+  const bool gone = from_first(std::filesystem::is_directory(path_) ? "" : "gone") == "gone";
+  if (!gone) return;
+  together([&] {
+    if (!first()) return;
+    prepare_output_folder(files_, path_);
+    lock_ = lock();
+    console_.warn(path_ + " was gone, with what lay in it, and is made anew");
+  });
+  together([&] {
+    if (!first()) lock_ = lock();
+  });
 }
 
 /// A folder that only looks the same would hold a part of each checkpoint on each host.

@@ -38,6 +38,9 @@ class OutputFolder {
   /// Steps of another run's checkpoints, which go once this run has one: on rank 0, and once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
+  /// Before something is written there: makes a folder that somebody has removed; rank 0 says so.
+  void make_again_if_gone();
+
   /// What rank 0 says.
   std::string from_first(const std::string& text);
 
@@ -50,12 +53,15 @@ class OutputFolder {
   }
 
  private:
+  /// Not collective: this rank's part; rank 0's comes first.
+  [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
   void probe();
 
   std::string path_;
   const RankContext& context_;
   std::string run_tag_;
   comm::Communicator& communicator_;
+  Console& console_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;
   std::vector<std::int64_t> replaced_;

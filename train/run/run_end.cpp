@@ -37,6 +37,15 @@ std::string save_finite_state(RunParts& run) {
          ", but what it computes is not finite: " + newest_finite(run);
 }
 
+/// Of a run that ended for data that one rank could not read.
+std::string data_failure(const RunParts& run) {
+  const comm::SharedFailure& failure = *run.data_failure;
+  return "rank " + std::to_string(failure.rank) + ": " +
+         failure.messages[static_cast<std::size_t>(failure.rank)] + "; the run ends after step " +
+         std::to_string(run.position.steps_done) + " of " + std::to_string(run.options.steps) +
+         (run.saver->saves() ? ", which is saved" : "; without --output its weights are lost");
+}
+
 void report_transfers(RunParts& run) {
   const OffloadOptions& offload = run.options.offload;
   if (run.options.metrics.empty() ||
@@ -108,14 +117,16 @@ ExitCode finish(RunParts& run) {
   if (run.stop) run.stop->saved();
   if (!run.position.stopped) evaluate(run);
   report(run);
-  if (nonfinite.empty() && run.stopped_early())
+  const bool on_request = nonfinite.empty() && !run.data_failure && run.stopped_early();
+  if (on_request)
     run.console.print(
         "stopped on request after step " + std::to_string(run.position.steps_done) + " of " +
         std::to_string(run.options.steps) +
         (run.options.output.empty() ? "; without --output its weights are lost" : ""));
   leave(run);
   if (!nonfinite.empty()) throw Error(ExitCode::do_not_restart, nonfinite + "; " + left);
-  if (run.stopped_early()) return ExitCode::try_again;
+  if (run.data_failure) throw Error(run.data_failure->code, data_failure(run));
+  if (on_request) return ExitCode::try_again;
   run.late_failures.throw_if_any();
   return ExitCode::done;
 }

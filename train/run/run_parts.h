@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/together.h"
 #include "core/status_page.h"
 #include "runtime/lockstep.h"
 #include "runtime/trace.h"
@@ -88,6 +89,7 @@ struct RunParts {
   std::optional<ResumeSource> resume_source;
   std::optional<ResumePoint> resume_point;
   NonFiniteWatch nonfinite;
+  std::optional<comm::SharedFailure> data_failure;  ///< for which all ranks stopped
   LateFailures late_failures;
   std::optional<MetricsLog> log;
   std::optional<Progress> progress;
