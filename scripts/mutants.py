@@ -298,19 +298,28 @@ def summary(results):
     seconds = [result["build_s"] + result["test_s"] for result in results]
     lines = [f"{dead} of {tried} bugs noticed ({100 * dead / tried:.1f} %), {count('timeout')} of them by a time limit; "
              f"{count('stillborn')} more did not compile, {count('gone')} are in later commits no more; {sum(seconds) / tried:.0f} s each"]
-    for result in results:
-        if result["outcome"] == "survived":
-            lines.append(f"\nsurvived: {result['file']}:{result['line']} ({result['kind']})\n-{result['before']}\n+{result['after']}")
+    survivors = [result for result in results if result["outcome"] == "survived"]
+    same = sum("no_difference" in result for result in survivors)
+    if same:
+        lines.append(f"{same} of the others make no difference that a test could see: {dead} of {tried - same} that do were noticed "
+                     f"({100 * dead / max(1, tried - same):.1f} %)")
+    for result in survivors:
+        lines.append(f"\nsurvived: {result['file']}:{result['line']} ({result['kind']})\n-{result['before']}\n+{result['after']}")
+        if "no_difference" in result:
+            lines.append("no difference: " + result["no_difference"])
     return "\n".join(lines)
 
 
 def known_results(path, seed, commit, only=""):
-    """The last word on each bug of that run, in the order in which they were drawn."""
+    """The last word on each bug of that run, in the order in which they were drawn. People add lines that explain in
+    `no_difference` why no test can notice a bug."""
     if not path.exists():
         return []
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    last = {line["number"]: line for line in lines if (line["seed"], line["commit"], line["only"]) == (seed, commit, only)}
-    return [last[number] for number in sorted(last)]
+    last = {}
+    for line in map(json.loads, path.read_text().splitlines()):
+        if (line["seed"], line["commit"], line["only"]) == (seed, commit, only):
+            last[line["number"]] = last.get(line["number"], {}) | line
+    return [last[number] for number in sorted(last) if "outcome" in last[number]]
 
 
 def same_site(result, text):
@@ -324,7 +333,8 @@ def same_site(result, text):
 
 def plant(place, results, sites, record, options):
     """Judges what had survived once more where the workplace has a later commit, then what is not judged yet."""
-    old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit]
+    old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit
+           and "no_difference" not in result]
     known = {result["number"] for result in results}
     new = [{"number": number, **vars(site)} for number, site in enumerate(sites) if number not in known]
     tried = sum(result["outcome"] not in NOT_TRIED for result in results)

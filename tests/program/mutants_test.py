@@ -173,6 +173,9 @@ class Results(unittest.TestCase):
         text = mutants.summary([self.result(o) for o in ("killed", "killed", "timeout", "survived", "stillborn")])
         self.assertIn("3 of 4 bugs noticed (75.0 %), 1 of them by a time limit; 1 more did not compile, 0 are in later commits no more", text)
         self.assertIn("survived: a.cpp:3 (border)\n-a < b\n+a <= b", text)
+        text = mutants.summary([self.result("killed"), self.result("survived"), self.result("survived", no_difference="b is no number")])
+        self.assertIn("1 of the others make no difference that a test could see: 1 of 2 that do were noticed (50.0 %)", text)
+        self.assertIn("+a <= b\nno difference: b is no number", text)
 
     def test_a_run_goes_on_from_results_of_its_seed_and_commit(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -181,9 +184,12 @@ class Results(unittest.TestCase):
             lines = [self.result("survived", seed=seed, commit=commit, only=only, number=0)
                      for seed, commit, only in ((1, "c", ""), (2, "c", ""), (1, "d", ""), (1, "c", "zero/"))]
             lines.append(lines[0] | {"outcome": "killed", "into": "d"})
+            lines.append({name: lines[1][name] for name in ("seed", "commit", "only", "number")} | {"no_difference": "why"})
+            lines.append(lines[-1] | {"number": 7})  # not tried yet
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.assertEqual([line["outcome"] for line in mutants.known_results(path, 1, "c")], ["killed"])
-            self.assertEqual([line["outcome"] for line in mutants.known_results(path, 2, "c")], ["survived"])
+            self.assertEqual([(line["outcome"], line["no_difference"]) for line in mutants.known_results(path, 2, "c")],
+                             [("survived", "why")])
 
     def test_a_bug_is_found_again_in_a_later_text(self):
         result = self.result("survived")
