@@ -181,6 +181,8 @@ class Inspect(ProgramTest):
 
     def test_list(self):
         self.train(steps=3)
+        for one in ("out/step-00000001", "out/step-00000001/", "out/latest"):
+            self.refuse(f"{one}: is a checkpoint itself; use: inspect list out", "list", one, code=USAGE)
         out = self.home / "out"
         (out / "step-00000002/config.json").unlink()
         shutil.move(out / "step-00000003", out / "step-00000600")

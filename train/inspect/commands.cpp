@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/json_writer.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/inspect/folder_difference.h"
@@ -185,6 +186,9 @@ std::string digest_tensors(FileSystem& files, const std::string& path, int threa
 }
 
 std::string list_output(FileSystem& files, const std::string& output) {
+  if (fs::exists(fs::path(output) / kManifestName))
+    throw InvalidArgument(output + ": is a checkpoint itself; use: inspect list " +
+                          parent_directory(output));
   TextTable table(
       {{"step", Align::right}, {"bytes", Align::right}, {"age", Align::right}, {"state"}});
   for (const DirectoryEntry& entry : files.list(output)) {

@@ -26,6 +26,7 @@ Comparison compare(FileSystem& files, const std::string& a, const std::string& b
 std::string digest_tensors(FileSystem& files, const std::string& folder, int threads);
 
 /// The checkpoints of an output folder: step, size, age, whether they are whole.
+/// Throws InvalidArgument for a checkpoint.
 std::string list_output(FileSystem& files, const std::string& output);
 
 }  // namespace strata::train
