@@ -37,26 +37,29 @@ LEFT_OUT = re.compile(r"_test\.|_tests\.|_fuzz\.|testing|/fuzz/|^kernels/(cuda|r
                       r"|^comm/(nccl|mpi)/|reference_page|/bench")
 # Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
-        "|loss_scale_test|evaluation_test|program_safety_test|training_.*|device_training_test|schedule_golden_test|print_plan_test" \
-        "|peak_memory_test)$"
-PROGRAMS = "^(program_(same_bits|bad_input|output|screen|resume|kept_work|failure|inspect|learning|offload)_test|print_plan_test)$"
+        "|loss_scale_test|evaluation_test|program_safety_test|training_(state|memory)_test|schedule_golden_test" \
+        "|print_plan_test|peak_memory_test"
+SAVES = "|training_(snapshot|checkpoint.*)_test"
+DEVICES = "|device_training_test"
+OPTIONS = "^(program_(options|bad_input|output|screen|same_bits|learning)_test|print_plan_test"
+PROGRAMS = OPTIONS + "|program_(resume|kept_work|failure|inspect|offload)_test"
 WIDER = {
     "core": "^(checkpoint_.*|manifest_test|comm_(shm|threads)_test|train_files_test|model_config_test|training_checkpoint_test|launcher_test"
             "|mlaunch_test|program_(failure|resume|inspect|bad_input)_test)$",
     "comm": "^(same_bits_test|virtual_ranks_test|rank_threads_test|program_(failure|same_bits)_test)$",
-    "runtime": STEPS,
-    "zero": STEPS,
+    "runtime": STEPS + SAVES + DEVICES + ")$",
+    "zero": STEPS + SAVES + ")$",
     "offload": "^(offload_same_bits_test|training_snapshot_test|program_offload(_pairs)?_test)$",
-    "kernels": STEPS,
+    "kernels": STEPS + ")$",
     "launcher": "^(mlaunch_test|program_(failure|resume|output)_test)$",
-    "train": STEPS,
-    "train/config": PROGRAMS,
-    "train/data": PROGRAMS,
+    "train": STEPS + SAVES + DEVICES + ")$",
+    "train/config": OPTIONS + ")$",
+    "train/data": OPTIONS + "|program_(data|kept_work|resume)_test)$",
     "train/files": "^(training_.*|inspect_test|program_(inspect|resume|bad_input)_test|golden_test)$",
     "train/models": "^(golden_test|model_config_test|program_(learning|bad_input)_test|same_bits_test)$",
-    "train/run": PROGRAMS,
+    "train/run": PROGRAMS + ")$",
     "train/checkpoint": "^(training_checkpoint.*|program_(resume|inspect)_test)$",
-    "train/inspect": PROGRAMS,
+    "train/inspect": "^(program_(inspect|bad_input|failure)_test)$",
     "train/doctor": "^program_doctor_test$",
 }
 # Else constants, of which there are most, would be nearly all of a short run.

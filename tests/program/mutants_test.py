@@ -90,8 +90,8 @@ class Draw(unittest.TestCase):
     def test_every_folder_has_wider_tests(self):
         for folder in mutants.FOLDERS:
             self.assertTrue(mutants.wider_pattern(folder + "/x.cpp"))
-        self.assertEqual(mutants.wider_pattern("train/config/x.cpp"), mutants.PROGRAMS)
-        self.assertEqual(mutants.wider_pattern("train/planning/x.cpp"), mutants.STEPS)
+        self.assertEqual(mutants.wider_pattern("train/config/x.cpp"), mutants.WIDER["train/config"])
+        self.assertEqual(mutants.wider_pattern("train/planning/x.cpp"), mutants.WIDER["train"])
 
 
 class FakePlace(mutants.Workplace):
