@@ -17,6 +17,15 @@ struct SharedFailure {
   ExitCode code = ExitCode::done;     ///< of the first rank that failed
   int rank = 0;                       ///< that one
   std::vector<std::string> messages;  ///< by rank; "" where nothing failed
+
+  /// Of the first rank that failed.
+  [[nodiscard]] const std::string& message() const {
+    return messages[static_cast<std::size_t>(rank)];
+  }
+  /// "rank 1: " and its message.
+  [[nodiscard]] std::string message_with_rank() const {
+    return "rank " + std::to_string(rank) + ": " + message();
+  }
 };
 
 /// Collective: runs `body`, and returns on every rank what failed on any; nullopt: nothing did.

@@ -44,7 +44,7 @@ TEST(Together, MissingMemoryIsTheMachinesFault) {
   for (const auto& failure : heard([] { throw std::bad_alloc(); })) {
     ASSERT_TRUE(failure);
     EXPECT_EQ(failure->code, ExitCode::host);
-    EXPECT_EQ(failure->messages[1], "out of host memory");
+    EXPECT_EQ(failure->message_with_rank(), "rank 1: out of host memory");
   }
 }
 

@@ -43,6 +43,15 @@ bool is_name_taken(const std::string& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
+std::optional<PathStatus> find_status(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    throw IoError(path, 0, "cannot look at it", errno);
+  }
+  return PathStatus{status.st_dev, status.st_ino, S_ISDIR(status.st_mode)};
+}
+
 File File::open_for_reading(const std::string& path) {
   // O_NONBLOCK: a FIFO without writer must not hang the open; it has no effect on regular files.
   UniqueFd fd = open_checked(path, O_RDONLY | O_NONBLOCK);

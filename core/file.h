@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,17 @@ namespace strata {
 /// Whether there is anything of this name, even a link that leads nowhere. What cannot be looked at
 /// is not there: opening it says why.
 bool is_name_taken(const std::string& path);
+
+/// What a path leads to: two paths with equal device and number lead to the same.
+struct PathStatus {
+  std::uint64_t device = 0;  ///< the file system
+  std::uint64_t number = 0;  ///< there
+  bool is_directory = false;
+};
+
+/// Links are followed; nullopt: nothing is there. Throws IoError where that cannot be known, as
+/// when a server does not answer: it may be there.
+std::optional<PathStatus> find_status(const std::string& path);
 
 /// An open file. Reads and writes are positional and may come from several threads.
 class File {

@@ -199,6 +199,68 @@ class BesideTraining(KeptWorkTest):
         self.assertIn("warning: out was gone, with what lay in it, and is made anew", error)
         self.resumes()
 
+    def test_the_disk_of_the_output_folder_goes_and_comes_back(self):
+        """Nothing is written below the mount point, where nobody would find it."""
+        (self.home / "out").mkdir()
+        with self.small_disk("disk", "size=9m"):
+            (self.home / "disk/out").mkdir()
+            subprocess.run(["mount", "--bind", self.home / "disk/out", self.out], check=True)
+            process = self.start_training("--save-retry", "30")
+            subprocess.run(["umount", "-l", self.out], check=True)
+            process.send_signal(signal.SIGTERM)
+            self.wait_until(lambda: "out: leads to another disk than when the run began" in process.stderr.readline(), "a failed attempt")
+            self.assertEqual(os.listdir(self.out), [])
+            subprocess.run(["mount", "--bind", self.home / "disk/out", self.out], check=True)
+            _, error = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, TRY_AGAIN, error)
+            self.resumes()
+            subprocess.run(["umount", self.out], check=True)
+
+    def test_the_disk_of_the_output_folder_does_not_come_back(self):
+        with self.small_disk("out", "size=9m"):
+            process = self.start_training("--save-retry", "1")
+            subprocess.run(["umount", "-l", self.out], check=True)
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, TRY_AGAIN, error)
+            self.assertIn("warning: out was replaced by another folder, where this run goes on; it lies on another disk than before", error)
+            self.resumes()
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.out], check=True)
+
+    def test_the_output_folder_is_replaced(self):
+        process = self.start_training("--save-every", "1000000")
+        self.out.rename(self.home / "aside")
+        self.out.mkdir()
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, TRY_AGAIN, error)
+        self.assertIn("warning: out was replaced by another folder, where this run goes on", error)
+        self.assertTrue((self.out / ".strata-lock").exists())
+        self.resumes()
+
+    def test_data_and_output_fail_together(self):
+        data = struct.pack("<4000H", *([65, 66] * 2000))
+        (self.home / "train.bin").write_bytes(data)
+        with self.small_disk("out", "size=3m") as out:
+            process = self.start_training("--data", "train.bin", "--save-retry", "1")
+            (out / "filler").write_bytes(bytes(2 << 20))
+            os.truncate(self.home / "train.bin", 4000)
+            _, error = process.communicate(timeout=40)
+            self.assertEqual(process.returncode, IO, error)
+            self.assertRegex(error, r"warning: rank 0: .*train\.bin.*; training ends here")
+            self.assertIn("out has no checkpoint: all steps are lost", error)
+
+    def test_two_ranks_wait_for_room(self):
+        with self.small_disk("out", "size=3m") as out:
+            process = self.start_training(command=mlaunch(2, *JOB, "--steps", "1000000", "--metrics", "metrics", "--save-retry", "30"))
+            (out / "filler").write_bytes(bytes(2 << 20))
+            process.send_signal(signal.SIGTERM)
+            self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
+            (out / "filler").unlink()
+            _, error = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, TRY_AGAIN, error)
+            self.resumes(ranks=2)
+
     def test_the_last_checkpoint_waits_for_room(self):
         with self.small_disk("out", "size=3m") as out:
             process = self.start_training("--save-retry", "30")

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <utility>
 
 #include "core/check.h"
@@ -111,7 +110,7 @@ std::optional<LeftoverFolder> parse_folder_name(std::string_view name) {
 }
 
 void prepare_output_folder(FileSystem& files, const std::string& output) {
-  if (std::filesystem::is_directory(output)) return;
+  if (const auto found = find_status(output); found && found->is_directory) return;
   const std::string parent = parent_directory(output);
   prepare_output_folder(files, parent);
   files.make_directory(output);

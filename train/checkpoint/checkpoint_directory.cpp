@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kNewLatestName = "latest.tmp";
 
 std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& output) {
-  if (!std::filesystem::exists(output)) return {};
+  if (!find_status(output)) return {};
   std::vector<DirectoryEntry> entries = files.list(output);
   std::erase_if(entries, [](const DirectoryEntry& entry) {
     return entry.kind != DirectoryEntry::Kind::directory;
@@ -124,7 +124,7 @@ std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& 
     const std::string path = output + "/" + entry.name;
     const std::string target = output + "/" + checkpoint_name(leftover->step);
     // The rename that was to follow never came: what was moved aside is the checkpoint still.
-    if (leftover->state == FolderState::replaced && !std::filesystem::exists(target))
+    if (leftover->state == FolderState::replaced && !find_status(target))
       files.rename(path, target);
     else
       remove_tree(files, path);

@@ -212,6 +212,28 @@ TEST_F(CheckpointDirectoryTest, ARankThatSurvivesItsRunKeepsOthersOut) {
   EXPECT_NO_THROW(OutputLock(root_.path(), {"node8", 1, "def"}, kAtOnce));
 }
 
+TEST_F(CheckpointDirectoryTest, ALockKnowsWhetherOthersMeetIt) {
+  namespace fs = std::filesystem;
+  const OutputLock owner(root_.path(), {"node7", 4711, "abc"});
+  const OutputLock rank = OutputLock::join(root_.path());
+  EXPECT_TRUE(owner.is_in_place());
+  EXPECT_TRUE(rank.is_in_place());
+  fs::remove(root_ / ".strata-lock");
+  EXPECT_FALSE(owner.is_in_place());
+  const OutputLock next(root_.path(), {"node8", 1, "def"}, kAtOnce);
+  EXPECT_FALSE(owner.is_in_place());
+  EXPECT_FALSE(rank.is_in_place());
+  EXPECT_TRUE(next.is_in_place());
+}
+
+/// A folder that cannot be looked at may be there.
+TEST_F(CheckpointDirectoryTest, ALinkThatLeadsToItselfIsAnIoError) {
+  std::filesystem::create_symlink("loop", root_ / "loop");
+  EXPECT_THROW((void)list_checkpoints(files_, root_ / "loop"), IoError);
+  EXPECT_THROW(prepare_output_folder(files_, root_ / "loop"), IoError);
+  EXPECT_TRUE(list_checkpoints(files_, root_ / "none").empty());
+}
+
 TEST_F(CheckpointDirectoryTest, ADyingRankIsWaitedFor) {
   auto owner = std::make_unique<OutputLock>(root_.path(), LockOwner{"node7", 4711, "abc"}, kAtOnce);
   auto rank = std::make_unique<OutputLock>(OutputLock::join(root_.path()));

@@ -1,6 +1,7 @@
 #include "train/checkpoint/output_lock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/file.h"
 
 namespace strata::train {
 namespace {
@@ -60,10 +62,10 @@ bool lock_until(const UniqueFd& file, const std::string& output, off_t byte,
 
 }  // namespace
 
-OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait) {
-  const std::string path = lock_path(output);
-  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (!file_.valid()) throw IoError(path, 0, "cannot create the lock file", errno);
+OutputLock::OutputLock(const std::string& output, const LockOwner& owner, milliseconds wait)
+    : path_(lock_path(output)) {
+  file_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!file_.valid()) throw IoError(path_, 0, "cannot create the lock file", errno);
   const Clock::time_point end = Clock::now() + wait;
   if (!lock_until(file_, output, kOwnerByte, end))
     throw HostError(output + ": in use by " + owner_text(file_.get()) +
@@ -72,23 +74,30 @@ OutputLock::OutputLock(const std::string& output, const LockOwner& owner, millis
     throw HostError(output + ": of " + owner_text(file_.get()) +
                     ", which has ended, other ranks still live and may write there; wait for them "
                     "to end, or end them: fuser " +
-                    path + " lists those of this host");
+                    path_ + " lists those of this host");
   const std::string text = "run " + owner.run_id + " on host " + owner.host + ", process " +
                            std::to_string(owner.pid) + "\n";
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    throw IoError(path, 0, "cannot write the lock file", errno);
+    throw IoError(path_, 0, "cannot write the lock file", errno);
   (void)lock(file_, output, kRanksByte, F_RDLCK);  // from alone to together: always granted
 }
 
 OutputLock OutputLock::join(const std::string& output) {
-  const std::string path = lock_path(output);
+  std::string path = lock_path(output);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) throw IoError(path, 0, "cannot open the lock file", errno);
   if (!lock(file, output, kRanksByte, F_RDLCK))
     throw HostError(output + ": " + owner_text(file.get()) +
                     " has begun there meanwhile; start again with another output folder");
-  return OutputLock(std::move(file));
+  return {std::move(path), std::move(file)};
+}
+
+bool OutputLock::is_in_place() const {
+  struct stat mine {};
+  if (::fstat(file_.get(), &mine) != 0) throw IoError(path_, 0, "cannot stat", errno);
+  const auto found = find_status(path_);
+  return found && found->device == mine.st_dev && found->number == mine.st_ino;
 }
 
 }  // namespace strata::train

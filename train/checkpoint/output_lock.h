@@ -35,9 +35,14 @@ class OutputLock {
   /// Another rank's, once rank 0 has its own. Throws HostError when rank 0 has none.
   static OutputLock join(const std::string& output);
 
- private:
-  explicit OutputLock(UniqueFd file) : file_(std::move(file)) {}
+  /// Whether who opens the lock file now meets this lock: not after the folder was removed,
+  /// replaced or hidden by another one. Throws IoError where that cannot be known.
+  [[nodiscard]] bool is_in_place() const;
 
+ private:
+  OutputLock(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
   UniqueFd file_;
 };
 

@@ -294,8 +294,8 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"checkpoint.on_error", "after a checkpoint that could not be written",
         &o.checkpoint.on_error},
        {"checkpoint.retry_seconds",
-        "for how long a run that has ended tries again to write its last checkpoint, where it may "
-        "go on after errors",
+        "for how long the last checkpoint of a run is tried again when it cannot be written; never "
+        "with `--on-save-error stop`",
         &o.checkpoint.retry_seconds, 0, 86400},
        {"checkpoint.on_signal",
         "SIGTERM and SIGUSR1 let the run finish its step, save and end with code 75; false: they "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/file_system.h"
 #include "core/json_writer.h"
 #include "train/checkpoint/checkpoint_directory.h"
@@ -111,7 +112,7 @@ std::string list_tensors(FileSystem& files, const std::string& path, bool statis
 std::string verify_checkpoint(FileSystem& files, const std::string& path, int threads,
                               void (*report)(const std::string& damage)) {
   const std::string folder = without_slashes(path);
-  if (!fs::exists(folder + "/" + kManifestName)) {
+  if (!find_status(folder + "/" + kManifestName)) {
     refuse_output_folder(files, folder);
     throw DataError(folder + ": has no " + kManifestName +
                     ", so nothing can be verified: it is no checkpoint of Strata, or one whose "
@@ -186,7 +187,7 @@ std::string digest_tensors(FileSystem& files, const std::string& path, int threa
 }
 
 std::string list_output(FileSystem& files, const std::string& output) {
-  if (fs::exists(fs::path(output) / kManifestName))
+  if (find_status(output + "/" + kManifestName))
     throw InvalidArgument(output + ": is a checkpoint itself; use: inspect list " +
                           parent_directory(output));
   TextTable table(

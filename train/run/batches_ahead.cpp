@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/error.h"
 
 namespace strata::train {
 namespace {
@@ -45,7 +44,7 @@ bool BatchesAhead::reach(std::int64_t step) {
   }
   try {
     while (!error_ && first_ + std::ssize(steps_) < std::min(end_, step + kSteps + 1)) read_next();
-  } catch (const Error&) {
+  } catch (...) {  // it is thrown again once the state is saved
     error_ = std::current_exception();
   }
   return error_ != nullptr;

@@ -32,16 +32,10 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Between attempts, the same on all ranks: short ones first, `seconds` together.
-std::vector<std::chrono::seconds> pauses_in(std::int64_t seconds) {
-  constexpr std::int64_t kLongest = 15;
-  std::vector<std::chrono::seconds> pauses;
-  for (std::int64_t pause = 1; seconds > 0; pause = std::min(2 * pause, kLongest)) {
-    pauses.emplace_back(std::min(pause, seconds));
-    seconds -= pause;
-  }
-  return pauses;
-}
+constexpr std::chrono::milliseconds kFirstPause{1000}, kLongestPause{15000};
+
+/// What may be different a little later.
+bool may_be_mended(ExitCode code) { return code == ExitCode::io || code == ExitCode::host; }
 
 }  // namespace
 
@@ -133,27 +127,31 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     stage_ = Stage::none;
     said_due_ = false;
     last_commit_ = Clock::now();
-    if (failing == Failing::tries_again) {
+    if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
       console_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
                     std::to_string(options_.retry_seconds) + " gives this up after " +
-                    std::to_string(options_.retry_seconds) + " s");
+                    std::to_string(options_.retry_seconds) + " s, the end of a grace does earlier");
       return false;
     }
     const bool has_earlier = has_checkpoints();
-    if (failing == Failing::ends_run || options_.on_error == SaveFailure::stop)
+    if (failing == Failing::ends_run || failing == Failing::tries_again ||
+        options_.on_error == SaveFailure::stop)
       throw Error(error.exit_code(),
                   lost + "; " +
                       (has_earlier ? "earlier checkpoints in " + folder_.path() + " are whole"
                                    : folder_.path() + " has no checkpoint: all steps are lost"));
-    console_.warn(lost + "; training goes on, " +
+    console_.warn(lost +
+                  (failing == Failing::before_last ? "; the last checkpoint is next, "
+                                                   : "; training goes on, ") +
                   (has_earlier ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
     return false;
   }
 }
 
-void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of) {
+void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of,
+                           OutputFolder::Place place) {
   STRATA_CHECK(stage_ == Stage::none, "a save is under way");
-  folder_.make_again_if_gone();
+  folder_.make_again_if_gone(place);
   begin_ = Clock::now();
   blocked_seconds_ = 0;
   save_ =
@@ -162,19 +160,22 @@ void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of) {
 }
 
 void CheckpointSaver::begin(Engine& engine, SaveContents contents) {
-  attempt(contents.state.step, Failing::as_asked,
-          [&] { open(engine, std::move(contents), SaveOf::any_state); });
+  attempt(contents.state.step, Failing::as_asked, [&] {
+    open(engine, std::move(contents), SaveOf::any_state, OutputFolder::Place::same_disk);
+  });
 }
 
 bool CheckpointSaver::is_ready() const {
   return stage_ == Stage::begun || (stage_ == Stage::under_way && all_done_);
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::go_on() { return go_on(SaveSource::snapshot); }
+std::optional<SavedCheckpoint> CheckpointSaver::go_on() {
+  return go_on(SaveSource::snapshot, Failing::as_asked);
+}
 
-std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source) {
+std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source, Failing failing) {
   bool ended = false;
-  attempt(save_->step(), Failing::as_asked, [&] {
+  attempt(save_->step(), failing, [&] {
     if (stage_ == Stage::begun && source == SaveSource::snapshot)
       save_->write_snapshot();
     else if (stage_ == Stage::begun)
@@ -191,26 +192,36 @@ std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source) {
 
 std::optional<SavedCheckpoint> CheckpointSaver::complete() {
   std::optional<SavedCheckpoint> saved;
-  while (stage_ != Stage::none && !saved) saved = go_on(SaveSource::state);
+  while (stage_ != Stage::none && !saved) saved = go_on(SaveSource::state, Failing::before_last);
   return saved;
+}
+
+bool CheckpointSaver::keep_trying(std::int64_t step, const std::function<void()>& body) {
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.retry_seconds);
+  Clock::duration pause = kFirstPause;
+  // Rank 0's clock counts, so that all ranks try equally often.
+  while (!folder_.from_first(Clock::now() < end ? "try" : "").empty()) {
+    if (attempt(step, Failing::tries_again, body)) return true;
+    std::this_thread::sleep_for(std::min(pause, end - Clock::now()));
+    pause = std::min<Clock::duration>(2 * pause, kLongestPause);
+  }
+  return false;
 }
 
 std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
                                                      bool must, SaveOf of) {
+  const std::int64_t step = contents.state.step;
+  OutputFolder::Place place = OutputFolder::Place::same_disk;
   const auto body = [&] {
-    open(engine, contents, of);
+    open(engine, contents, of, place);
     save_->write_state();
     while (!save_->advance()) continue;
   };
-  bool saved = false;
-  if (must && options_.on_error == SaveFailure::keep_training)
-    for (const std::chrono::seconds pause : pauses_in(options_.retry_seconds)) {
-      saved = attempt(contents.state.step, Failing::tries_again, body);
-      if (saved) break;
-      std::this_thread::sleep_for(pause);
-    }
-  if (!saved)
-    saved = attempt(contents.state.step, must ? Failing::ends_run : Failing::as_asked, body);
+  bool saved = must && options_.on_error == SaveFailure::keep_training && keep_trying(step, body);
+  if (!saved) {
+    if (must) place = OutputFolder::Place::any_disk;
+    saved = attempt(step, must ? Failing::ends_run : Failing::as_asked, body);
+  }
   if (!saved) return {};
   std::optional<SavedCheckpoint> result = finish();
   if (result) result->blocked_seconds = result->seconds;

@@ -89,14 +89,17 @@ class CheckpointSaver {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Stage : std::uint8_t { none, begun, under_way };
-  /// What a failure means: what --on-save-error says, the end, or another attempt.
-  enum class Failing : std::uint8_t { as_asked, ends_run, tries_again };
+  /// What a failure means: what --on-save-error says, where training goes on or the last save
+  /// follows; the end; or another attempt.
+  enum class Failing : std::uint8_t { as_asked, before_last, ends_run, tries_again };
 
   [[nodiscard]] SaveRequest request(SaveContents contents, SaveOf of);
   /// Collective; throws what fails.
-  void open(Engine& engine, SaveContents contents, SaveOf of);
+  void open(Engine& engine, SaveContents contents, SaveOf of, OutputFolder::Place place);
   /// `source`: of a save that has only begun.
-  std::optional<SavedCheckpoint> go_on(SaveSource source);
+  std::optional<SavedCheckpoint> go_on(SaveSource source, Failing failing);
+  /// Collective: runs `body` until it succeeds, for as long as --save-retry says. Whether it did.
+  bool keep_trying(std::int64_t step, const std::function<void()>& body);
   /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
   [[nodiscard]] bool has_checkpoints() const;

@@ -40,8 +40,7 @@ class DataFiles {
       if (communicator.rank() == 0)
         answer = TokenizerTool(tokenizer_, cache).encode_texts(texts, vocabulary_, hear);
     });
-    if (failure)
-      throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
+    if (failure) throw Error(failure->code, failure->message());
     EncodedTexts encoded = parse_encoded_texts(comm::gather_texts(communicator, answer)[0]);
     for (std::size_t i = 0; i < texts.size(); ++i)
       encoded_.emplace_back(texts[i], std::move(encoded.texts[i].files));

@@ -52,10 +52,8 @@ void evaluate(RunParts& run) {
   const std::int64_t step = run.position.steps_done;
   if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
     if (run.first)
-      run.late_failures.add(failure->code,
-                            "no held-out loss of step " + std::to_string(step) + ": rank " +
-                                std::to_string(failure->rank) + ": " +
-                                failure->messages[static_cast<std::size_t>(failure->rank)]);
+      run.late_failures.add(failure->code, "no held-out loss of step " + std::to_string(step) +
+                                               ": " + failure->message_with_rank());
     return;
   }
   run.log->write_evaluation(step, loss);

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <cctype>
-#include <filesystem>
 #include <utility>
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/config/settings.h"
@@ -25,6 +25,12 @@ std::string plain_tag(std::string run_id) {
   return run_id;
 }
 
+/// The file system of what is there of a path.
+std::uint64_t disk_below(const std::string& path) {
+  const auto found = find_status(path);
+  return found ? found->device : disk_below(parent_directory(path));
+}
+
 }  // namespace
 
 OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
@@ -39,6 +45,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
   together([&] {
     if (!first()) return;
     prepare_output_folder(files_, path_);
+    disk_ = disk_below(path_);
     lock_ = lock();
     for (const std::string& name : remove_leftovers(files_, path_))
       console.print("removed " + path_ + "/" + name + ", which an interrupted run left");
@@ -70,18 +77,35 @@ std::string OutputFolder::from_first(const std::string& text) {
   return comm::gather_texts(communicator_, first() ? text : "").front();
 }
 
-void OutputFolder::make_again_if_gone() {
-  const bool gone = from_first(std::filesystem::is_directory(path_) ? "" : "gone") == "gone";
-  if (!gone) return;
+void OutputFolder::make_again_if_gone(Place place) {
+  bool gone = false;
+  together([&] { gone = first() && !lock_->is_in_place(); });
+  if (from_first(gone ? "gone" : "").empty()) return;
   together([&] {
-    if (!first()) return;
-    prepare_output_folder(files_, path_);
-    lock_ = lock();
-    console_.warn(path_ + " was gone, with what lay in it, and is made anew");
+    if (first()) make_again(place);
   });
+  probe();
   together([&] {
     if (!first()) lock_ = lock();
   });
+}
+
+void OutputFolder::make_again(Place place) {
+  const std::uint64_t disk = disk_below(path_);
+  if (disk != disk_ && place == Place::same_disk)
+    throw IoError(path_, 0,
+                  "leads to another disk than when the run began; mount what was there again, or "
+                  "move the folder back",
+                  0);
+  const bool is_new = !find_status(path_);
+  prepare_output_folder(files_, path_);
+  lock_ = lock();
+  replaced_.clear();  // they are not there
+  console_.warn(path_ +
+                (is_new ? " was gone, with what lay in it, and is made anew"
+                        : " was replaced by another folder, where this run goes on") +
+                (disk == disk_ ? "" : "; it lies on another disk than before"));
+  disk_ = disk;
 }
 
 /// A folder that only looks the same would hold a part of each checkpoint on each host.

@@ -1,6 +1,7 @@
 // The folder that a run writes its checkpoints to: made, claimed for this run, seen by all ranks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,8 +39,12 @@ class OutputFolder {
   /// Steps of another run's checkpoints, which go once this run has one: on rank 0, and once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
-  /// Before something is written there: makes a folder that somebody has removed; rank 0 says so.
-  void make_again_if_gone();
+  /// Where a folder may be made again: only where it was, so that what follows an unmounted disk is
+  /// not written below its mount point; or wherever its path leads to, before all is lost.
+  enum class Place : std::uint8_t { same_disk, any_disk };
+  /// Before something is written there: makes a folder anew that somebody has removed, and takes
+  /// its lock again; rank 0 says so. Throws IoError where it would lie on another disk than before.
+  void make_again_if_gone(Place place);
 
   /// What rank 0 says.
   std::string from_first(const std::string& text);
@@ -48,13 +53,14 @@ class OutputFolder {
   template <typename Body>
   void together(const Body& body) {
     const auto failure = comm::together(communicator_, body);
-    if (failure)
-      throw Error(failure->code, failure->messages[static_cast<std::size_t>(failure->rank)]);
+    if (failure) throw Error(failure->code, failure->message());
   }
 
  private:
   /// Not collective: this rank's part; rank 0's comes first.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
+  /// Rank 0's, likewise.
+  void make_again(Place place);
   void probe();
 
   std::string path_;
@@ -64,6 +70,7 @@ class OutputFolder {
   Console& console_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;
+  std::uint64_t disk_ = 0;  ///< the folder's file system
   std::vector<std::int64_t> replaced_;
 };
 

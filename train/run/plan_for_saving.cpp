@@ -45,7 +45,7 @@ class Planner {
   bool agree(const Body& body) {
     const auto failure = comm::together(planning_.ranks, body);
     if (!failure) return true;
-    reason_ = failure->messages[static_cast<std::size_t>(failure->rank)];
+    reason_ = failure->message();
     if (failure->code != ExitCode::host && failure->code != ExitCode::io)
       throw Error(failure->code, reason_);
     return false;

@@ -39,9 +39,7 @@ std::string save_finite_state(RunParts& run) {
 
 /// Of a run that ended for data that one rank could not read.
 std::string data_failure(const RunParts& run) {
-  const comm::SharedFailure& failure = *run.data_failure;
-  return "rank " + std::to_string(failure.rank) + ": " +
-         failure.messages[static_cast<std::size_t>(failure.rank)] + "; the run ends after step " +
+  return run.data_failure->message_with_rank() + "; the run ends after step " +
          std::to_string(run.position.steps_done) + " of " + std::to_string(run.options.steps) +
          (run.saver->saves() ? ", which is saved" : "; without --output its weights are lost");
 }

@@ -40,26 +40,31 @@ class StepLoop {
   void run_all() {
     RunPosition& position = run_.position;
     const BatchLoader batches = training_loader(run_);
-    BatchesAhead ahead(
-        make_filler(run_, batches, options_.global_batch,
-                    position.consumed_samples - position.first_step * options_.global_batch),
-        {options_.global_batch / (options_.micro_batch * run_.communicator->size()),
-         options_.micro_batch, options_.sequence_length},
-        position.steps_done, options_.steps);
+    std::optional<BatchesAhead> ahead;
+    run_.output->together([&] {
+      ahead.emplace(
+          make_filler(run_, batches, options_.global_batch,
+                      position.consumed_samples - position.first_step * options_.global_batch),
+          StepShape{options_.global_batch / (options_.micro_batch * run_.communicator->size()),
+                    options_.micro_batch, options_.sequence_length},
+          position.steps_done, options_.steps);
+    });
     const FillBatch fill = [&ahead](std::int64_t step, int micro_step, const MicroBatch& batch) {
-      ahead.give(step, micro_step, batch);
+      ahead->give(step, micro_step, batch);
     };
     clock_.restart();
     while (position.steps_done < options_.steps && !position.stopped) {
-      const bool no_more_data = ahead.reach(position.steps_done);
-      if (no_more_data || (run_.stop && run_.stop->requested())) engine_.raise(Flag::stop);
+      const bool ends = (run_.stop && run_.stop->requested()) || ahead->reach(position.steps_done);
+      if (ends) engine_.raise(Flag::stop);
       saver_.raise_flags(engine_, position.steps_done);
       take(engine_.start_step(position.steps_done++, fill, saver_.wants_snapshot()));
       pass_border();
     }
     take(engine_.drain());
+    run_.data_failure = comm::together(*run_.communicator, [&] { ahead->rethrow(); });
+    if (run_.data_failure)  // nothing that fails from here on hides it
+      run_.console.warn(run_.data_failure->message_with_rank() + "; training ends here");
     run_.transfers.beside_programs(engine_, [&] { report_saved(run_, saver_.complete()); });
-    run_.data_failure = comm::together(*run_.communicator, [&] { ahead.rethrow(); });
   }
 
  private:
