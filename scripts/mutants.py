@@ -313,16 +313,18 @@ def summary(results):
     return "\n".join(lines)
 
 
-def known_results(path, seed, commit, only=""):
-    """The last word on each bug of that run, in the order in which they were drawn. People add lines that explain in
-    `no_difference` why no test can notice a bug."""
-    if not path.exists():
-        return []
+def last_words(path, seed, commit, only=""):
+    """What is known of the bugs of that run, by number. People add lines that explain in `no_difference` why no test can
+    notice a bug, also before it is planted."""
     last = {}
-    for line in map(json.loads, path.read_text().splitlines()):
+    for line in map(json.loads, path.read_text().splitlines() if path.exists() else []):
         if (line["seed"], line["commit"], line["only"]) == (seed, commit, only):
             last[line["number"]] = last.get(line["number"], {}) | line
-    return [last[number] for number in sorted(last) if "outcome" in last[number]]
+    return last
+
+
+def judged(words):
+    return [words[number] for number in sorted(words) if "outcome" in words[number]]
 
 
 def same_site(result, text):
@@ -334,12 +336,15 @@ def same_site(result, text):
     return Site(result["file"], line, result["kind"], result["before"], result["after"])
 
 
-def plant(place, results, sites, record, options):
-    """Judges what had survived once more where the workplace has a later commit, then what is not judged yet."""
+def plant(place, words, sites, record, options):
+    """Judges what had survived once more where the workplace has a later commit, then what is not judged yet: last of the first
+    `count` those that are said to make no difference, for which all tests run."""
+    results = judged(words)
     old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit
            and "no_difference" not in result]
     known = {result["number"] for result in results}
     new = [{"number": number, **vars(site)} for number, site in enumerate(sites) if number not in known]
+    new.sort(key=lambda bug: (bug["number"] >= options.count, bug["number"] in words, bug["number"]))
     tried = sum(result["outcome"] not in NOT_TRIED for result in results)
     for bug in (old if options.into else []) + new:
         if time.monotonic() >= options.deadline or (bug in new and tried >= options.count):
@@ -389,7 +394,7 @@ def main():
         return
     results_path = options.results or options.work / "results.jsonl"
     results_path.parent.mkdir(parents=True, exist_ok=True)
-    results = known_results(results_path, options.seed, commit, options.only)
+    words = last_words(results_path, options.seed, commit, options.only)
     place = Workplace(options.work.resolve(), commit_of("--into", options.into) if options.into else commit, options.jobs)
 
     def record(result):
@@ -399,9 +404,8 @@ def main():
         print(f"{result['number']}: {result['file']}:{result['line']} ({result['kind']}) {result['outcome']} {result['by']} "
               f"[{result['build_s']:.0f} + {result['test_s']:.0f} s]", flush=True)
 
-    plant(place, results, sites, record, options)
-    results = known_results(results_path, options.seed, commit, options.only)
-    print(summary(results))
+    plant(place, words, sites, record, options)
+    print(summary(judged(last_words(results_path, options.seed, commit, options.only))))
 
 
 if __name__ == "__main__":

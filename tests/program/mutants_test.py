@@ -180,15 +180,15 @@ class Results(unittest.TestCase):
     def test_a_run_goes_on_from_results_of_its_seed_and_commit(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "results.jsonl")
-            self.assertEqual(mutants.known_results(path, 1, "c"), [])
+            self.assertEqual(mutants.judged(mutants.last_words(path, 1, "c")), [])
             lines = [self.result("survived", seed=seed, commit=commit, only=only, number=0)
                      for seed, commit, only in ((1, "c", ""), (2, "c", ""), (1, "d", ""), (1, "c", "zero/"))]
             lines.append(lines[0] | {"outcome": "killed", "into": "d"})
             lines.append({name: lines[1][name] for name in ("seed", "commit", "only", "number")} | {"no_difference": "why"})
             lines.append(lines[-1] | {"number": 7})  # not tried yet
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            self.assertEqual([line["outcome"] for line in mutants.known_results(path, 1, "c")], ["killed"])
-            self.assertEqual([(line["outcome"], line["no_difference"]) for line in mutants.known_results(path, 2, "c")],
+            self.assertEqual([line["outcome"] for line in mutants.judged(mutants.last_words(path, 1, "c"))], ["killed"])
+            self.assertEqual([(line["outcome"], line["no_difference"]) for line in mutants.judged(mutants.last_words(path, 2, "c"))],
                              [("survived", "why")])
 
     def test_a_bug_is_found_again_in_a_later_text(self):
@@ -206,7 +206,8 @@ class Results(unittest.TestCase):
             place.tree, place.commit = pathlib.Path(folder), "d"
             options = types.SimpleNamespace(build_s=1, beside_s=1, wider_s=1, deadline=float("inf"), count=count, into=into)
             with unittest.mock.patch.object(mutants, "wider_pattern", lambda file: "golden_test"):
-                mutants.plant(place, results, sites, recorded.append, options)
+                words = {result["number"]: result for result in results}
+                mutants.plant(place, words, sites, recorded.append, options)
         self.assertEqual({line["into"] for line in recorded} | {"d"}, {"d"})
         return [(line["number"], line["outcome"]) for line in recorded]
 
@@ -214,6 +215,10 @@ class Results(unittest.TestCase):
         results = [self.result("survived", number=0, into="c"), self.result("stillborn", number=1, into="c")]
         self.assertEqual(self.planted(results, 2), [(2, "killed")])
         self.assertEqual(self.planted(results, 9), [(2, "killed"), (3, "gone")])
+
+    def test_what_is_explained_already_comes_last(self):
+        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 3), [(1, "killed"), (2, "killed"), (0, "killed")])
+        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 1), [(0, "killed")])
 
     def test_what_had_survived_is_planted_into_a_later_commit(self):
         results = [self.result("survived", number=0, into="c"), self.result("killed", number=1, into="c")]
