@@ -259,7 +259,7 @@ def try_site(place, site, limits):
     left = lambda: max(1, limits.deadline - time.monotonic())
     with place.planted(site):
         for stage, names, limit_s in (("beside", beside, limits.beside_s), ("wider", wider, limits.wider_s)):
-            if not names:
+            if not names or limit_s <= 0:
                 continue
             begin = time.monotonic()
             code, output = place.make(names, min(limits.build_s, left()))
@@ -338,7 +338,8 @@ def same_site(result, text):
 
 def plant(place, words, sites, record, options):
     """Judges what had survived once more where the workplace has a later commit, then what is not judged yet: last of the first
-    `count` those that are said to make no difference, for which all tests run."""
+    `count` those that are said to make no difference, by the tests beside them alone."""
+    explained = argparse.Namespace(**vars(options) | {"wider_s": 0})
     results = judged(words)
     old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit
            and "no_difference" not in result]
@@ -351,7 +352,8 @@ def plant(place, words, sites, record, options):
             return
         path = place.tree / bug["file"]
         site = same_site(bug, path.read_text()) if path.exists() else None
-        verdict = judge(place, site, options) if site else {"outcome": "gone", "by": "", "stage": "", "build_s": 0, "test_s": 0}
+        limits = explained if bug["number"] in words and bug in new else options
+        verdict = judge(place, site, limits) if site else {"outcome": "gone", "by": "", "stage": "", "build_s": 0, "test_s": 0}
         if verdict["outcome"] == "unfinished":
             return
         tried += bug in new and verdict["outcome"] not in NOT_TRIED

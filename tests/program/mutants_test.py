@@ -217,8 +217,9 @@ class Results(unittest.TestCase):
         self.assertEqual(self.planted(results, 9), [(2, "killed"), (3, "gone")])
 
     def test_what_is_explained_already_comes_last(self):
-        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 3), [(1, "killed"), (2, "killed"), (0, "killed")])
-        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 1), [(0, "killed")])
+        """And only by the tests beside them, which notice nothing here."""
+        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 3), [(1, "killed"), (2, "killed"), (0, "survived")])
+        self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 1), [(0, "survived")])
 
     def test_what_had_survived_is_planted_into_a_later_commit(self):
         results = [self.result("survived", number=0, into="c"), self.result("killed", number=1, into="c")]

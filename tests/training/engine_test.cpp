@@ -16,6 +16,7 @@
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/save_checkpoint.h"
+#include "train/engine/step_scalars.h"
 #include "train/engine/weights.h"
 
 namespace strata::tests {
@@ -130,6 +131,10 @@ TEST(Engine, RefusesWhatAStepUnderWayForbids) {
   EXPECT_THAT(fault_of([&] { one.engine->logits({1}); }), HasSubstr("build_generation()"));
   EXPECT_THAT(fault_of([&] { one.engine->start_step(1, fill_with_ones, train::Snapshot::take); }),
               HasSubstr("ProgramRequest::saving"));
+  EXPECT_THAT(fault_of([&] { train::initialize_weights(*one.engine, 1); }),
+              HasSubstr("initialize_weights: a step is under way; drain() first"));
+  EXPECT_THAT(fault_of([&] { train::write_scalars(*one.engine, {}, "here"); }),
+              HasSubstr("drain() first"));
   one.engine->drain();
   one.engine->barrier();
 }

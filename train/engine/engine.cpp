@@ -318,6 +318,11 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
   return result;
 }
 
+void Engine::require_drained(const char* call) const {
+  if (!is_drained())
+    throw InvalidArgument(std::string(call) + ": a step is under way; drain() first");
+}
+
 void Engine::barrier() {
   require(settled_ && !in_step_, "barrier() while a step is under way; settle() or drain() first");
   comm::Collective barrier;

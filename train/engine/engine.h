@@ -108,6 +108,8 @@ class Engine {
   [[nodiscard]] bool is_drained() const {
     return settled_ && !in_step_ && !under_way_ && !updates_pending_;
   }
+  /// Throws InvalidArgument, naming what was called, where it is not.
+  void require_drained(const char* call) const;
   /// Says whether a step has taken a snapshot that nobody released.
   [[nodiscard]] bool has_snapshot() const { return has_snapshot_; }
   /// Held by what uses the engine beside its owner's calls.

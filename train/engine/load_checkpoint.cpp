@@ -36,8 +36,7 @@ class Load {
   Load(Engine& engine, const CheckpointReader& reader) : engine_(engine), reader_(reader) {}
 
   std::vector<std::string> run() {
-    if (!engine_.is_drained())
-      throw InvalidArgument("load_checkpoint: a step is under way; drain() first");
+    engine_.require_drained("load_checkpoint");
     const ProgramSet& set = engine_.programs();
     for (const zero::StateEntry& entry : zero::list_state(
              set.units, set.settings, zero::StateScope::held, step_state(engine_).updates))

@@ -42,6 +42,7 @@ std::vector<TrainerState::Scalar> read_scalars(const Engine& engine) {
 
 void write_scalars(Engine& engine, const std::vector<TrainerState::Scalar>& scalars,
                    const std::string& file) {
+  engine.require_drained("write_scalars");
   const std::vector<zero::StateEntry> entries = scalar_entries(engine);
   for (const TrainerState::Scalar& scalar : scalars)
     if (std::ranges::none_of(entries, [&](const auto& entry) { return entry.name == scalar.name; }))

@@ -9,10 +9,10 @@
 
 namespace strata::train {
 
-/// Between steps, drained; the same on every rank.
+/// Between steps, settled; the same on every rank.
 std::vector<TrainerState::Scalar> read_scalars(const Engine& engine);
 
-/// Between steps. Throws DataError naming `file` and the scalar that is missing, unknown or of
+/// Between steps, drained. Throws DataError naming `file` and the scalar that is missing, unknown or of
 /// another type.
 void write_scalars(Engine& engine, const std::vector<TrainerState::Scalar>& scalars,
                    const std::string& file);

@@ -111,6 +111,7 @@ std::string stored_name(const ModelFiles& files, const std::string& name) {
 }
 
 void initialize_weights(Engine& engine, std::int64_t seed) {
+  engine.require_drained("initialize_weights");
   std::optional<DeviceInitializer> on_device;
   if (engine.device() != nullptr) on_device.emplace(*engine.device());
   for (const zero::StateEntry& entry : held_entries(engine)) {
@@ -133,6 +134,7 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
 }
 
 void load_weights(Engine& engine, const ModelFiles& files) {
+  engine.require_drained("load_weights");
   std::vector<float> values(kDrawnElements);
   std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : held_entries(engine)) {
