@@ -237,18 +237,20 @@ RankContext from_torch() {
   return context;
 }
 
-/// Another MPI's mpirun would start as many runs of one rank as it was asked for ranks.
-void refuse_other_mpi() {
-  for (const char* name : {"PMI_SIZE", "MV2_COMM_WORLD_SIZE"})
+/// Another launcher would start as many runs of one rank as it was asked for ranks.
+void refuse_other_launchers() {
+  for (const char* name : {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
+                           "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "HOROVOD_SIZE"})
     if (is_given(name) && integer(name, 1) > 1)
       throw ConfigError(assignment(name) +
-                        ": these ranks were started by an MPI that is not Open MPI; use Open "
-                        "MPI's mpirun, or mlaunch -np N");
+                        ": these ranks were started by a launcher that is not known here; use Open "
+                        "MPI's mpirun, or mlaunch -np N (for one rank alone unset " +
+                        name + ")");
 }
 
 /// Started by none of the launchers that know Strata.
 RankContext alone() {
-  refuse_other_mpi();
+  refuse_other_launchers();
   RankContext context;
   context.started_by = "none";
   context.host = host_name();

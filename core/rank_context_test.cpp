@@ -19,7 +19,8 @@ class RankContextTest : public ::testing::Test {
  protected:
   void set(const std::map<std::string, std::string>& variables) {
     for (const char* prefix : {"STRATA_", "OMPI_", "SLURM", "PMI", "MV2_", "TORCHELASTIC_", "RANK",
-                               "WORLD_SIZE", "LOCAL_", "GROUP_", "CROSS_", "MASTER_"})
+                               "WORLD_SIZE", "LOCAL_", "GROUP_", "CROSS_", "MASTER_",
+                               "MPI_", "PALS_", "JSM_", "FLUX_", "HOROVOD_"})
       unset_all(prefix);
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   }
@@ -304,9 +305,15 @@ TEST_F(RankContextTest, LaunchersInsideOneAnotherAreRefused) {
   EXPECT_NE(refusal().find("WORLD_SIZE=4 contradicts STRATA_WORLD=8"), std::string::npos);
 }
 
-TEST_F(RankContextTest, AnotherMpiIsRefused) {
+TEST_F(RankContextTest, AnotherLauncherIsRefused) {
   set({{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}});
-  EXPECT_NE(refusal().find("PMI_SIZE=4"), std::string::npos);
+  EXPECT_NE(refusal().find("PMI_SIZE=4: these ranks were started by a launcher"),
+            std::string::npos);
+  for (const std::string name : {"MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
+                                 "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "HOROVOD_SIZE"}) {
+    set({{name, "2"}});
+    EXPECT_NE(refusal().find(name + "=2"), std::string::npos);
+  }
   set({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}});
   EXPECT_EQ(rank_context_from_environment().started_by, "none");
 }

@@ -218,8 +218,8 @@ class BesideTraining(ResumeTest):
     def test_no_room_for_a_copy(self):
         """What is saved goes to the checkpoint in windows."""
         job = mlaunch(2, *JOB, *steps(self.COUNT), "--zero", "3", "--tile-elements", 1024)
-        for arguments in (["--offload-optimizer", "cpu", "--host-memory", "71.2MB"],
-                          ["--offload-optimizer", "cpu", "--host-memory", "71MB", "--offload-param", "nvme", "--nvme-path", "."]):
+        for arguments in (["--offload-optimizer", "cpu", "--host-memory", "71.2MB", "--device-memory", "1GB"],
+                          ["--offload-optimizer", "cpu", "--host-memory", "71MB", "--device-memory", "1GB", "--offload-param", "nvme", "--nvme-path", "."]):
             with self.subTest(arguments=arguments):
                 for folder in ("out", "straight"):
                     shutil.rmtree(self.home / folder, ignore_errors=True)
@@ -243,7 +243,7 @@ class BesideTraining(ResumeTest):
         for hundredths in range(7080, 6980, -5):
             shutil.rmtree(self.home / "out", ignore_errors=True)
             done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory",
-                                            f"{hundredths / 100}MB", "--save-every", 2))
+                                            f"{hundredths / 100}MB", "--device-memory", "1GB", "--save-every", 2))
             if "training will stand still" in done.stderr:
                 break
         self.assertEqual(done.stderr.count("note: training will stand still while a checkpoint is written: "), 1, done.stderr)

@@ -75,7 +75,7 @@ class Screen(ProgramTest):
                                        "--sequence-length", "16", "--micro-batch", "2",
                                        "--accumulation", "3", "--steps", "5",
                                        options=["--no-prefix"])).stdout
-        self.assertRegex(out, r"(?m)^gpt2-tiny: 0\.\d M parameters, fp32, ZeRO-0 over 2 ranks \(")
+        self.assertRegex(out, r"(?m)^gpt2-tiny: 124,672 parameters, fp32, ZeRO-0 over 2 ranks \(")
         self.assertRegex(out, r"(?m)^data: a\.txt and b\.txt, 6,60\d tokens, 412 samples of 16 per epoch; "
                               r"held out: b\.txt, 600 tokens$")
         self.assertRegex(out, r"(?m)^training: 5 steps of 12 samples \(2 ranks x micro-batch 2 x accumulation 3\), "
@@ -107,6 +107,18 @@ class PlanOnly(ProgramTest):
                                       r"device, [\d.]+ GiB of host memory and [\d.]+ GiB on the drive")
         self.assertNotIn("smaller model", done.stderr)
 
+    def test_the_arena_of_a_cpu_is_host_memory(self):
+        job = ["--model", "llama-2-7b", "--bf16", "--micro-batch", "1", "--sequence-length", "512", "--steps", "0", "--host-memory", "64GB"]
+        for printing in ("--print-plan", "--print-program"):
+            done = self.run_program(train(*job, "--device", "cpu", printing), expect=69)
+            self.assertRegex(done.stderr, r"this plan needs [\d.]+ GiB, and 59.60 GiB are what --host-memory allows; ")
+            self.assertNotIn("this plan fits", done.stdout)
+        self.write("t.txt", "The quick brown fox. " * 40)
+        small = ["--device", "cpu", "--data", "t.txt", "--sequence-length", "16", "--micro-batch", "1", "--steps", "1"]
+        done = self.run_program(train(*small, "--host-memory", "100KB"), expect=69)
+        self.assertIn("97.66 KiB are what --host-memory allows", done.stderr)
+        self.run_program(train(*small, "--host-memory", "100KB", "--device-memory", "100MB"))  # a budget of its own
+
     def test_check_config_plans_when_nothing_is_trained(self):
         self.write("ds.json", '{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}}')
         out = self.run_program(train("--check-config", "ds.json", "--world-size", "4", "--steps", "0")).stdout
@@ -115,7 +127,7 @@ class PlanOnly(ProgramTest):
 
     def test_ranks_are_assumed_only_where_nothing_is_trained(self):
         error = self.run_program(train("--world-size", "4", "--steps", "2"), expect=2).stderr
-        self.assertIn("--print-plan --steps 0", error)
+        self.assertIn("--print-plan or --print-program and --steps 0", error)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ void add_option(const FlagRow& row, std::vector<std::string> words, ParsedComman
     const bool pair = plus != std::string_view::npos;
     set_option(std::string(target.substr(0, plus)), pair ? std::vector{words[0]} : words, flag,
                parsed);
-    if (pair) words.erase(words.begin());
+    if (pair && words.size() > 1) words.erase(words.begin());  // one word is for both
     target = pair ? target.substr(plus + 1) : "";
   }
 }
@@ -165,6 +165,8 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
   } else if (flag == "--check-config") {
     parsed.action = ParsedCommandLine::Action::check_config;
     parsed.config = words[0];
+  } else if (flag == "--initial-loss-scale") {
+    take_initial_loss_scale(words[0], parsed);
   } else if (flag == "--fsdp") {
     take_fsdp(words, parsed);
   } else if (flag == "--lr_scheduler_kwargs") {
@@ -190,13 +192,15 @@ void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
   else
     parsed.notes.push_back(
         std::string(flag.name) + " " + words[0] +
-        ": asks for nothing, the file or the model chooses; to overrule them give --" +
-        std::string(row.target) + (row.target == "dtype" ? " fp32" : ""));
+        ": asks for nothing, the file or the model chooses; to overrule them give " +
+        (row.target == "dtype" ? "--dtype fp32"
+                               : flag_of(row.target.substr(0, row.target.find('+')))));
 }
 
-/// Does a flag that is not obeyed ask for nothing?
+/// Does a flag that is not obeyed ask for nothing? Alone it says true.
 bool is_inert(const FlagRow& row, const std::vector<std::string>& words) {
-  return !words.empty() && !row.inert.empty() &&
+  if (words.empty()) return is_one_of("true", row.inert);
+  return !row.inert.empty() &&
          std::ranges::all_of(words, [&](const auto& word) { return is_one_of(word, row.inert); });
 }
 
@@ -215,7 +219,8 @@ void add(const Entry& entry, const std::vector<std::string>& words, ParsedComman
       return;
     case FlagUse::refused:
       if (is_inert(row, words)) return;
-      throw InvalidArgument(entry.name + " is not supported: " + std::string(row.word));
+      throw InvalidArgument(entry.name + (is_inert(row, {}) ? " " + words[0] : "") +
+                            " is not supported: " + std::string(row.word));
   }
 }
 

@@ -39,8 +39,8 @@ constexpr std::array kFlags = {
     value("--eval-data,--validation_file,--validation-file,--eval_file", "eval_data", "FILE"),
     on_off("--data-is-text", "data_is_text"),
     value("--tokenizer,--tokenizer_name,--tokenizer-name", "tokenizer", "DIR|FILE|bytes"),
-    value("--token-cache", "token_cache", "DIR"),
-    value("--eval-every,--eval_steps,--eval-steps,--eval_interval", "eval_every_steps", "N"),
+    value("--token-cache,--data_cache_path", "token_cache", "DIR"),
+    value("--eval-every,--eval_steps,--eval-steps,--eval_interval", "eval_every_steps", "N|X"),
     value("--eval-strategy,--evaluation_strategy", "eval_strategy", "no|steps|epoch"),
     value("--eval-samples,--max_eval_samples", "eval_samples", "N"),
     value("--sequence-length,--block_size,--max_seq_length,--max_length,"
@@ -62,6 +62,11 @@ constexpr std::array kFlags = {
     value("--dtype,--torch_dtype,--model_dtype", "dtype", "fp32|bf16|fp16|auto"),
     fixed("--bf16", "dtype", "bf16", "the same as --dtype bf16"),
     fixed("--fp16", "dtype", "fp16", "the same as --dtype fp16"),
+    value("--loss-scale", "loss_scale.fixed_scale", "X"),
+    control("--initial-loss-scale", 1, "X", "fp16: first dynamic scale, a power of two"),
+    value("--loss-scale-window", "loss_scale.window_steps", "N"),
+    value("--hysteresis", "loss_scale.hysteresis", "N"),
+    value("--min-loss-scale", "loss_scale.minimum", "X"),
     value("--communication-dtype,--communication_data_type", "communication_dtype",
           "fp32|bf16|fp16"),
     value("--reduction", "reduction", "ordered|native"),
@@ -77,6 +82,10 @@ constexpr std::array kFlags = {
           "offload.optimizer", "none|cpu|nvme"),
     value("--offload-param,--offload_param,--offload-parameters,--offload_param_device",
           "offload.parameters", "none|cpu|nvme"),
+    fixed("--offload", "offload.optimizer+offload.parameters", "cpu",
+          "the same as --offload-optimizer cpu --offload-param cpu"),
+    fixed("--cpu-optimizer,--optimizer-cpu-offload", "offload.optimizer", "cpu",
+          "the same as --offload-optimizer cpu"),
     value("--offload-activations,--offload_activations", "offload.activations", "none|cpu|nvme"),
     value("--offload-ratio,--offload_ratio", "offload.optimizer_ratio", "X"),
     FlagRow{"--nvme-path,--nvme_path,--offload_optimizer_nvme_path,--offload_param_nvme_path",
@@ -127,7 +136,8 @@ constexpr std::array kFlags = {
     value("--threads", "threads", "N"),
     value("--tile-elements", "tile_elements", "N"),
     value("--output,--output_dir,--output-dir,--save", "output", "DIR"),
-    value("--save-every,--save_steps,--save-steps,--save_interval", "checkpoint.every", "N|TIME"),
+    value("--save-every,--save_steps,--save-steps,--save_interval,--checkpointing_steps",
+          "checkpoint.every", "N|X|TIME"),
     value("--save-strategy", "checkpoint.strategy", "no|steps|epoch"),
     value("--keep,--save_total_limit,--save-total-limit", "checkpoint.keep", "N"),
     value("--keep-every", "checkpoint.keep_every", "N"),
@@ -148,7 +158,7 @@ constexpr std::array kFlags = {
     value("--profile", "profile", "FILE"),
     value("--dump-state", "dump_state", "FILE"),
     value("--steps-per-print,--logging_steps,--logging-steps,--log_interval", "steps_per_print",
-          "N"),
+          "N|X"),
     value("--logging-strategy", "logging_strategy", "no|steps|epoch"),
     value("--log-every", "log_every_seconds", "SECONDS"),
     on_off("--print-plan", "print_plan"),
@@ -160,8 +170,8 @@ constexpr std::array kFlags = {
     control("--strict-config", 0, "", "unknown keys are errors"),
     control("--help,-h", 0, "", "print this text"),
     ignored("--local_rank", 1, "ranks come from the launcher"),
-    ignored("--do_train", 0, "train trains"),
-    ignored("--save_safetensors", 1, "weights are always safetensors"),
+    foreign::noted("--save_safetensors,--no_save_safetensors", "weights are always safetensors",
+                   ""),
     foreign::noted("--report_to,--with_tracking", foreign::kMetrics, foreign::kOff, kAnyNumber),
     ignored("--ddp_timeout", 1, "there is nothing to set"),
     ignored("--dataloader_num_workers", 1, "there are no loader processes"),
@@ -204,6 +214,15 @@ std::string joined_by(char joint, std::string_view spelling) {
 
 std::span<const FlagRow> flag_table() { return kAll; }
 std::span<const FlagGroup> flag_groups() { return kGroups; }
+
+std::string flag_of(std::string_view option) {
+  for (const FlagRow& row : flag_table()) {
+    if (row.use != FlagUse::option || row.target != option) continue;
+    return std::string(row.spellings.substr(0, row.spellings.find(','))) + " " +
+           std::string(row.value_name);
+  }
+  return "a value";
+}
 
 std::vector<std::string> spellings_of(const FlagRow& row) {
   std::vector<std::string> spellings;

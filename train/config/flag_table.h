@@ -27,7 +27,7 @@ struct FlagRow {
   std::string_view word = "";
   std::string_view help = "";  ///< "": the meaning of the option
   bool comma_separated = false;
-  std::string_view inert = "";  ///< words that ask for nothing, separated by '|'
+  std::string_view inert = "";  ///< words that ask for nothing, separated by '|'; alone: true
 };
 
 inline constexpr int kAnyNumber = 1 << 20;
@@ -36,6 +36,10 @@ std::span<const FlagRow> flag_table();
 
 /// Every spelling of a row.
 std::vector<std::string> spellings_of(const FlagRow& row);
+
+/// The flag that sets an option, for advice: "--threads N".
+std::string flag_of(std::string_view option);
+
 /// What --help shows together: the flags from one on, in the order of the table.
 struct FlagGroup {
   std::string_view first;  ///< flag, by its first spelling

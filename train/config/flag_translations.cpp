@@ -1,5 +1,6 @@
 #include "train/config/flag_translations.h"
 
+#include <cmath>
 #include <sstream>
 #include <string_view>
 
@@ -58,11 +59,23 @@ void set_option(const std::string& option, const std::vector<std::string>& words
         flag + ": found '', expected auto, required, never or the folder of a checkpoint");
   const bool is_part = option == "scheduler.warmup_num_steps" && parse_number(words[0], number) &&
                        number > 0 && number < 1;
-  const auto [old, added] = parsed.settings.emplace(is_part ? "scheduler.warmup_ratio" : option,
+  const bool by_epoch = option == "checkpoint.every" && same_word(words[0], "epoch");
+  const auto [old, added] = parsed.settings.emplace(is_part    ? "scheduler.warmup_ratio"
+                                                    : by_epoch ? "checkpoint.strategy"
+                                                               : option,
                                                     Given{words, false, flag});
   if (!added && meaning_of(option, old->second.words) != meaning_of(option, words))
     throw InvalidArgument(flag + " " + words[0] + " contradicts " + old->second.where + " " +
                           old->second.words[0]);
+}
+
+void take_initial_loss_scale(const std::string& word, ParsedCommandLine& parsed) {
+  const std::string flag = "--initial-loss-scale";
+  double scale = 0;
+  int power = 0;
+  if (!parse_number(word, scale) || scale < 1 || std::frexp(scale, &power) != 0.5)
+    throw InvalidArgument(flag + ": found '" + word + "', expected a power of two, such as 65536");
+  set_option("loss_scale.initial_scale_power", {std::to_string(power - 1)}, flag, parsed);
 }
 
 void take_fsdp(const std::vector<std::string>& words, ParsedCommandLine& parsed) {

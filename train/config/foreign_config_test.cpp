@@ -26,6 +26,9 @@ TEST(TemplateToken, AllThatStandBareAreFound) {
   EXPECT_THAT(bare_template_tokens("{\n \"a\": GBSIZE, // X: NO\n \"b\": [\"YES:\", ${B}],\n"
                                    " \"c\": {{ c.d }}, /* : */ \"d\": true, \"e\": <e> }"),
               ElementsAre("2: GBSIZE", "3: ${B}", "4: {{ c.d }}", "4: <e>"));
+  EXPECT_THAT(bare_template_tokens("{\"a\": 1, /* NO: CPU,\n or OOM, NO */ \"b\": GAS}"),
+              ElementsAre("2: GAS"));
+  EXPECT_THAT(bare_template_tokens("{\"a\": 1, /* NO, NO"), IsEmpty());
   EXPECT_THAT(bare_template_tokens(R"({"a": 1, "b": [1, 2.5e3], "c": Infinity, "d": nil})"),
               IsEmpty());
 }

@@ -24,6 +24,7 @@ constexpr FlagRow refused(std::string_view spellings, std::string_view inert,
   return {spellings, FlagUse::refused, "", 0, kAnyNumber, "", instead, "", false, inert};
 }
 
+constexpr std::string_view kEvaluates = "--steps 0 with --eval-data FILE evaluates alone";
 constexpr std::string_view kMetrics = "use --metrics FILE";
 constexpr std::string_view kNothingUploaded = "nothing is uploaded: `hf upload REPO DIR` does that";
 constexpr std::string_view kNoLoader = "there are no loader processes";
@@ -31,8 +32,10 @@ constexpr std::string_view kOneProgram = "a step is one program already";
 constexpr std::string_view kOwnAttention = "attention never holds a whole matrix of scores anyway";
 constexpr std::string_view kNoPython = "models are built here, no code of theirs is run";
 constexpr std::string_view kSameMean = "the mean over the held-out text is the same";
+constexpr std::string_view kMeasuresLoss = "evaluation measures the loss";
 constexpr std::string_view kOneType = "evaluation runs in the type that training runs in";
 constexpr std::string_view kLocal = "models and data are local files";
+constexpr std::string_view kAsItIs = "text is taken as it is, with its line breaks";
 constexpr std::string_view kFullWindows = "every sample is a full window, so it changes nothing";
 constexpr std::string_view kNoDdp = "gradients are reduced by --zero's own rules";
 constexpr std::string_view kTokenizer = "the tokenizer is that of the model's directory";
@@ -50,43 +53,56 @@ constexpr std::string_view kBest = "every checkpoint stays whole; --keep N says 
 
 inline constexpr std::array kForeignFlags = {
     // transformers
+    refused("--do_train", kOn, kEvaluates),
+    refused("--skip_train", kOff, kEvaluates),
     noted("--do_eval", "evaluation runs where --eval-data or --eval-every is given"),
     refused("--do_predict", kOff, "use generate"),
     noted("--per_device_eval_batch_size,--per_gpu_eval_batch_size", kSameMean, ""),
     noted("--eval_accumulation_steps", kSameMean, ""),
-    refused("--eval_on_start", kOff, "--steps 0 with --eval-data evaluates alone"),
+    refused("--eval_on_start", kOff, kEvaluates),
     refused("--eval_delay", kOff, "evaluations come every --eval-every steps"),
-    noted("--prediction_loss_only,--eval_do_concat_batches,--eval_use_gather_object,"
-          "--batch_eval_metrics",
-          "evaluation measures the loss", kOff),
-    noted("--include_for_metrics,--include_inputs_for_metrics,--label_names",
-          "evaluation measures the loss", kOff, kAnyNumber),
+    noted("--prediction_loss_only,--eval_do_concat_batches,--no_eval_do_concat_batches,"
+          "--eval_use_gather_object,--batch_eval_metrics,--predict_with_generate,"
+          "--generation_config,--generation_max_length,--generation_num_beams,"
+          "--use_legacy_prediction_loop",
+          kMeasuresLoss),
+    noted("--include_for_metrics,--include_inputs_for_metrics,--label_names", kMeasuresLoss, kOff,
+          kAnyNumber),
     noted("--logging_dir,--tensorboard_path", kMetrics, ""),
-    noted("--run_name,--wandb_project,--wandb_run_id,--wandb_entity,--trackio_space_id,--project",
+    noted("--run_name,--wandb_project,--wandb_run_id,--wandb_entity,--wandb_exp_name,"
+          "--wandb_save_dir,--trackio_space_id,--trackio_bucket_id,--trackio_static_space_id,"
+          "--project",
           kMetrics, ""),
     noted("--enable_tensorboard,--plot_loss,--print_loss", kMetrics),
     noted("--logging_first_step", "the first step is always printed"),
-    noted("--logging_nan_inf_filter,--log_level,--log_level_replica,--log_on_each_node",
+    noted("--logging_nan_inf_filter,--no_logging_nan_inf_filter,--log_level,--log_level_replica,"
+          "--log_on_each_node,--no_log_on_each_node",
           "it changes nothing here", ""),
     noted("--disable_tqdm", "progress fits where it goes, terminal or file"),
     noted("--include_num_input_tokens_seen,--include_tokens_per_second", kMetrics),
-    noted("--skip_memory_metrics", "memory is planned and printed before the first step", ""),
+    noted("--skip_memory_metrics,--no_skip_memory_metrics",
+          "memory is planned and printed before the first step", ""),
     noted("--data_seed", "the order of the samples comes from --seed", ""),
     noted("--full_determinism", "the same run gives the same bits anyway"),
     noted("--dataloader_drop_last", "samples are drawn without end, no batch is short"),
-    noted("--dataloader_pin_memory,--dataloader_persistent_workers,--dataloader_prefetch_factor,"
-          "--dataloader_multiprocessing_context,--dataloader_in_order,--preprocessing_num_workers,"
+    noted("--dataloader_pin_memory,--no_dataloader_pin_memory,--dataloader_persistent_workers,"
+          "--dataloader_prefetch_factor,--dataloader_multiprocessing_context,"
+          "--dataloader_in_order,--no_dataloader_in_order,--preprocessing_num_workers,"
           "--num_workers,--num_proc,--dataset_num_proc",
           kNoLoader, ""),
-    noted("--overwrite_cache,--keep_linebreaks,--lazy_preprocess,--cache_dir", kLocal, ""),
-    noted("--remove_unused_columns", "text has no columns", ""),
-    noted("--group_by_length,--length_column_name,--train_sampling_strategy", kFullWindows),
-    noted("--average_tokens_across_devices", kFullWindows, ""),
+    noted("--overwrite_cache,--lazy_preprocess,--cache_dir", kLocal, ""),
+    refused("--keep_linebreaks", kOn, kAsItIs),
+    refused("--no_keep_linebreaks", kOff, kAsItIs),
+    noted("--remove_unused_columns,--no_remove_unused_columns", "text has no columns", ""),
+    noted("--group_by_length,--length_column_name,--train_sampling_strategy,--sortish_sampler",
+          kFullWindows),
+    noted("--average_tokens_across_devices,--no_average_tokens_across_devices", kFullWindows, ""),
     noted("--bf16_full_eval,--fp16_full_eval", kOneType),
     noted("--half_precision_backend,--fp16_backend,--fp16_opt_level", "--dtype says it all", ""),
     noted("--gradient_checkpointing_kwargs,--use_reentrant,--activation_checkpointing_kwargs",
           "recomputation has one form", ""),
-    noted("--torch_compile,--torch_compile_backend,--torch_compile_mode,--use_liger_kernel,"
+    noted("--torch_compile,--torch_compile_backend,--torch_compile_mode,--torchdynamo,--use_liger_"
+          "kernel,"
           "--liger_kernel_config,--enable_liger_kernel,--jit_mode_eval,--use_ipex",
           kOneProgram),
     noted("--attn_implementation,--attn_impl,--use_flash_attn,--use_flash_attention_2,"
@@ -94,7 +110,7 @@ inline constexpr std::array kForeignFlags = {
           kOwnAttention, ""),
     noted("--trust_remote_code,--trust-remote-code,--low_cpu_mem_usage,--use_cache", kNoPython,
           kOff),
-    noted("--use_fast_tokenizer,--use_slow_tokenizer", kTokenizer),
+    noted("--use_fast_tokenizer,--no_use_fast_tokenizer,--use_slow_tokenizer", kTokenizer),
     noted("--ddp_find_unused_parameters,--ddp_backend,--ddp_bucket_cap_mb,--ddp_broadcast_buffers,"
           "--ddp_static_graph,--distributed_backend,--DDP_impl",
           kNoDdp, ""),
@@ -107,12 +123,18 @@ inline constexpr std::array kForeignFlags = {
     noted("--metric_for_best_model,--greater_is_better", kBest, ""),
     refused("--load_best_model_at_end", kOff,
             "the last model is written; every checkpoint of --save-every is a model, too"),
-    noted("--push_to_hub,--hub_model_id,--hub_token,--hub_strategy,--hub_private_repo,"
+    noted("--push_to_hub,--push_to_hub_model_id,--push_to_hub_organization,--push_to_hub_token,"
+          "--hub_model_id,--hub_token,--hub_strategy,--hub_private_repo,"
           "--hub_revision",
           kNothingUploaded),
     noted("--token,--use_auth_token,--hf_token", kLocal, ""),
+    noted("--restore_callback_states_from_checkpoint", "there are no callbacks"),
+    noted("--use_mps_device,--tpu_num_cores,--tpu_metrics_debug,--xpu_backend",
+          "it runs on an NVIDIA GPU or on the CPU: --device"),
+    refused("--adafactor", kOff, "give --optimizer adamw, adam, lion or sgd"),
     noted("--ignore_data_skip", "resuming finds its place in the data at once", kOff),
-    noted("--torch_empty_cache_steps,--past_index,--mp_parameters,--debug,--return_token_type_ids",
+    noted("--torch_empty_cache_steps,--past_index,--mp_parameters,--debug,--ray_scope,"
+          "--return_token_type_ids",
           "it changes nothing here", ""),
     refused("--neftune_noise_alpha", kOff, "noise on embeddings is not available; leave it out"),
     refused("--label_smoothing_factor,--label_smoothing", "0|0.0", "set 0"),
@@ -143,8 +165,9 @@ inline constexpr std::array kForeignFlags = {
     noted("--packing,--eval_packing,--packing_strategy,--sample_packing,--neat_packing,"
           "--group_texts",
           "texts follow one another without padding, always", ""),
-    noted("--padding_free,--pad_to_multiple_of,--padding_side,--pad_to_max_length", kFullWindows,
-          ""),
+    noted("--padding_free,--pad_to_multiple_of,--padding_side,--pad_to_max_length,"
+          "--num_padding_at_beginning",
+          kFullWindows, ""),
     noted("--dataset_kwargs,--skip_prepare_dataset,--use_unsloth", "it changes nothing here", kOff),
     refused("--assistant_only_loss,--completion_only_loss,--train_on_inputs,--train_on_prompt,"
             "--mask_history",
@@ -189,8 +212,16 @@ inline constexpr std::array kForeignFlags = {
     refused("--train_data_path,--valid_data_path,--test_data_path,--data_impl,--split", "|none",
             "give text or token files: --data FILE..., --eval-data FILE"),
     refused("--load", "|none", "--resume DIR goes on from a checkpoint, --model DIR from weights"),
+    refused("--no_load_optim,--no_load_rng,--finetune", kOff,
+            "--model DIR takes the weights of a checkpoint alone, --resume DIR all of it"),
+    noted("--no_save_optim,--no_save_rng", "a checkpoint has all that a run needs to go on"),
+    noted("--override-opt_param-scheduler,--use_checkpoint_opt_param_scheduler",
+          "the schedule is what the flags say"),
     refused("--train_samples,--lr_warmup_samples,--lr_decay_samples,--rampup_batch_size", "|none",
-            "give steps: --steps N, --warmup-steps N"),
+            "give steps, samples / global batch: --steps N, --warmup-steps N, --schedule-steps N"),
+    refused("--train_tokens,--lr_warmup_tokens,--lr_decay_tokens", "|none",
+            "give steps, tokens / (global batch x sequence length): --steps N, --warmup-steps N, "
+            "--schedule-steps N"),
     noted("--eval_iters", "the whole held-out text is evaluated; --eval-samples N limits it", ""),
     noted("--exit_interval,--exit_duration_in_mins", "give --steps N", ""),
     noted("--num_accelerators,--attention_softmax_in_fp32,--no_masked_softmax_fusion,"

@@ -31,6 +31,7 @@ struct OptionField {
   double lowest = 0;  ///< of numbers
   double highest = 1e300;
   NumberKind kind = NumberKind::whole;
+  double* part = nullptr;  ///< of intervals: takes what is below one, a part of all steps
 };
 
 /// All fields of `options`, in the order of --print-config.

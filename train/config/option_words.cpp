@@ -180,9 +180,21 @@ struct Assign {
     return "";
   }
 
+  /// "0.1" where a part of all steps may stand.
+  [[nodiscard]] bool takes_part() const {
+    double part = 0;
+    if (field.part == nullptr || !parse_number(words[0], part) || part <= 0 || part >= 1)
+      return false;
+    *field.part = part;
+    return true;
+  }
+
   std::string whole_number(std::int64_t* target) const {
+    if (takes_part()) return "";
     const std::string& word = words[0];
-    const std::string expected = range_text(field, "a whole number");
+    const std::string expected =
+        range_text(field, field.part == nullptr ? "a whole number"
+                                                : "a part of all steps (0.1) or a whole number");
     std::int64_t whole = 0;
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), whole);
     double number = static_cast<double>(whole);
@@ -191,7 +203,7 @@ struct Assign {
         return *target = static_cast<std::int64_t>(field.highest), "";
       if (!parse_number(word, number)) return found(expected);
       if (number != std::floor(number)) {
-        if (field.kind == NumberKind::whole) return found(expected);
+        if (field.kind != NumberKind::count) return found(expected);
         number = std::floor(number);
         note = "found " + word + ", rounded down to a whole number of elements";
       }
@@ -223,12 +235,14 @@ struct Assign {
   }
 
   std::string operator()(SaveInterval* target) const {
+    if (takes_part()) return "";
     const std::string& word = words[0];
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     const std::string_view unit(rest, static_cast<std::size_t>(word.data() + word.size() - rest));
     const std::string expected =
-        "expected a number of steps (500) or a time (30min, 45s, 2h), 0: at the end only";
+        "expected a number of steps (500) or a part of them all (0.1), or a time (30min, 45s, 2h), "
+        "0: at the end only";
     if (error != std::errc() || number < 0 || static_cast<double>(number) > field.highest)
       return found(expected);
     if (unit.empty()) return *target = {.steps = number}, "";
@@ -302,6 +316,9 @@ std::string assign(const OptionField& field, const std::vector<std::string>& wor
   return std::visit(Assign{field, words, note}, field.target);
 }
 
-std::string text_of(const OptionField& field) { return std::visit(ToText{field}, field.target); }
+std::string text_of(const OptionField& field) {
+  if (field.part != nullptr && *field.part > 0) return json_number(*field.part);
+  return std::visit(ToText{field}, field.target);
+}
 
 }  // namespace strata::train

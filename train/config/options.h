@@ -189,6 +189,7 @@ enum class SaveFailure : std::uint8_t { keep_training, stop };
 
 struct CheckpointOptions {
   SaveInterval every;
+  double part = 0;                       ///< the same as part of all steps; 0: `every` says
   Cadence strategy = Cadence::as_given;  ///< epoch: `every` is one, once the data are known
   std::int64_t keep = 0;                 ///< the newest checkpoints; 0: all
   std::int64_t keep_every = 0;           ///< and those whose step is a multiple; 0: none
@@ -221,6 +222,7 @@ struct TrainOptions {
   std::string tokenizer;      ///< directory, tokenizer.json or "bytes"; empty: the model's
   std::string token_cache;    ///< folder; empty: ~/.cache/strata/tokens
   std::int64_t eval_every_steps = 0;
+  double eval_part = 0;  ///< the same as part of all steps; 0: eval_every_steps says
   Cadence eval_strategy = Cadence::as_given;
   std::int64_t eval_samples = 0;     ///< most sequences of an evaluation, 0: all
   std::int64_t sequence_length = 0;  ///< resolved: min(the model's context, 1024)
@@ -269,6 +271,7 @@ struct TrainOptions {
   bool print_plan = false;
   bool print_program = false;
   std::int64_t steps_per_print = 0;     ///< lines that stay: after each so many steps
+  double print_part = 0;                ///< the same as part of all; 0: steps_per_print says
   std::int64_t log_every_seconds = 30;  ///< between lines of a log; 0: the first and the last
   Cadence logging_strategy = Cadence::as_given;
   bool wall_clock_breakdown = false;

@@ -22,16 +22,6 @@ std::string spaced(const std::vector<std::string>& words) {
   return text;
 }
 
-/// The flag that sets an option, for advice.
-std::string flag_of(std::string_view option) {
-  for (const FlagRow& row : flag_table()) {
-    if (row.use != FlagUse::option || row.target != option) continue;
-    return std::string(row.spellings.substr(0, row.spellings.find(','))) + " " +
-           std::string(row.value_name);
-  }
-  return "a value";
-}
-
 }  // namespace
 
 Resolver::Resolver(const ParsedCommandLine& command_line, const DeepSpeedSettings& file, int world,
@@ -105,8 +95,10 @@ void Resolver::take(const OptionField& field) {
   }
   const Given* given = from_flag != nullptr ? from_flag : from_file;
   if (given == nullptr) return;
+  OptionField read = field;
+  if (from_flag == nullptr) read.part = nullptr;  // DeepSpeed knows no parts of a run
   std::string note;
-  const std::string wrong = assign(field, given->words, note);
+  const std::string wrong = assign(read, given->words, note);
   if (!wrong.empty()) return problem(given->where, wrong);
   if (!note.empty()) findings_.notes.push_back(given->where + ": " + note);
   sources_[std::string(field.name)] = {from_flag != nullptr ? Origin::command_line : Origin::file,

@@ -71,6 +71,7 @@ void Resolver::check() {
             "nesterov needs a momentum above 0 and no dampening");
   }
   check_state_recipe();
+  check_loss_scale();
   check_checkpoints();
   check_virtual_ranks();
   if (options_.tile_elements % 1024 != 0) {
@@ -157,6 +158,14 @@ void Resolver::check_state_recipe() {
   if (said == nullptr) said = given("optimizer.type");
   problem(said->where, "found " + text_of(*find_field(fields_, "state_recipe")) + ", which needs " +
                            needs + "; change that or use fp32-master");
+}
+
+/// A section fp16 that is off was left out before.
+void Resolver::check_loss_scale() {
+  if (options_.dtype == DType::f16) return;
+  for (const auto& [option, said] : command_line_.settings)
+    if (option.starts_with("loss_scale."))
+      findings_.notes.push_back(said.where + ": changes nothing, only fp16 has a loss scale");
 }
 
 void Resolver::check_model_limits() {

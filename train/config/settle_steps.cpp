@@ -11,6 +11,15 @@ namespace {
 constexpr std::int64_t kUsualInterval = 500;
 constexpr std::int64_t kNever = 1'000'000'000'000'000;
 
+std::int64_t rounded_up(double part, std::int64_t whole) {
+  return static_cast<std::int64_t>(std::ceil(part * static_cast<double>(whole)));
+}
+
+/// Steps between two of what comes after each `part` of all of them.
+std::int64_t interval_of(double part, std::int64_t steps) {
+  return std::max<std::int64_t>(1, rounded_up(part, steps));
+}
+
 /// `now`: what the number beside the strategy says, 0: nothing.
 std::int64_t interval(Cadence cadence, std::int64_t now, std::int64_t usual, std::int64_t never,
                       std::int64_t epoch) {
@@ -52,22 +61,25 @@ std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples) 
 void settle_steps(TrainOptions& options, std::int64_t samples) {
   const bool known = samples > 0;
   const std::int64_t epoch = known ? steps_per_epoch(options, samples) : 0;
-  if (options.epochs > 0 && known)
-    options.steps =
-        static_cast<std::int64_t>(std::ceil(options.epochs * static_cast<double>(epoch)));
+  if (options.epochs > 0 && known) options.steps = rounded_up(options.epochs, epoch);
   SchedulerOptions& schedule = options.scheduler;
   if (schedule.warmup_ratio > 0)
-    schedule.warmup_num_steps = static_cast<std::int64_t>(
-        std::ceil(static_cast<double>(options.steps) * schedule.warmup_ratio));
+    schedule.warmup_num_steps = rounded_up(schedule.warmup_ratio, options.steps);
   if (schedule.min_lr > 0 && options.optimizer.learning_rate > 0)
     schedule.min_lr_rate = schedule.min_lr / options.optimizer.learning_rate;
   if (schedule.ends_with_run) schedule.total_num_steps = options.steps;
+  if (options.eval_part > 0)
+    options.eval_every_steps = interval_of(options.eval_part, options.steps);
+  if (options.print_part > 0)
+    options.steps_per_print = interval_of(options.print_part, options.steps);
   options.eval_every_steps =
       interval(options.eval_strategy, options.eval_every_steps,
                options.steps_per_print > 0 ? options.steps_per_print : kUsualInterval, 0, epoch);
   options.steps_per_print =
       interval(options.logging_strategy, options.steps_per_print, kUsualInterval, kNever, epoch);
   SaveInterval& every = options.checkpoint.every;
+  if (options.checkpoint.part > 0)
+    every = {.steps = interval_of(options.checkpoint.part, options.steps)};
   const Cadence saving = options.checkpoint.strategy;
   if (saving == Cadence::as_given || (saving == Cadence::steps && every.seconds > 0)) return;
   every = {.steps = interval(saving, every.steps, kUsualInterval, 0, epoch), .seconds = 0};

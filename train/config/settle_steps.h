@@ -9,9 +9,9 @@
 namespace strata::train {
 
 /// Steps from epochs, warm-up from its ratio, the end of the schedule, and the intervals that
-/// "strategies" name, by the rules of transformers' Trainer. `samples`: windows of one pass over
-/// the data; 0: not known yet, what needs them waits. Calling it again changes nothing, unless the
-/// global batch has changed.
+/// "strategies" and parts of all steps name, by the rules of transformers' Trainer. `samples`:
+/// windows of one pass over the data; 0: not known yet, what needs them waits. Calling it again
+/// changes nothing, unless the global batch has changed.
 void settle_steps(TrainOptions& options, std::int64_t samples);
 
 /// Says whether schedules of this type end, which they do at scheduler.total_num_steps.

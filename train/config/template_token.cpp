@@ -60,6 +60,12 @@ std::vector<std::string> bare_template_tokens(std::string_view text) {
       i = std::min(text.find('\n', i), text.size()) - 1;
       continue;
     }
+    if (rest.starts_with("/*")) {
+      const std::size_t end = std::min(text.find("*/", i + 2), text.size());
+      line += static_cast<int>(std::ranges::count(text.substr(i, end - i), '\n'));
+      i = end + 1;
+      continue;
+    }
     if (c == '"') {
       for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
         if (text[i] == '\\') ++i;

@@ -149,6 +149,15 @@ void Console::end_progress() {
   std::fflush(streams_.output);
 }
 
+void Console::drop_progress() {
+  if (!rewrites()) return;
+  const std::scoped_lock lock(mutex_);
+  if (fields_.empty()) return;
+  fields_.clear();
+  write(streams_.output, kClearLine);
+  std::fflush(streams_.output);
+}
+
 /// One column stays free: some terminals wrap when the last one is filled.
 void Console::draw() {
   const int columns = streams_.columns();

@@ -49,6 +49,8 @@ class Console {
   void show_progress(std::vector<std::string> fields);
   /// The progress line stands as it is; the next text comes below it.
   void end_progress();
+  /// The progress line goes.
+  void drop_progress();
 
   /// Whether there is a progress line.
   [[nodiscard]] bool rewrites() const { return heard_ && streams_.output_is_terminal; }

@@ -179,6 +179,29 @@ TEST(Console, ALogSpeaksByTheClock) {
   EXPECT_EQ(std::ranges::count(bytes, '\n'), 4) << bytes;
 }
 
+TEST(Console, AnEvaluationIsSeenWhileItLasts) {
+  Shown log(0, false);
+  Progress lines(*log, {.steps = 9, .log_every = std::chrono::seconds(1)});
+  lines.show(report(1));
+  lines.show_evaluating(1, 0, 20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  lines.show_evaluating(1, 1, 20);
+  lines.show_evaluating(1, 2, 20);
+  const std::string bytes = log.bytes();
+  EXPECT_EQ(std::ranges::count(bytes, '\n'), 2) << bytes;
+  EXPECT_NE(bytes.find("step 1/9  evaluating, batch 2/20\n"), std::string::npos) << bytes;
+
+  Shown shown(80);
+  Progress screen(*shown, {.steps = 9});
+  screen.show_evaluating(1, 0, 20);
+  EXPECT_EQ(shown.screen().lines(),
+            (std::vector<std::string>{"step 1/9  evaluating, batch 1/20"}));
+  screen.show_evaluation(1, 2.5);
+  screen.finish();
+  EXPECT_EQ(shown.screen().lines(),
+            (std::vector<std::string>{"step 1/9  held-out loss 2.5000", ""}));
+}
+
 TEST(Console, AFailureLeavesTheLastStepOnTheScreen) {
   Shown shown(80);
   shown->show_progress({"step 3/9"});

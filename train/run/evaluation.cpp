@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <utility>
 
 #include "comm/together.h"
 #include "core/error.h"
@@ -14,11 +16,14 @@ namespace {
 /// by then, and hear of it at the end.
 class ForgivingFill {
  public:
-  explicit ForgivingFill(const FillBatch& fill) : fill_(fill) {}
+  /// `hear` is told of each batch.
+  ForgivingFill(const FillBatch& fill, std::function<void(std::int64_t)> hear)
+      : fill_(fill), hear_(std::move(hear)) {}
 
-  void operator()(std::int64_t step, int micro_step, const MicroBatch& batch) {
+  void operator()(std::int64_t number, int micro_step, const MicroBatch& batch) {
+    hear_(number);
     if (!error_) try {
-        return fill_(step, micro_step, batch);
+        return fill_(number, micro_step, batch);
       } catch (const Error&) {
         error_ = std::current_exception();
       }
@@ -32,6 +37,7 @@ class ForgivingFill {
 
  private:
   const FillBatch& fill_;
+  std::function<void(std::int64_t)> hear_;
   std::exception_ptr error_;
 };
 
@@ -46,10 +52,11 @@ void evaluate(RunParts& run) {
   const std::int64_t all = batches.order().windows();
   const std::int64_t windows = most > 0 ? std::min(all, most) : all;
   const FillBatch fill = make_filler(run, batches, per_batch);
-  ForgivingFill forgiving(fill);
-  const double loss =
-      run.engine->evaluate((windows + per_batch - 1) / per_batch, std::ref(forgiving));
+  const std::int64_t count = (windows + per_batch - 1) / per_batch;
   const std::int64_t step = run.position.steps_done;
+  ForgivingFill forgiving(
+      fill, [&](std::int64_t batch) { run.progress->show_evaluating(step, batch, count); });
+  const double loss = run.engine->evaluate(count, std::ref(forgiving));
   if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
     if (run.first)
       run.late_failures.add(failure->code, "no held-out loss of step " + std::to_string(step) +

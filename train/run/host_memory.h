@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "train/config/options.h"
+
 namespace strata::train {
 
 /// Bytes available to new allocations: MemAvailable, or what the memory cgroup leaves when that is
@@ -13,9 +15,15 @@ std::int64_t available_host_bytes();
 /// Highest resident size of this process so far, bytes.
 std::int64_t peak_resident_bytes();
 
+/// What --host-memory allows ranks whose device is the CPU: there the arena is host memory, too,
+/// unless --device-memory limits it by itself. 0: no limit of this kind.
+std::int64_t host_limit_on_cpu(const OffloadOptions& options);
+
 /// Throws OutOfMemory with the amounts when `ranks` arenas of `arena_bytes` do not fit into
-/// `free_bytes` (0: unknown, anything goes). What to change stands in memory_advice.h.
+/// `room_bytes` (0: unknown, anything goes), which `says` names. What to change stands in
+/// memory_advice.h.
 void require_host_memory(std::int64_t arena_bytes, int ranks,
-                         std::int64_t free_bytes = available_host_bytes());
+                         std::int64_t room_bytes = available_host_bytes(),
+                         const char* says = "are free");
 
 }  // namespace strata::train

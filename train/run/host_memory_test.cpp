@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
+TEST(HostMemory, IsLimitedByTheFlagWhereTheArenaHasNoLimitOfItsOwn) {
+  OffloadOptions options;
+  EXPECT_EQ(host_limit_on_cpu(options), 0);
+  options.host_memory_bytes = kGiB;
+  EXPECT_EQ(host_limit_on_cpu(options), kGiB);
+  options.device_memory_bytes = kGiB;
+  EXPECT_EQ(host_limit_on_cpu(options), 0);
+}
+
 std::string refusal(std::int64_t arena_bytes, int ranks, std::int64_t free_bytes) {
   try {
     require_host_memory(arena_bytes, ranks, free_bytes);

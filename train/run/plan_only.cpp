@@ -38,7 +38,10 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   MachineMemory memory;
   memory.local_world = request.context.local_world;
   if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
-  if (offload.host_memory_bytes == kUnlimitedMemory) memory.host_bytes = available_host_bytes();
+  if (offload.host_memory_bytes == kUnlimitedMemory)
+    memory.host_bytes = available_host_bytes();
+  else if (!on_cuda)
+    memory.host_bytes = host_limit_on_cpu(offload);
   return memory;
 }
 
@@ -61,12 +64,14 @@ ProgramSet build(const RunRequest& request, const kernels::DeviceCapabilities& d
   return set;
 }
 
-void require_room(const ProgramSet& set, const MachineMemory& memory) {
+void require_room(const ProgramSet& set, const MachineMemory& memory, bool is_limit) {
   const MemoryNeeds needs = memory_needs(set);
   if (memory.holds(needs)) return;
   throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
                     format_bytes(static_cast<double>(memory.host_bytes)) +
-                    " are free on this machine (--host-memory SIZE plans for another one)");
+                    (is_limit ? " are what --host-memory allows"
+                              : " are free on this machine (--host-memory SIZE plans for "
+                                "another one)"));
 }
 
 /// As a run would: with room for the fastest way of saving that fits.
@@ -75,7 +80,7 @@ ProgramSet build_with_saving(const RunRequest& request, const kernels::DeviceCap
   const TrainOptions& options = request.config.options;
   const auto attempt = [&](SaveMemory saving) {
     ProgramSet set = build(request, device, saving);
-    require_room(set, memory);
+    require_room(set, memory, options.offload.host_memory_bytes != kUnlimitedMemory);
     return set;
   };
   if (options.output.empty()) return attempt(SaveMemory::none);
@@ -101,7 +106,7 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
 }  // namespace
 
 bool plans_only(const TrainOptions& options, bool checks) {
-  return options.steps == 0 && (checks || options.print_plan);
+  return options.steps == 0 && (checks || options.print_plan || options.print_program);
 }
 
 void print_plan_only(const RunRequest& request, Console& console) {

@@ -61,15 +61,29 @@ void Progress::show(const StepReport& report) {
     if (stays) print(fields);
     return console_.show_progress(std::move(fields));
   }
-  const bool by_clock = !printed_at_ || (options_.log_every.count() > 0 &&
-                                         Clock::now() - *printed_at_ >= options_.log_every);
   unprinted_ = std::move(fields);
-  if (!stays && !by_clock && report.step != options_.steps) return;
+  if (!stays && printed_at_ && !is_due() && report.step != options_.steps) return;
   print(std::exchange(unprinted_, {}));
   printed_at_ = Clock::now();
 }
 
+bool Progress::is_due() const {
+  return printed_at_ && options_.log_every.count() > 0 &&
+         Clock::now() - *printed_at_ >= options_.log_every;
+}
+
+void Progress::show_evaluating(std::int64_t step, std::int64_t batch, std::int64_t batches) {
+  std::vector<std::string> fields{
+      step_of(step, options_.steps),
+      "evaluating, batch " + std::to_string(batch + 1) + "/" + std::to_string(batches)};
+  if (console_.rewrites()) return console_.show_progress(std::move(fields));
+  if (!is_due()) return;
+  print(fields);
+  printed_at_ = Clock::now();
+}
+
 void Progress::show_evaluation(std::int64_t step, double loss) {
+  console_.drop_progress();
   print({step_of(step, options_.steps), format_number("held-out loss %.4f", loss)});
 }
 

@@ -24,12 +24,17 @@ class Progress {
   Progress(Console& console, const ProgressOptions& options)
       : console_(console), options_(options) {}
   void show(const StepReport& report);
+  /// Before batch `batch` of an evaluation, counted from 0.
+  void show_evaluating(std::int64_t step, std::int64_t batch, std::int64_t batches);
+  /// At its end.
   void show_evaluation(std::int64_t step, double loss);
   /// The last step shown stays on the screen; in a log its line is written, if it was not.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// In a log: since the last line of its kind.
+  [[nodiscard]] bool is_due() const;
   void print(const std::vector<std::string>& fields);
   Console& console_;
   ProgressOptions options_;

@@ -102,6 +102,15 @@ void RunDevice::prepare(const ProgramSet& programs, const TrainOptions& options)
   warm_up(*device_, *communicator_, programs);
   const kernels::DeviceMemoryFacts memory = device_->memory();
   used_before_bytes_ = memory.total_bytes - memory.free_bytes;
+  const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
+  if (arena_bytes <= memory.free_bytes) return;
+  throw OutOfMemory("out of device memory: this rank plans " +
+                    format_bytes(static_cast<double>(arena_bytes)) + ", and with kernels and " +
+                    "libraries loaded " + device_->name() + " has " +
+                    format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
+                    format_bytes(static_cast<double>(memory.total_bytes)) +
+                    "; plan for less with --device-memory " +
+                    format_bytes(static_cast<double>(memory.free_bytes)));
 }
 
 void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) {

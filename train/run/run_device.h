@@ -39,7 +39,8 @@ class RunDevice {
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: those of
   /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
-  /// what is loaded at first use (train/engine/warm_up.h).
+  /// what is loaded at first use (train/engine/warm_up.h); throws OutOfMemory when that leaves less
+  /// than the arena takes.
   void prepare(const ProgramSet& programs, const TrainOptions& options);
   /// Files, by name, that belong beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;

@@ -36,10 +36,15 @@ std::optional<DevicePlace> device_place(const RunParts& run) {
 void require_memory(const RunParts& run, const ProgramSet& programs) {
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
   run.device->require_memory(arena_bytes);
-  require_host_memory(programs.arena_bytes(runtime::Tier::pinned) +
-                          programs.arena_bytes(runtime::Tier::pageable) +
-                          (run.device->device() == nullptr ? arena_bytes : 0),
-                      run.request.context.local_world);
+  const bool on_cpu = run.device->device() == nullptr;
+  const std::int64_t host_bytes = programs.arena_bytes(runtime::Tier::pinned) +
+                                  programs.arena_bytes(runtime::Tier::pageable) +
+                                  (on_cpu ? arena_bytes : 0);
+  const int ranks = run.request.context.local_world;
+  require_host_memory(host_bytes, ranks);
+  if (on_cpu)
+    require_host_memory(host_bytes, ranks, host_limit_on_cpu(run.options.offload),
+                        "are what --host-memory allows");
 }
 
 /// With room for snapshots where saves want them and the machine has it.

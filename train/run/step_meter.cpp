@@ -7,9 +7,10 @@
 namespace strata::train {
 
 double SmoothedSeconds::add(double seconds) {
-  constexpr std::int64_t kSteps = 10;
+  constexpr double kSteps = 10, kSeconds = 20;
   if (steps_ <= 1) mean_ = 0;
-  const double weight = 1.0 / static_cast<double>(std::clamp<std::int64_t>(steps_, 1, kSteps));
+  const double most = std::max(kSteps, kSeconds / std::max(mean_, 1e-6));
+  const double weight = 1 / std::clamp(static_cast<double>(steps_), 1.0, most);
   ++steps_;
   mean_ += weight * (seconds - mean_);
   return mean_;

@@ -47,6 +47,11 @@ TEST(StepReport, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
   EXPECT_EQ(smoothed.add(0.001), 1.0005);  // metrics of two steps came together
   for (int step = 0; step < 100; ++step) smoothed.add(5);
   EXPECT_NEAR(smoothed.add(5), 5, 0.01);
+
+  SmoothedSeconds short_steps;  // of twenty seconds
+  for (int step = 0; step < 4000; ++step) short_steps.add(0.01);
+  for (int step = 0; step < 10; ++step) short_steps.add(0.1);
+  EXPECT_NEAR(short_steps.add(0.01), 0.01045, 1e-5);
 }
 
 TEST(StepReport, UtilizationIsAFractionInTheMetrics) {

@@ -49,7 +49,7 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status, C
   if (command_line.assumed_world > 0)
     throw InvalidArgument(
         "--world-size assumes ranks where nothing is trained: with --check-config, or with "
-        "--print-plan --steps 0");
+        "--print-plan or --print-program and --steps 0");
   return static_cast<int>(run_training(request, status, console));
 }
 

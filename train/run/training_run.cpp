@@ -64,13 +64,17 @@ void open_machine(RunParts& run) {
 /// Of a run whose plan does not fit.
 std::string advice(const RunParts& run) {
   const RankContext& context = run.request.context;
+  std::int64_t host_bytes = available_host_bytes();
+  const std::int64_t limit = host_limit_on_cpu(run.options.offload);
+  if (run.device->device() == nullptr && limit > 0)
+    host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
   return memory_advice({run.request.model, run.options},
                        {.rank = context.rank,
                         .world = context.world,
                         .device = run.device->capabilities(threads_per_rank(run.options, context)),
                         .memory = {.local_world = context.local_world,
                                    .device_bytes = run.device->free_bytes(),
-                                   .host_bytes = available_host_bytes()}});
+                                   .host_bytes = host_bytes}});
 }
 
 void build_engine_or_advise(RunParts& run) {
