@@ -59,7 +59,7 @@ class File {
 std::string read_whole_file(const std::string& path, std::int64_t limit_bytes);
 
 /// Creates or replaces a file: written aside, synced, renamed; readers see the old or the new
-/// content.
+/// content. Links are followed. What is there and is no file (/dev/stdout, a pipe) is written to.
 void write_file_atomically(const std::string& path, const std::string& content);
 
 /// fsync of a directory: names that were created or renamed in it last.

@@ -1,6 +1,9 @@
 #include "core/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -82,6 +85,31 @@ TEST_F(FileTest, AnAtomicWriteSyncsTheFileAndItsDirectory) {
   write_file_atomically(path("a"), "1");
   EXPECT_EQ(tests::fsyncs_of(path("a")), 1);
   EXPECT_EQ(tests::fsyncs_of(directory_.path()), 1);
+}
+
+TEST_F(FileTest, AnAtomicWriteFollowsLinksAndReplacesNoDevice) {
+  namespace fs = std::filesystem;
+  write_file_atomically(path("a"), "old");
+  fs::create_symlink("a", path("link"));
+  write_file_atomically(path("link"), "new");
+  EXPECT_EQ(read_whole_file(path("a"), 10), "new");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  fs::create_symlink("/dev/null", path("nothing"));
+  write_file_atomically(path("nothing"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("nothing")));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  fs::create_symlink("/dev/full", path("full"));
+  if (fs::exists("/dev/full")) {
+    EXPECT_THROW(write_file_atomically(path("full"), "new"), IoError);
+  }
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomically(path("pipe"), "through");
+  char text[16] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 7);
+  EXPECT_STREQ(text, "through");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
 }
 
 TEST_F(FileTest, AnAtomicWriteReplacesAndLeavesNothingElse) {

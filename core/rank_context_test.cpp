@@ -18,9 +18,9 @@ namespace {
 class RankContextTest : public ::testing::Test {
  protected:
   void set(const std::map<std::string, std::string>& variables) {
-    for (const char* prefix : {"STRATA_", "OMPI_", "SLURM", "PMI", "MV2_", "TORCHELASTIC_", "RANK",
-                               "WORLD_SIZE", "LOCAL_", "GROUP_", "CROSS_", "MASTER_",
-                               "MPI_", "PALS_", "JSM_", "FLUX_", "HOROVOD_"})
+    for (const char* prefix :
+         {"STRATA_", "OMPI_", "SLURM", "PMI", "MV2_", "TORCHELASTIC_", "RANK", "WORLD_SIZE",
+          "LOCAL_", "GROUP_", "CROSS_", "MASTER_", "MPI_", "PALS_", "JSM_", "FLUX_", "HOROVOD_"})
       unset_all(prefix);
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   }

@@ -9,6 +9,8 @@ from tensor_files import index_name, write_tensors
 
 BESIDE_WEIGHTS = re.compile(r"(tokenizer|special_tokens|added_tokens|chat_template|vocab|merges|spiece|generation_config)")
 
+NAMED_TEMPLATES = "additional_chat_templates"  # a folder
+
 
 def read_config(folder):
     path = os.path.join(folder, "config.json")
@@ -25,11 +27,15 @@ def read_config(folder):
 def small_files(folder, config, dtype):
     """{name: bytes}: config.json for weights of that type ("bfloat16"), and the tokenizer's files."""
     text = json.dumps(config | {"dtype": dtype, "torch_dtype": dtype}, indent=2) + "\n"
-    files = {"config.json": text.encode()}
+    files, names = {"config.json": text.encode()}, []
     for name in sorted(os.listdir(folder)):
         if BESIDE_WEIGHTS.match(name) and os.path.isfile(os.path.join(folder, name)):
-            with open(os.path.join(folder, name), "rb") as file:
-                files[name] = file.read()
+            names.append(name)
+    if os.path.isdir(os.path.join(folder, NAMED_TEMPLATES)):
+        names += [NAMED_TEMPLATES + "/" + name for name in sorted(os.listdir(os.path.join(folder, NAMED_TEMPLATES)))]
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            files[name] = file.read()
     return files
 
 
@@ -39,4 +45,5 @@ def write_model_folder(out, entries, files):
         if index is not None:
             files = files | {index_name("model"): index.encode()}
         for name, data in files.items():
+            os.makedirs(os.path.dirname(os.path.join(staging, name)), exist_ok=True)
             write_file(os.path.join(staging, name), data)

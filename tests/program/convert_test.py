@@ -23,8 +23,8 @@ PYTHON = pathlib.Path(PEERS or "/", "bin/python")
 PACKAGES = ["torch", "transformers", "deepspeed", "xxhash", "safetensors", "numpy"]
 SKIPPED = 77
 sys.path.append(str(TOOL))
-folders, manifest, names, tensor_files = (
-    importlib.import_module(name) for name in ("folders", "manifest", "names", "tensor_files"))
+folders, manifest, model_folder, names, tensor_files = (
+    importlib.import_module(name) for name in ("folders", "manifest", "model_folder", "names", "tensor_files"))
 Refused = importlib.import_module("refused").Refused
 
 
@@ -120,6 +120,16 @@ class FoldersTest(ConvertTest):
         self.assertEqual(os.listdir(self.home), ["out"])
         with self.assertRaisesRegex(Refused, "exists already"), folders.appearing_folder(self.home / "out"):
             pass
+
+    def test_chat_templates_with_names_go_along(self):
+        model = self.home / "model"
+        (model / "additional_chat_templates").mkdir(parents=True)
+        (model / "additional_chat_templates/tool_use.jinja").write_text("{{ tools }}")
+        (model / "chat_template.jinja").write_text("{{ messages }}")
+        files = model_folder.small_files(model, {}, "float32")
+        model_folder.write_model_folder(self.home / "out", [], {name: data for name, data in files.items()})
+        self.assertEqual((self.home / "out/additional_chat_templates/tool_use.jinja").read_text(), "{{ tools }}")
+        self.assertEqual((self.home / "out/chat_template.jinja").read_text(), "{{ messages }}")
 
     def test_keeps_out_of_a_folder_that_a_run_has(self):
         with open(self.home / ".strata-lock", "w") as lock:

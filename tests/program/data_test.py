@@ -5,7 +5,7 @@ import shutil
 import struct
 import unittest
 
-from programs import QUICK, ProgramTest, SafetensorsFile, mlaunch, train
+from programs import BIN, QUICK, ProgramTest, SafetensorsFile, mlaunch, train
 
 QUICK = [*QUICK, "--output", ""]  # what these runs make of a stored model is not kept
 
@@ -75,7 +75,9 @@ class WhatIsNoText(DataTest):
         for name, content, word in [("a.jsonl", records, "found a file named .jsonl"), ("a.json", records, ".json"),
                                     ("a.csv", TEXT, ".csv"), ("a.parquet", TEXT, ".parquet"), ("a.arrow", TEXT, ".arrow"),
                                     ("a.txt.gz", TEXT, ".gz"), ("a.txt", "PAR1" + TEXT, "Parquet"),
-                                    ("b.txt", records, "begins like JSON"), ("c.txt", TEXT + "\0", "byte 1360 is 0")]:
+                                    ("b.txt", records, "begins like JSON"), ("marked", "\ufeff" + records, "begins like JSON"),
+                                    ("lists", '["a", "b"]\n' * 100, "begins like JSON"),
+                                    ("c.txt", TEXT + "\0", "byte 1360 is 0")]:
             with self.subTest(name=name):
                 self.write(name, content)
                 self.refuse(DATA, [f"{name}: ", word], *QUICK, "--model", "model", "--data", name)
@@ -153,7 +155,11 @@ class ModelDirectories(DataTest):
 
     def test_other_formats_and_hub_names(self):
         self.make_model()
+        self.write("X.GGUF", "x")
+        self.write("weights", "GGUF")
         for model, word in [("Qwen/Qwen2.5-0.5B", "hf download Qwen/Qwen2.5-0.5B --local-dir Qwen2.5-0.5B"),
+                            ("Mistral-7B-v0.1", "hf download mistralai/Mistral-7B-v0.1 --local-dir Mistral-7B-v0.1"),
+                            ("X.GGUF", "llama.cpp's format is not read"), ("weights", "llama.cpp's format is not read"),
                             ("model/model.safetensors", "--model model")]:
             with self.subTest(model=model):
                 done = self.refuse(CONFIGURATION, [word], *QUICK, "--model", model, "--data", "t.bin")
@@ -182,6 +188,18 @@ class ModelDirectories(DataTest):
         done = self.run_program(mlaunch(2, *job, "--output", "other"), expect=DATA)
         self.assertIn("config.json says tie_word_embeddings true, but tensor 'lm_head.weight' holds other values", done.stderr)
 
+    def test_a_checkpoint_of_links_as_a_hub_s_cache_has_it(self):
+        self.make_model()
+        self.assertTrue((self.home / "model/manifest.json").exists())
+        (self.home / "snapshot").mkdir()
+        for path in (self.home / "model").iterdir():
+            (self.home / "snapshot" / path.name).symlink_to(path.rename(self.home / f"blob-{path.name}"))
+        self.run_program(train(*QUICK, "--model", "snapshot", "--data", "t.bin"))
+        blob = self.home / "blob-model.safetensors"
+        blob.write_bytes(blob.read_bytes()[:-1] + b"?")
+        done = self.run_program(train(*QUICK, "--model", "snapshot", "--data", "t.bin"), expect=DATA)
+        self.assertIn("is damaged", done.stderr)
+
     def test_tensors_that_nothing_uses(self):
         self.make_model()
         self.with_tensor("visual.patch_embed.weight", [2], bytes(8))
@@ -193,16 +211,35 @@ class ModelDirectories(DataTest):
     def test_every_file_beside_the_weights_reaches_the_output(self):
         self.make_model()
         beside = {"chat_template.jinja": "{{ messages }}", "tokenizer.model": "m", "added_tokens.json": "{}", "README.md": "r",
-                  "LICENSE": "l", "generation_config.json": "{}"}
+                  "LICENSE": "l", "generation_config.json": "{}", "additional_chat_templates/tool_use.jinja": "{{ tools }}"}
         for name, content in beside.items():
             self.write(f"model/{name}", content)
         self.write("model/onnx/model.txt", "x")
         self.write("model/pytorch_model.bin", "x")
-        done = self.run_program(mlaunch(2, *QUICK, "--model", "model", "--data", "t.bin", "--output", "run"))
-        for name, content in beside.items():
-            self.assertEqual(self.read(f"run/latest/{name}"), content)
-        self.assertFalse((self.home / "run/latest/pytorch_model.bin").exists())
+        job = [*QUICK, "--model", "model", "--data", "t.bin", "--output", "run"]
+        done = self.run_program(mlaunch(2, *job))
         self.assertEqual(done.stdout.count("not copied to the output: onnx (a folder)"), 1)
+        self.run_program(mlaunch(2, *job, "--steps", "3", "--resume", "required", "--keep", "1"))
+        self.run_program(train(*QUICK, "--model", "run/latest", "--data", "t.bin", "--output", "again"))
+        for output in ("run/step-00000003", "again/step-00000002"):
+            for name, content in beside.items():
+                self.assertEqual(self.read(f"{output}/{name}"), content)
+            self.assertFalse((self.home / output / "pytorch_model.bin").exists())
+            self.run_program([str(BIN / "inspect"), "verify", output])
+        self.assertFalse((self.home / "run/step-00000002").exists())
+
+    def test_a_manifest_of_another_program(self):
+        manifest = self.make_model() / "manifest.json"
+        ours = manifest.read_text()
+        job = [*QUICK, "--model", "model", "--data", "t.bin", "--output", "run"]
+        for broken in ("", ours[:10], ours[:-1], ours.replace('"strata_checkpoint"', '"strata_checkpoinx"')):
+            manifest.write_text(broken)
+            self.assertIn("the manifest is truncated or was changed", self.run_program(train(*job), expect=DATA).stderr)
+        manifest.write_text('{"name":"my model","version":"1.0"}')
+        done = self.run_program(mlaunch(2, *job))
+        self.assertIn("not copied to the output: manifest.json (each checkpoint has its own)", done.stdout)
+        self.run_program([str(BIN / "inspect"), "verify", "run/latest"])
+        self.run_program([str(BIN / "generate"), "--model", "model", "--tokenizer", "bytes", "--tokens", "2"])
 
 
 if __name__ == "__main__":

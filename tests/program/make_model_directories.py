@@ -21,6 +21,7 @@ transformers.logging.disable_progress_bar()
 SEQUENCE, VOCABULARY, DIRECTORIES = 32, 400, 30
 MESSAGES = [{"role": "user", "content": "What now?"}, {"role": "assistant", "content": "Nothing."}]
 TEMPLATE = "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + eos_token }}{% endfor %}"
+TOOLS = "{% for m in messages %}{{ '[' + m['content'] + ']' }}{% endfor %}"
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 END = "<|endoftext|>"
 
@@ -148,7 +149,7 @@ FAMILIES = {
         vocab_size=vocabulary, tie_word_embeddings=tied, num_key_value_heads=2, head_dim=16, **SHAPE),
 }
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
-TEMPLATES = ["file", "inside", "none"]
+TEMPLATES = ["file", "inside", "none", "named"]
 
 
 def save_tokenizer(make, template, folder, text):
@@ -158,8 +159,8 @@ def save_tokenizer(make, template, folder, text):
             (folder / "chat_template.jinja").write_text(TEMPLATE)
         return
     if template != "none":
-        tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder, save_jinja_files=template == "file")
+        tokenizer.chat_template = {"default": TEMPLATE, "tool_use": TOOLS} if template == "named" else TEMPLATE
+    tokenizer.save_pretrained(folder, save_jinja_files=template != "inside")
 
 
 def make_directory(number, folder, text):
@@ -168,7 +169,7 @@ def make_directory(number, folder, text):
     family = FAMILY_OF.get(make, list(FAMILIES)[number % len(FAMILIES)])
     if family == "qwen2":  # in its directories transformers cuts words as Qwen does, whatever tokenizer.json says
         make = qwen2
-    dtype, tied, template = DTYPES[number % 3], number % 2 == 0, TEMPLATES[number // 2 % 3]
+    dtype, tied, template = DTYPES[number % 3], number % 2 == 0, TEMPLATES[number // 2 % len(TEMPLATES)]
     folder = folder / f"{number:02}-{make.__name__}-{family}-{str(dtype)[6:]}-{'tied' if tied else 'own'}-{template}"
     folder.mkdir(parents=True)
     save_tokenizer(make, template, folder, text)
@@ -193,7 +194,9 @@ def first_loss(folder, ids):
 def look(directory, text):
     tokenizer = AutoTokenizer.from_pretrained(directory)
     chat = tokenizer.apply_chat_template(MESSAGES, tokenize=False) if tokenizer.chat_template else None
-    return {"directory": str(directory), "chat": chat, "ids": tokenizer(text, add_special_tokens=False)["input_ids"]}
+    tools = tokenizer.apply_chat_template(MESSAGES, chat_template="tool_use", tokenize=False) \
+        if isinstance(tokenizer.chat_template, dict) else None
+    return {"directory": str(directory), "chat": chat, "tools": tools, "ids": tokenizer(text, add_special_tokens=False)["input_ids"]}
 
 
 def main():

@@ -52,14 +52,17 @@ class ModelDirectories(ProgramTest):
                 outputs.append(self.home / f"out/{name}/latest")
                 self.assertEqual(self.tokens(f"cache/{name}"), model["ids"])
                 self.assertAlmostEqual(self.step_metrics(f"{name}.jsonl")[0]["loss"], model["loss"], delta=1e-5)
-                for file in pathlib.Path(model["directory"]).iterdir():
-                    if file.name != "config.json" and not file.name.startswith("model"):
-                        self.assertEqual((outputs[-1] / file.name).read_bytes(), file.read_bytes(), file.name)
+                for file in pathlib.Path(model["directory"]).rglob("*"):
+                    if file.is_file() and file.name != "config.json" and not file.name.startswith("model"):
+                        copy = outputs[-1] / file.relative_to(model["directory"])
+                        self.assertEqual(copy.read_bytes(), file.read_bytes(), copy)
         found = run_python("make_model_directories.py", "look", *[word for output in outputs for word in (output, text)])
         for model, output in zip(made, found):
             with self.subTest(model=output["directory"]):
-                self.assertEqual((output["ids"], output["chat"]), (model["ids"], model["chat"]))
+                for key in ("ids", "chat", "tools"):
+                    self.assertEqual(output[key], model[key])
         self.assertGreater(sum(model["chat"] is not None for model in made), 15)
+        self.assertGreater(sum(model["tools"] is not None for model in made), 4)
 
 
 class Pieces(ProgramTest):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,16 @@ constexpr std::string_view kUseAnother =
     "; use another checkpoint (`inspect verify` says which are whole), or remove manifest.json if "
     "these weights were changed on purpose";
 
+/// Where links lead, of which a hub's cache is made.
+std::string without_links(const std::string& path) {
+  std::error_code unknown;
+  const auto target = std::filesystem::weakly_canonical(path, unknown);
+  return unknown ? path : target.string();
+}
+
 void check_file(FileSystem& files, const std::string& path, const Manifest::BlockFile& expected,
                 std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks) {
-  const auto file = files.open_for_reading(path, Caching::cached);
+  const auto file = files.open_for_reading(without_links(path), Caching::cached);
   if (file->size_bytes() != expected.size_bytes)
     throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
                     " bytes, its manifest says " + std::to_string(expected.size_bytes) +
@@ -46,8 +54,8 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
 void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
                    std::int64_t ranks) {
   const std::string path = directory + "/" + kManifestName;
-  if (!is_name_taken(path)) return;
-  const Manifest manifest = read_manifest(files, path);
+  if (!is_name_taken(path) || !is_manifest(read_whole_file(path, kManifestLimitBytes))) return;
+  const Manifest manifest = read_manifest(files, without_links(path));
   for (const Manifest::BlockFile& file : manifest.block_files)
     if (file.name.starts_with("model"))
       check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "core/check.h"
@@ -129,12 +130,16 @@ void commit_checkpoint(FileSystem& files, const std::string& output, const Manif
   STRATA_CHECK(whole_files.size() == manifest.whole_files.size());
   const std::string staging =
       output + "/" + folder_name(manifest.step, FolderState::staging, attempt);
+  std::set<std::string> folders{staging};
   for (const WholeFile& file : whole_files) {
     STRATA_CHECK(manifest.find_whole_file(file.name) != nullptr, file.name);
-    write_new_file(files, staging + "/" + file.name, file.text);
+    const std::string path = staging + "/" + file.name;
+    if (const auto [folder, is_new] = folders.insert(parent_directory(path)); is_new)
+      files.make_directory(*folder);
+    write_new_file(files, path, file.text);
   }
   write_new_file(files, staging + "/" + kManifestName, to_text(manifest));
-  files.sync_directory(staging);
+  for (const std::string& folder : folders) files.sync_directory(folder);
   publish(files, output, manifest.step, attempt);
 }
 

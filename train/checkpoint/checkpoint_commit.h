@@ -49,10 +49,10 @@ std::string create_staging_folder(FileSystem& files, const std::string& output, 
                                   const SaveAttempt& attempt);
 
 /// Rank 0, after every rank's BlockWriter has finished: writes the small files (those of the
-/// manifest, with their texts) and the manifest, syncs, renames. After the return the checkpoint
-/// survives a crash of the machine. One of the same step is replaced. On an error (IoError) the
-/// checkpoints are those that there were before, and the staging folder is left for abandon or
-/// remove_leftovers.
+/// manifest, with their texts) in their folders and the manifest, syncs, renames. After the return
+/// the checkpoint survives a crash of the machine. One of the same step is replaced. On an error
+/// (IoError) the checkpoints are those that there were before, and the staging folder is left for
+/// abandon or remove_leftovers.
 void commit_checkpoint(FileSystem& files, const std::string& output, const Manifest& manifest,
                        std::span<const WholeFile> whole_files, const SaveAttempt& attempt);
 

@@ -33,8 +33,8 @@ class CheckpointReaderTest : public testing::Test {
   }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(path_))
-      found.push_back(entry.path().filename());
+    for (const auto& entry : fs::recursive_directory_iterator(path_))
+      if (entry.is_regular_file()) found.push_back(fs::relative(entry.path(), path_));
     return found;
   }
   /// What loading everything says.
@@ -57,6 +57,8 @@ TEST_F(CheckpointReaderTest, ReadsWhatWasSaved) {
   EXPECT_EQ(reader.tensors().size(), 4U);
   EXPECT_EQ(*reader.manifest().find_fact("world"), "2");
   EXPECT_EQ(reader.whole_file("trainer_state.json"), "{\"step\": 7}\n");
+  EXPECT_EQ(reader.whole_file("templates/rag.jinja"), "{{ documents }}");
+  EXPECT_EQ(text_of("templates/rag.jinja"), "{{ documents }}");
   const auto* tensor = reader.find(CheckpointReader::Part::optimizer, "exp_avg.model.b");
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(reader.find(CheckpointReader::Part::model, "exp_avg.model.b"), nullptr);

@@ -37,9 +37,10 @@ inline std::vector<std::byte> test_bytes(std::int64_t step, const Piece& piece) 
 }
 
 inline std::vector<WholeFile> test_whole_files(const CheckpointLayout& layout, std::int64_t step) {
-  std::vector<WholeFile> files{
-      {"config.json", "{\"model_type\": \"llama\"}\n"},
-      {"trainer_state.json", "{\"step\": " + std::to_string(step) + "}\n"}};
+  std::vector<WholeFile> files{{"config.json", "{\"model_type\": \"llama\"}\n"},
+                               {"trainer_state.json", "{\"step\": " + std::to_string(step) + "}\n"},
+                               {"templates/tool_use.jinja", "{{ tools }}"},
+                               {"templates/rag.jinja", "{{ documents }}"}};
   for (const auto& [name, text] : layout.indexes()) files.push_back({name, text});
   return files;
 }

@@ -75,8 +75,9 @@ std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::in
 /// Of one file; `names` has those of the files before.
 std::string name_of_file(const JsonValue& value, std::unordered_set<std::string>& names) {
   std::string name = value.as_string();
-  if (!is_plain_name(name) || name == kManifestName)
-    value.fail("expected the name of a file in the same folder, found " + value.describe());
+  if (!is_whole_file_name(name))
+    value.fail("expected the name of a file in the same folder, or one folder below it, found " +
+               value.describe());
   if (!names.insert(name).second) value.fail("a second file of the name " + name);
   return name;
 }
@@ -86,8 +87,9 @@ Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_
   const auto values = exact_members(entry, {"name", "bytes", "block_hashes"});
   Manifest::BlockFile file;
   file.name = name_of_file(values[0], names);
-  if (!file.name.ends_with(".safetensors"))
-    values[0].fail("expected a name that ends with .safetensors, found " + values[0].describe());
+  if (!is_plain_name(file.name) || !file.name.ends_with(".safetensors"))
+    values[0].fail("expected a name without folder that ends with .safetensors, found " +
+                   values[0].describe());
   file.size_bytes = integer_between(values[1], 1, kMaxFileBytes);
   const std::string digits = values[2].as_string();
   const std::int64_t blocks = (file.size_bytes + block_bytes - 1) / block_bytes;
@@ -131,6 +133,12 @@ bool is_plain_name(std::string_view name) {
                      [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '\\'; });
 }
 
+bool is_whole_file_name(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return is_plain_name(name);
+  return is_plain_name(name.substr(0, slash)) && is_plain_name(name.substr(slash + 1));
+}
+
 std::string seal_manifest(std::string_view body) {
   return std::string(body) + std::string(kSealBegin) + hash_128(bytes(body)).hex() +
          std::string(kSealEnd);
@@ -167,7 +175,7 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
         ordered[static_cast<std::size_t>(number)]);
   }
   for (const WholeFile& file : whole_files) {
-    if (!is_plain_name(file.name) || !names.insert(file.name).second)
+    if (!is_whole_file_name(file.name) || !names.insert(file.name).second)
       throw InternalError(which + "a file cannot have the name '" + file.name + "'");
     manifest.whole_files.push_back(
         {file.name, static_cast<std::int64_t>(file.text.size()), hash_128(bytes(file.text))});
@@ -214,7 +222,7 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
   manifest.block_bytes = integer_between(values[3], kDirectAlignmentBytes, kMaxBlockBytes);
   if (!std::has_single_bit(static_cast<std::uint64_t>(manifest.block_bytes)))
     values[3].fail("expected a power of two, found " + values[3].describe());
-  std::unordered_set<std::string> names;
+  std::unordered_set<std::string> names{kManifestName};
   for (const JsonValue& entry : values[4].elements())
     manifest.block_files.push_back(parse_block_file(entry, manifest.block_bytes, names));
   if (manifest.block_files.empty()) values[4].fail("expected at least one file");
@@ -225,7 +233,21 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
     manifest.whole_files.push_back(
         {std::move(name), integer_between(fields[1], 0, kWholeFileLimitBytes), hash_of(fields[2])});
   }
+  for (const Manifest::HashedFile& whole_file : manifest.whole_files)
+    if (names.contains(parent_directory(whole_file.name)))
+      values[5].fail(whole_file.name + " lies in a folder that has the name of a file");
   return manifest;
+}
+
+bool is_manifest(std::string_view text) {
+  for (const std::string_view key : {"\"strata_checkpoint\"", "\"block_hashes\""})
+    if (text.find(key) != std::string_view::npos) return true;
+  try {
+    (void)parse_json(text, kManifestName, {.size_limit_bytes = kManifestLimitBytes});
+    return false;
+  } catch (const DataError&) {  // such as one of which only the beginning is left
+    return true;
+  }
 }
 
 }  // namespace strata::train

@@ -56,7 +56,7 @@ struct Manifest {
   Facts facts;  ///< in the order given; keys differ
   std::int64_t block_bytes = kBlockBytes;
   std::vector<BlockFile> block_files;   ///< names end with ".safetensors"
-  std::vector<HashedFile> whole_files;  ///< all others that count
+  std::vector<HashedFile> whole_files;  ///< all others that count, at most one folder deep
 
   /// nullptr when there is none.
   [[nodiscard]] const std::string* find_fact(std::string_view key) const;
@@ -66,7 +66,7 @@ struct Manifest {
 };
 
 /// `hashes` from all ranks in any order. Throws InternalError when a block was written by nobody or
-/// twice, or a small file's name is taken or no plain name.
+/// twice, or a small file's name is taken or may not stand in a checkpoint.
 Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts facts,
                        std::span<const WholeFile> whole_files, std::span<const BlockHash> hashes);
 
@@ -77,11 +77,18 @@ std::string to_text(const Manifest& manifest);
 /// known version, no unknown key, plain and different file names, a hash for every block.
 Manifest parse_manifest(std::string_view text, const std::string& file);
 
+/// Whether a manifest.json is Strata's, be it cut off or changed: it has one of the format's keys,
+/// or is not even JSON. Other programs have files of this name, too.
+bool is_manifest(std::string_view text);
+
 /// `body` with the last line that makes it a manifest: what to_text ends with.
 std::string seal_manifest(std::string_view body);
 
 /// Whether a file of that name may stand in a checkpoint: a name without folder, of printable
 /// ASCII, that does not begin with a dot.
 bool is_plain_name(std::string_view name);
+/// The same of a whole file, which may also lie in a folder there: two such names with a '/'
+/// between them.
+bool is_whole_file_name(std::string_view name);
 
 }  // namespace strata::train

@@ -22,7 +22,8 @@ std::vector<BlockHash> some_hashes(const CheckpointLayout& layout) {
 
 Manifest small_manifest() {
   const CheckpointLayout layout = small_layout();
-  const std::vector<WholeFile> whole{{"config.json", "{}"}, {"trainer_state.json", "{\"a\": 1}"}};
+  const std::vector<WholeFile> whole{
+      {"config.json", "{}"}, {"trainer_state.json", "{\"a\": 1}"}, {"templates/tool_use", "t"}};
   return make_manifest(layout, 1000, {{"world", "2"}, {"quote \"", "line\n"}}, whole,
                        some_hashes(layout));
 }
@@ -53,7 +54,8 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   ASSERT_EQ(read.block_files[1].blocks.size(), 3U);
   EXPECT_EQ(read.block_files[1].blocks[2], (Hash128{5 * 0x9e3779b97f4a7c15U, ~0ULL - 5}));
   EXPECT_EQ(read.find_whole_file("config.json")->size_bytes, 2);
-  EXPECT_EQ(read.total_bytes(), 2 * (4096 + 8000) + 2 + 8);
+  EXPECT_EQ(read.find_whole_file("templates/tool_use")->size_bytes, 1);
+  EXPECT_EQ(read.total_bytes(), 2 * (4096 + 8000) + 2 + 8 + 1);
 }
 
 TEST(Manifest, EveryFlippedOrMissingByteIsRefused) {
@@ -85,8 +87,17 @@ TEST(Manifest, WhatMakesNoSenseIsRefusedByName) {
       {"\"model.safetensors\"", "\"model.bin\"", ".safetensors"},
       {"\"model.safetensors\"", "\"optimizer.safetensors\"", "second file"},
       {"\"config.json\"", "\"x.safetensors\"", "belongs to block_files"},
-      {"\"config.json\"", "\"manifest.json\"", "same folder"},
+      {"\"config.json\"", "\"manifest.json\"", "second file"},
       {"\"config.json\"", "\".config\"", "same folder"},
+      {"\"model.safetensors\"", "\"a/model.safetensors\"", "without folder"},
+      {"templates/tool_use", "/tool_use", "same folder"},
+      {"templates/tool_use", "templates/", "same folder"},
+      {"templates/tool_use", "../tool_use", "same folder"},
+      {"templates/tool_use", "templates/..", "same folder"},
+      {"templates/tool_use", "templates/a/b", "same folder"},
+      {"templates/tool_use", "config.json/b", "has the name of a file"},
+      {"templates/tool_use", "model.safetensors/b", "has the name of a file"},
+      {"templates/tool_use", "manifest.json/b", "has the name of a file"},
       {"\"block_hashes\": \"f", "\"block_hashes\": \"g", "hexadecimal"},
       {"\"hash\": \"", "\"hash\": \"0", "32 hexadecimal"},
       {"\"facts\"", "\"step\": 1,\n  \"facts\"", "step"},
@@ -96,6 +107,19 @@ TEST(Manifest, WhatMakesNoSenseIsRefusedByName) {
     EXPECT_NE(message.find(expected), std::string::npos) << by << "\n" << message;
     EXPECT_NE(message.find("m.json"), std::string::npos) << message;
   }
+}
+
+TEST(Manifest, IsStratasHoweverLittleIsLeft) {
+  const std::string text = to_text(small_manifest());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    EXPECT_TRUE(is_manifest(std::string_view(text).substr(0, i))) << i;
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_TRUE(is_manifest(damaged)) << i;
+  }
+  EXPECT_TRUE(is_manifest(std::string(4096, '\0')));
+  for (const char* foreign : {R"({"name": "my model", "version": "1.0"})", "{}", "[1, 2]\n"})
+    EXPECT_FALSE(is_manifest(foreign)) << foreign;
 }
 
 TEST(Manifest, AllBlocksMustHaveBeenWrittenOnce) {
@@ -115,7 +139,7 @@ TEST(Manifest, AllBlocksMustHaveBeenWrittenOnce) {
   hashes = some_hashes(layout);
   hashes.push_back({99, {}});
   EXPECT_NE(message(hashes).find("no block 99"), std::string::npos);
-  EXPECT_NE(message(some_hashes(layout), {{"a/b", ""}}).find("'a/b'"), std::string::npos);
+  EXPECT_NE(message(some_hashes(layout), {{"a/b/c", ""}}).find("'a/b/c'"), std::string::npos);
   EXPECT_NE(message(some_hashes(layout), {{"model.safetensors", ""}}).find("name"),
             std::string::npos);
 }

@@ -38,7 +38,7 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"gradient_clipping", "4", "--gradient-clipping", "--max_grad_norm"},
       {"optimizer.weight_decay", "4", "--weight-decay", "--weight_decay"},
       {"scheduler.warmup_num_steps", "4", "--warmup-steps", "--warmup_steps"},
-      {"checkpoint.every", "4", "--save-every", "--save_steps"},
+      {"checkpoint.every", "4", "--save-every", "--save_steps", "--checkpointing_steps"},
       {"checkpoint.keep", "4", "--keep", "--save_total_limit"},
       {"checkpoint.on_signal", "false", "--save-on-signal"},
       {"checkpoint.grace_seconds", "4", "--grace"},
@@ -50,6 +50,11 @@ TEST(CommandLine, EverySpellingOfAValueIsAccepted) {
       {"zero.prefetch_bucket_elements", "4", "--prefetch"},
       {"eval_every_steps", "4", "--eval-every", "--eval_interval"},
       {"eval_strategy", "epoch", "--eval-strategy", "--eval_strategy", "--evaluation_strategy"},
+      {"loss_scale.fixed_scale", "4", "--loss-scale", "--loss_scale"},
+      {"loss_scale.window_steps", "4", "--loss-scale-window"},
+      {"loss_scale.hysteresis", "4", "--hysteresis"},
+      {"loss_scale.minimum", "4", "--min-loss-scale"},
+      {"token_cache", "4", "--token-cache", "--data-cache-path"},
       {"eval_samples", "4", "--eval-samples", "--max_eval_samples"},
       {"epochs", "0.5", "--epochs", "--num_train_epochs", "--num-train-epochs"},
       {"checkpoint.strategy", "steps", "--save_strategy"},
@@ -141,6 +146,32 @@ TEST(CommandLine, FlagsThatSetNothingAreNotedByTheirName) {
   EXPECT_THAT(notes, Not(HasSubstr("push_to_hub")));  // nothing was asked for
 }
 
+/// As transformers 5.23 and its programs take them, and the switches that argparse makes of those
+/// that are true by default.
+TEST(CommandLine, FlagsOfTransformersThatSetNothingAreKnown) {
+  for (const char* flag : {"--no_average_tokens_across_devices",
+                           "--no_log_on_each_node",
+                           "--no_logging_nan_inf_filter",
+                           "--no_eval_do_concat_batches",
+                           "--no_dataloader_pin_memory",
+                           "--no_dataloader_in_order",
+                           "--no_remove_unused_columns",
+                           "--no_skip_memory_metrics",
+                           "--no_save_safetensors",
+                           "--no_use_fast_tokenizer",
+                           "--trackio_bucket_id",
+                           "--trackio_static_space_id",
+                           "--restore_callback_states_from_checkpoint",
+                           "--use_mps_device",
+                           "--predict_with_generate",
+                           "--generation_config",
+                           "--generation_max_length",
+                           "--generation_num_beams",
+                           "--sortish_sampler",
+                           "--num_padding_at_beginning"})
+    EXPECT_THAT(lines(flags({flag}).notes), HasSubstr(flag + std::string(": accepted, unused: ")));
+}
+
 TEST(CommandLine, FlagsThatAreNotAvailableAreRefusedUnlessTheyAskForNothing) {
   EXPECT_THAT(complaint({"--lora-rank", "8"}), HasSubstr("--lora_rank is not supported: adapters"));
   EXPECT_THAT(complaint({"--load_best_model_at_end"}),
@@ -150,6 +181,19 @@ TEST(CommandLine, FlagsThatAreNotAvailableAreRefusedUnlessTheyAskForNothing) {
                        "--tensor-model-parallel-size", "1", "--label_smoothing_factor", "0.0"}),
             "");
   EXPECT_THAT(complaint({"--tensor-model-parallel-size", "2"}), HasSubstr("only data parallelism"));
+  EXPECT_THAT(complaint({"--train-tokens", "1000"}), HasSubstr("tokens / (global batch x"));
+  for (const char* flag : {"--lr-warmup-tokens", "--lr-decay-tokens", "--adafactor",
+                           "--no-load-optim", "--no-load-rng", "--no_keep_linebreaks"})
+    EXPECT_THAT(complaint({flag}), HasSubstr(" is not supported: "));
+}
+
+TEST(CommandLine, NotTrainingIsRefusedWithWhatEvaluatesAlone) {
+  EXPECT_EQ(complaint({"--do_train", "False", "--do_eval"}),
+            "--do_train False is not supported: --steps 0 with --eval-data FILE evaluates alone");
+  EXPECT_THAT(complaint({"--skip-train"}), HasSubstr("--skip_train is not supported: --steps 0"));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--do_train"}, {"--do_train", "True"}, {"--skip-train", "no"}})
+    EXPECT_EQ(complaint(words), "");
 }
 
 TEST(CommandLine, AllProblemsAreSaidAtOnce) {
@@ -176,6 +220,17 @@ TEST(CommandLine, WordsOfOtherProgramsAreTurnedIntoOptions) {
   EXPECT_EQ(complaint({"--bf16", "--torch_dtype", "bfloat16"}), "");
   EXPECT_EQ(word(flags({"--resume_from_checkpoint", "False"}), "checkpoint.resume"), "absent");
   EXPECT_EQ(word(flags({"--warmup_steps", "0.03"}), "scheduler.warmup_ratio"), "0.03");
+  EXPECT_EQ(word(flags({"--checkpointing_steps", "epoch"}), "checkpoint.strategy"), "epoch");
+  const ParsedCommandLine offload = flags({"--zero_stage", "3", "--offload"});
+  EXPECT_EQ(word(offload, "offload.optimizer"), "cpu");
+  EXPECT_EQ(word(offload, "offload.parameters"), "cpu");
+  EXPECT_THAT(lines(flags({"--offload", "false"}).notes),
+              HasSubstr("to overrule them give --offload-optimizer none|cpu|nvme"));
+  EXPECT_EQ(word(flags({"--cpu-optimizer"}), "offload.optimizer"), "cpu");
+  EXPECT_EQ(word(flags({"--cpu-optimizer"}), "offload.parameters"), "absent");
+  EXPECT_EQ(word(flags({"--initial-loss-scale", "65536"}), "loss_scale.initial_scale_power"), "16");
+  for (const char* scale : {"1000", "0.5", "0", "big"})
+    EXPECT_THAT(complaint({"--initial-loss-scale", scale}), HasSubstr("expected a power of two"));
   const ParsedCommandLine kwargs = flags(
       {"--lr_scheduler_kwargs", R"({"min_lr": 1e-5, "decay_type": "1-sqrt", "num_cycles": 2})"});
   EXPECT_EQ(word(kwargs, "scheduler.min_lr"), "1e-05");
@@ -220,6 +275,10 @@ TEST(CommandLine, MistakesAreUsageErrorsThatSayWhatWasMeant) {
   EXPECT_THAT(complaint({"--save-every", "3fortnights"}),
               HasSubstr("--save-every: found '3fortnights', expected a number of steps (500) or"));
   EXPECT_THAT(complaint({"--save-every", "-3"}), HasSubstr("--save-every: found '-3'"));
+  for (const char* flag : {"--eval-every", "--steps-per-print"})
+    EXPECT_EQ(complaint({flag, "1.5"}),
+              flag + std::string(": found '1.5', expected a part of all steps (0.1) or a whole "
+                                 "number of at least 0"));
   EXPECT_THAT(complaint({"--on-save-error", "cry"}),
               HasSubstr("--on-save-error: found 'cry', expected one of continue, stop"));
   EXPECT_THAT(complaint({"--offload-optimizer", "gpu"}),

@@ -27,7 +27,7 @@ struct FlagRow {
   std::string_view word = "";
   std::string_view help = "";  ///< "": the meaning of the option
   bool comma_separated = false;
-  std::string_view inert = "";  ///< words that ask for nothing, separated by '|'; alone: true
+  std::string_view inert = "";  ///< words that ask for nothing, separated by '|'; none is "true"
 };
 
 inline constexpr int kAnyNumber = 1 << 20;

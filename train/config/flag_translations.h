@@ -10,8 +10,7 @@ namespace strata::train {
 
 /// What a flag sets. Words that mean something else elsewhere are turned into what they mean there:
 /// "auto" as a type is not given, a warm-up below one step is a part of all, "epoch" as an interval
-/// of saving is its strategy. Throws InvalidArgument
-/// when another flag has said otherwise.
+/// of saving is its strategy. Throws InvalidArgument when another flag has said otherwise.
 void set_option(const std::string& option, const std::vector<std::string>& words,
                 const std::string& flag, ParsedCommandLine& parsed);
 

@@ -101,10 +101,10 @@ inline constexpr std::array kForeignFlags = {
     noted("--half_precision_backend,--fp16_backend,--fp16_opt_level", "--dtype says it all", ""),
     noted("--gradient_checkpointing_kwargs,--use_reentrant,--activation_checkpointing_kwargs",
           "recomputation has one form", ""),
-    noted("--torch_compile,--torch_compile_backend,--torch_compile_mode,--torchdynamo,--use_liger_"
-          "kernel,"
-          "--liger_kernel_config,--enable_liger_kernel,--jit_mode_eval,--use_ipex",
-          kOneProgram),
+    noted(
+        "--torch_compile,--torch_compile_backend,--torch_compile_mode,--torchdynamo,"
+        "--use_liger_kernel,--liger_kernel_config,--enable_liger_kernel,--jit_mode_eval,--use_ipex",
+        kOneProgram),
     noted("--attn_implementation,--attn_impl,--use_flash_attn,--use_flash_attention_2,"
           "--use_flash_attention,--use_flash_attn_v2,--flash_attn,--use_sdpa",
           kOwnAttention, ""),
@@ -156,11 +156,13 @@ inline constexpr std::array kForeignFlags = {
     refused("--max_train_samples,--max_samples", "|none", "give a shorter file, or --steps N"),
     refused("--streaming", kOff, "files are read as they are needed: leave it out"),
     refused("--tokenizer_name_or_path,--tokenizer_path,--chat_template_path,"
-            "--eos_token,--pad_token",
+            "--eos_token,--pad_token,--eot_token",
             "|none", kTokenizer),
+    refused("--add_eot_token", kOff, kTokenizer),
     refused("--config_name,--config_overrides,--model_type", "|none", kShape),
     refused("--model_revision", "main|none", kLocal),
     refused("--dropout,--attention_dropout,--hidden_dropout", "0|0.0", "it is config.json's"),
+    refused("--disable_dropout", kOff, "it is config.json's: set it to 0 there"),
     // TRL
     noted("--packing,--eval_packing,--packing_strategy,--sample_packing,--neat_packing,"
           "--group_texts",
@@ -174,9 +176,9 @@ inline constexpr std::array kForeignFlags = {
             kOff, kOnlyText),
     refused("--use_peft,--use_lora,--lora_r,--lora_rank,--lora_alpha,--lora_dropout,--lora_target,"
             "--lora_target_modules,--lora_task_type,--lora_modules_to_save,--lora_bias,--lora_dim,"
-            "--lora_module_name,--lora_weight_path,--only_optimize_lora,--use_rslora,--use_dora,"
-            "--q_lora,--load_in_8bit,--load_in_4bit,--load_in_kbit,--quantization_bit,"
-            "--quantization_method,--double_quant,--quant_type,--use_qlora,"
+            "--lora_module_name,--lora_weight_path,--lora_learning_rate,--only_optimize_lora,"
+            "--use_rslora,--use_dora,--q_lora,--load_in_8bit,--load_in_4bit,--load_in_kbit,"
+            "--quantization_bit,--quantization_method,--double_quant,--quant_type,--use_qlora,"
             "--bnb_4bit_quant_type,--use_bnb_nested_quant,--additional_target",
             kOff, kAdapters),
     refused("--bits", "16|32", kAdapters),

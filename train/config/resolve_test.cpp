@@ -118,6 +118,8 @@ TEST(Resolve, LinesAreAsFarApartAsAnybodyAsks) {
     EXPECT_GE(resolved.options.steps_per_print, 1'000'000'000);
   }
   EXPECT_THAT(refusal(with_batch("\"steps_per_print\": -1")), HasSubstr("steps_per_print: found"));
+  EXPECT_THAT(refusal(with_batch("\"steps_per_print\": 0.5")),
+              HasSubstr("steps_per_print: found '0.5', expected a whole number of at least 0"));
   EXPECT_THAT(refusal(with_batch("\"gradient_clipping\": Infinity")),
               HasSubstr("gradient_clipping"));
 }

@@ -96,7 +96,8 @@ void Resolver::take(const OptionField& field) {
   const Given* given = from_flag != nullptr ? from_flag : from_file;
   if (given == nullptr) return;
   OptionField read = field;
-  if (from_flag == nullptr) read.part = nullptr;  // DeepSpeed knows no parts of a run
+  // DeepSpeed's key of that name knows no parts of a run.
+  if (from_flag == nullptr && field.name == "steps_per_print") read.part = nullptr;
   std::string note;
   const std::string wrong = assign(read, given->words, note);
   if (!wrong.empty()) return problem(given->where, wrong);

@@ -160,7 +160,6 @@ void Resolver::check_state_recipe() {
                            needs + "; change that or use fp32-master");
 }
 
-/// A section fp16 that is off was left out before.
 void Resolver::check_loss_scale() {
   if (options_.dtype == DType::f16) return;
   for (const auto& [option, said] : command_line_.settings)

@@ -90,6 +90,38 @@ TEST(SettleSteps, StrategiesBecomeIntervals) {
   EXPECT_EQ(describe_epochs(never, kSamples), "");
 }
 
+TEST(SettleSteps, IntervalsBelowOneArePartsOfAllStepsRoundedUp) {
+  const std::vector<std::string> parts = {"--logging_steps", "0.07", "--eval_steps", "0.1",
+                                          "--save_steps",    "0.5",  "--output",     "o"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), parts.begin(), parts.end());
+    return words;
+  };
+  const TrainOptions given = settled(with({"--steps", "25"}));
+  EXPECT_EQ(given.steps_per_print, 2);  // 1.75 rounded up
+  EXPECT_EQ(given.eval_every_steps, 3);
+  EXPECT_EQ(given.checkpoint.every, SaveInterval{.steps = 13});
+  TrainOptions epochs = settled(with({"--epochs", "3"}));
+  EXPECT_EQ(epochs.steps_per_print, 3);
+  EXPECT_EQ(epochs.eval_every_steps, 4);
+  EXPECT_EQ(epochs.checkpoint.every, SaveInterval{.steps = 20});
+  epochs.global_batch = 16;
+  settle_steps(epochs, kSamples);  // 21 steps
+  EXPECT_EQ(epochs.checkpoint.every, SaveInterval{.steps = 11});
+  EXPECT_EQ(settled({"--steps", "50", "--eval_strategy", "steps", "--logging_steps", "0.1"})
+                .eval_every_steps,
+            5);
+  EXPECT_EQ(settled(with({"--steps", "25", "--save_strategy", "no"})).checkpoint.every,
+            SaveInterval{});
+  EXPECT_EQ(value_of(resolve_flags(with({"--steps", "25"})), "eval_every_steps"), "0.1");
+  const TrainOptions file =
+      resolve_text(with_batch(R"("strata": {"eval_every": 0.1, "save_every": 0.5})"),
+                   {"--steps", "25", "--output", "o"})
+          .options;
+  EXPECT_EQ(file.eval_every_steps, 3);
+  EXPECT_EQ(file.checkpoint.every, SaveInterval{.steps = 13});
+}
+
 TEST(SettleSteps, WithoutDataAnEpochHasNoLength) {
   const std::vector<std::string> words = {"--epochs",     "2", "--eval_strategy", "epoch",
                                           "--eval_steps", "7", "--save_strategy", "epoch",

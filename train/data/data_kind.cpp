@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 
 namespace strata::train {
 namespace {
@@ -151,15 +152,65 @@ void refuse_megatron(const std::string& path) {
                     " says; of Megatron's files only uint16 ones are read");
 }
 
-/// Whether the text begins like one object, a list of objects or lines of them.
-bool begins_like_json(std::string_view text) {
+/// A JSON text that was cut off, as if it ended behind the last element or word that is whole.
+std::string ended_early(std::string_view text) {
+  std::string open, open_there;  // what closes the brackets, innermost last
+  std::size_t end = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == (in_string ? ' ' : ',')) {
+      end = i;
+      open_there = in_string ? open + '"' : open;
+    }
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++i;
+    if (in_string) continue;
+    if (c == '[' || c == '{') open += c == '[' ? ']' : '}';
+    if ((c == ']' || c == '}') && !open.empty()) open.pop_back();
+  }
+  return std::string(text.substr(0, end)).append(open_there.rbegin(), open_there.rend());
+}
+
+/// One whole JSON value, or the beginning of one; words and numbers alone say nothing.
+bool is_json(std::string_view text, bool is_cut_off) {
+  try {
+    const JsonValue value = parse_json(is_cut_off ? ended_early(text) : std::string(text), "", {});
+    return value.is(JsonKind::object) || value.is(JsonKind::array) || value.is(JsonKind::string);
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+/// Whether each of the first lines, two at least, is JSON.
+bool are_json_lines(std::string_view text, bool is_cut_off) {
+  constexpr int kLookedAtLines = 8;
+  int lines = 0;
+  while (!text.empty() && lines < kLookedAtLines) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const bool is_last = end == text.size();
+    text.remove_prefix(is_last ? end : end + 1);
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (!is_json(line, is_last && is_cut_off)) return false;
+    ++lines;
+  }
+  return lines > 1;
+}
+
+/// Whether the text begins like one object, a list of objects or lines of them, or is JSON or lines
+/// of it as far as it was looked at.
+bool begins_like_json(std::string_view text, bool is_cut_off) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::string bones;  // the first characters that are not blank
   for (const char c : text) {
     if (std::isspace(static_cast<unsigned char>(c)) != 0) continue;
     bones += c;
     if (bones.size() == 3) break;
   }
-  return bones.starts_with("{\"") || bones.starts_with("[{\"");
+  return bones.starts_with("{\"") || bones.starts_with("[{\"") || is_json(text, is_cut_off) ||
+         are_json_lines(text, is_cut_off);
 }
 
 void refuse_text(const std::string& path, std::string_view beginning) {
@@ -168,7 +219,7 @@ void refuse_text(const std::string& path, std::string_view beginning) {
                     ": UTF-16 by its first bytes, expected UTF-8; convert it: iconv -f "
                     "UTF-16 -t UTF-8 " +
                     path);
-  if (begins_like_json(beginning))
+  if (begins_like_json(beginning, std::ssize(beginning) == kLookedAtBytes))
     refuse(path, "the text begins like JSON", Kind::records, kInsist);
   if (const std::size_t zero = beginning.find('\0'); zero != std::string_view::npos)
     throw DataError(path + ": byte " + std::to_string(zero) + " is 0, which no plain text holds" +

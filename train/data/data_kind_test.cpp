@@ -72,6 +72,44 @@ TEST_F(DataKind, RecordsUnderTheNameOfATextAreRefusedUnlessTheUserInsists) {
   }
 }
 
+TEST_F(DataKind, AByteOrderMarkHidesNoRecords) {
+  EXPECT_NE(refusal("a", "\xef\xbb\xbf{\"text\": \"a\"}\n").find("begins like JSON"),
+            std::string::npos);
+  EXPECT_EQ(refusal("a.txt", "\xef\xbb\xbfOnce upon a time\n"), "");
+}
+
+/// `begin`, many times `element`, and `end`: more than is looked at.
+std::string long_text(const std::string& begin, const std::string& element,
+                      const std::string& end) {
+  std::string text = begin;
+  while (text.size() < 100'000) text += element;
+  return text + end;
+}
+
+TEST_F(DataKind, ListsAndQuotedLinesAreRecordsToo) {
+  for (const std::string& content :
+       {"[\"a\", \"b\"]\r\n\r\n[\"c\"]\r\n"s, "\"one\"\n\"two \\n lines\"\n"s, "[[1, 2], [3]]"s,
+        "\xef\xbb\xbf[1, 2]\n[3]\n"s, "\"one line\""s, "[\n  \"a\",\n  \"b\"\n]\n"s,
+        long_text("[\"a\"", ", \"b, \\\"c\"", "]"), long_text("[\"", "words, words ", "\"]"),
+        long_text("[\n", "[1, [2, {\"a\": 3}]],\n", "[4]]\n"),
+        long_text("[1, 2]\n\"", "one two ", "\"\n"), long_text("", "\"word\"\n", "")}) {
+    const std::string message = refusal("a.txt", content);
+    EXPECT_NE(message.find("begins like JSON"), std::string::npos) << content.substr(0, 40);
+    EXPECT_EQ(refusal("a.txt", content, true), "") << content.substr(0, 40);
+  }
+}
+
+TEST_F(DataKind, ProseThatBeginsWithQuotationMarksOrBracketsIsAccepted) {
+  for (const std::string& content :
+       {"\"Hello,\" he said.\n"s, "\"Who is there?\"\n\nNobody answered.\n"s,
+        "\"One.\"\n\"Two.\"\nHe counted.\n"s, "[Scene: a wood]\n[Enter two]\n"s,
+        "[Link](https://a.b)\n"s, "[1] A note.\n"s, "[1]\nA note.\n"s, "[[Link]]\n"s,
+        "\"\"\"A docstring.\"\"\"\n"s, "1\n2\n3\n"s, "true"s, "[\"a\", he said]\n"s,
+        long_text("\"Hello,\" he said, ", "and went on, ", "\n"),
+        long_text("\"One.\"\n\"Two.\"\n", "And so on, he said. ", "\n")})
+    EXPECT_EQ(refusal("a.txt", content), "") << content.substr(0, 40);
+}
+
 TEST_F(DataKind, MissingEmptyAndFoldersAreNamed) {
   EXPECT_EQ(refusal("a.txt", ""), ": the data file is empty, expected text or tokens");
   EXPECT_NE(message_of<DataError>([&] {

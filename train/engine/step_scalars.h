@@ -12,8 +12,8 @@ namespace strata::train {
 /// Between steps, settled; the same on every rank.
 std::vector<TrainerState::Scalar> read_scalars(const Engine& engine);
 
-/// Between steps, drained. Throws DataError naming `file` and the scalar that is missing, unknown or of
-/// another type.
+/// Between steps, drained. Throws DataError naming `file` and the scalar that is missing, unknown
+/// or of another type.
 void write_scalars(Engine& engine, const std::vector<TrainerState::Scalar>& scalars,
                    const std::string& file);
 

@@ -10,8 +10,8 @@ namespace strata::train {
 
 /// Fills parameters (and masters, whole or as remainders) of this rank from the initializers, in
 /// the memory of a device by its own kernel. An element's value depends on `seed`, its tensor's
-/// name and its index alone, whatever the world, the stage and the device. The engine is drained, as
-/// for load_weights.
+/// name and its index alone, whatever the world, the stage and the device. The engine is drained,
+/// as for load_weights.
 void initialize_weights(Engine& engine, std::int64_t seed);
 
 /// Name under which the files have the tensor: with or without its prefix (`transformer.`).

@@ -26,7 +26,7 @@ void check_manifest(std::string_view text) {
                  file.size_bytes <= blocks * manifest.block_bytes);
   }
   for (const Manifest::HashedFile& file : manifest.whole_files)
-    STRATA_CHECK(is_plain_name(file.name));
+    STRATA_CHECK(is_whole_file_name(file.name));
   const std::string written = to_text(manifest);
   STRATA_CHECK(to_text(parse_manifest(written, "written")) == written);
 }

@@ -22,6 +22,13 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
+/// A folder whose manifest.json is another program's is a directory of weights.
+bool has_manifest(const std::string& folder) {
+  const std::string path = folder + "/" + kManifestName;
+  return is_folder(folder) && exists(path) &&
+         is_manifest(read_whole_file(path, kManifestLimitBytes));
+}
+
 }  // namespace
 
 std::string TensorFolder::Tensor::type_text() const {
@@ -33,7 +40,7 @@ std::string TensorFolder::Tensor::file_name() const {
 }
 
 TensorFolder::TensorFolder(FileSystem& files, const std::string& path) : path_(path) {
-  if (is_folder(path) && exists(path + "/" + kManifestName)) {
+  if (has_manifest(path)) {
     // Whoever reads parts does so in several threads of its own.
     checkpoint_ =
         std::make_unique<CheckpointReader>(files, path, CheckpointReaderOptions{.threads = 1});

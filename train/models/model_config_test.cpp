@@ -284,6 +284,43 @@ TEST(ModelConfig, HubNamesGetTheDownloadLineAndNeverAPreset) {
   EXPECT_THAT(refusal_of_model("./no/such/folder"), HasSubstr("no such directory, file or preset"));
 }
 
+TEST(ModelConfig, NamesOfPublishedModelsGetTheirOwner) {
+  for (const auto& [name, owner] :
+       std::map<std::string, std::string>{{"Mistral-7B-v0.1", "mistralai"},
+                                          {"mistral-7b-v0.1", "mistralai"},
+                                          {"Mixtral-8x7B-v0.1", "mistralai"},
+                                          {"Qwen2.5-0.5B", "Qwen"},
+                                          {"Qwen2.5-0.5B-Instruct", "Qwen"},
+                                          {"qwen2.5-0.5b-instruct", "Qwen"},
+                                          {"Qwen3-0.6B", "Qwen"},
+                                          {"Llama-3.2-1B", "meta-llama"},
+                                          {"Llama-2-7b-chat-hf", "meta-llama"},
+                                          {"Meta-Llama-3-8B", "meta-llama"},
+                                          {"CodeLlama-7b-hf", "codellama"},
+                                          {"TinyLlama_v1.1", "TinyLlama"},
+                                          {"SmolLM2-135M", "HuggingFaceTB"},
+                                          {"gpt2-xl", "openai-community"},
+                                          {"distilgpt2", "distilbert"},
+                                          {"llama-tiny-chat", "meta-llama"},
+                                          {"vicuna-7b-v1.5", "OWNER"},
+                                          {"gpt2-tiny-base", "OWNER"}})
+    EXPECT_THAT(refusal_of_model(name),
+                AllOf(HasSubstr("hf download " + owner + "/" + name + " --local-dir " + name + " "),
+                      HasSubstr("Hugging Face hub"), Not(HasSubstr("did you mean"))));
+}
+
+TEST(ModelConfig, PresetsAndTheirMisspellingsAreNoPublishedModels) {
+  for (const std::string& name : model_preset_names())
+    EXPECT_THAT(refusal_of_model(name), HasSubstr("found "));
+  for (const auto& [typo, preset] :
+       std::map<std::string, std::string>{{"mistral-7", "mistral-7b"},
+                                          {"llama-3.2-1", "llama-3.2-1b"},
+                                          {"qwen3-06b", "qwen3-0.6b"},
+                                          {"GPT2-tiny", "gpt2-tiny"}})
+    EXPECT_THAT(refusal_of_model(typo), HasSubstr("did you mean '" + preset + "'?"));
+  EXPECT_THAT(refusal_of_model("./Qwen2.5-0.5B"), Not(HasSubstr("did you mean")));
+}
+
 TEST(ModelConfig, FilesAndDirectoriesOfOtherProgramsAreNamed) {
   const TestDirectory directory;
   const auto file = [&](const std::string& name, const std::string& folder) {
@@ -302,6 +339,22 @@ TEST(ModelConfig, FilesAndDirectoriesOfOtherProgramsAreNamed) {
   EXPECT_THAT(refusal_of_model(directory / "models--x"), HasSubstr("Hugging Face cache"));
   file("zero_to_fp32.py", "e");
   EXPECT_THAT(refusal_of_model(directory / "e"), HasSubstr("from-deepspeed"));
+}
+
+TEST(ModelConfig, WeightsAreKnownByEndingsOfAnyCaseAndByContent) {
+  using namespace std::string_literals;
+  const TestDirectory directory;
+  const auto refused = [&](const std::string& name, const std::string& content) {
+    return refusal_of_model(directory.file(name, content));
+  };
+  EXPECT_THAT(refused("M.SAFETENSORS", "x"), HasSubstr("beside it: --model " + directory.path()));
+  EXPECT_THAT(refused("M.BIN", "x"), HasSubstr("from-torch"));
+  EXPECT_THAT(refused("weights", "\x10\x27\0\0\0\0\0\0{\"a\""s), HasSubstr("a file of weights"));
+  EXPECT_THAT(refused("model", "GGUF\3\0\0\0"s), HasSubstr("llama.cpp's format is not read"));
+  EXPECT_THAT(refused("X.GGUF", "x"), HasSubstr("llama.cpp's format is not read"));
+  EXPECT_THAT(refusal_of_model(directory.path()), HasSubstr("llama.cpp's format is not read"));
+  EXPECT_THAT(refused("config", "{\"a\": 1}"), HasSubstr("found "));
+  EXPECT_THAT(refused("empty", ""), HasSubstr("found "));
 }
 
 }  // namespace

@@ -55,7 +55,9 @@ std::string find_model_config(const std::string& model) {
   if (std::binary_search(names.begin(), names.end(), model)) {
     return (fs::path(configs_directory()) / "models" / (model + ".json")).string();
   }
-  const std::string near = nearest_name(model, {names.begin(), names.end()});
+  refuse_hub_name(model);
+  const bool is_path = model.find('/') != std::string::npos;  // nobody means a preset by it
+  const std::string near = is_path ? "" : nearest_name(model, {names.begin(), names.end()});
   std::string message = "model '" + model + "': no such directory, file or preset";
   if (!near.empty()) message += ", did you mean '" + near + "'?";
   message += "; presets (shapes with new, random weights):";

@@ -16,7 +16,8 @@ std::string configs_directory();
 std::vector<std::string> model_preset_names();
 
 /// The config.json that `model` means: a file, a directory that holds config.json, or a preset's
-/// name. Throws ConfigError naming what was looked for, with the nearest preset.
+/// name. Throws ConfigError naming what was looked for, with the nearest preset or, where the name
+/// is that of a published model, how to download it.
 std::string find_model_config(const std::string& model);
 
 }  // namespace strata::train

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/file.h"
 
 namespace strata::train {
 namespace {
@@ -17,20 +20,52 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// What a file is by the end of its name, and what to do; "": nothing against it.
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// Whether a file's name ends in one of these, in upper or lower case.
+bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends) {
+  const std::string name = lower_case(file.filename().string());
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+constexpr std::int64_t kLookedAtBytes = 9;
+
+/// As much as tells the format; "" where it cannot be read: whoever opens it next says why.
+std::string first_bytes(const fs::path& path) {
+  try {
+    const File file = File::open_for_reading(path.string());
+    std::string bytes(static_cast<std::size_t>(std::min(file.size_bytes(), kLookedAtBytes)), '\0');
+    file.read(0, std::as_writable_bytes(std::span(bytes)), "the first bytes");
+    return bytes;
+  } catch (const IoError&) {
+    return "";
+  }
+}
+
+/// The header's size in 8 bytes, little-endian and below 4 GiB, which no text holds; then JSON.
+bool begins_like_safetensors(std::string_view bytes) {
+  constexpr std::string_view kUpperHalf("\0\0\0\0", 4);
+  return std::ssize(bytes) == kLookedAtBytes && bytes.substr(4, 4) == kUpperHalf &&
+         bytes.back() == '{';
+}
+
+/// What a file is by the end of its name or its first bytes, and what to do; "": nothing against
+/// it.
 std::string fault_of_file(const fs::path& file) {
-  const std::string name = file.filename().string();
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  const auto ends_with = [&](std::initializer_list<std::string_view> ends) {
-    return std::any_of(ends.begin(), ends.end(),
-                       [&](std::string_view end) { return name.ends_with(end); });
-  };
-  if (ends_with({".safetensors", ".safetensors.index.json"}))
+  const std::string beginning = first_bytes(file);
+  if (ends_in(file, {".safetensors", ".safetensors.index.json"}) ||
+      begins_like_safetensors(beginning))
     return "found a file of weights, expected the directory with config.json beside it: --model " +
            folder;
-  if (ends_with({".gguf", ".ggml"}))
+  if (ends_in(file, {".gguf", ".ggml"}) || beginning.starts_with("GGUF"))
     return "llama.cpp's format is not read; give the Hugging Face directory that it was made from";
-  if (ends_with({".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"}))
+  if (ends_in(file, {".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"}))
     return "found a file of PyTorch, which is not read; make a directory with safetensors of its "
            "folder: python3 scripts/strata_convert from-torch " +
            folder + " OUT, then --model OUT";
@@ -40,7 +75,7 @@ std::string fault_of_file(const fs::path& file) {
 bool holds_file_ending(const fs::path& folder, std::string_view end) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), last; !error && it != last; it.increment(error))
-    if (it->path().filename().string().ends_with(end)) return true;
+    if (ends_in(it->path(), {end})) return true;
   return false;
 }
 
@@ -65,23 +100,50 @@ std::string fault_of_directory(const fs::path& folder) {
   return "";
 }
 
-/// OWNER/NAME as the hub spells it, and nothing of that name on this machine.
-bool is_hub_name(const std::string& model) {
-  const std::size_t slash = model.find('/');
-  if (slash == 0 || slash == std::string::npos || slash + 1 == model.size() ||
-      model.find('/', slash + 1) != std::string::npos || model.front() == '.' ||
-      model.front() == '~' || is_there(model.substr(0, slash)))
-    return false;
+bool is_spelt_as_on_hub(const std::string& model) {
   return std::all_of(model.begin(), model.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '/' || c == '-' || c == '_' || c == '.';
   });
 }
 
-/// Names from the time before the hub had owners: the owner of each now.
-std::string owner_of(const std::string& model) {
-  for (const std::string_view name : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"})
-    if (model == name) return "openai-community/";
-  return model == "distilgpt2" ? "distilbert/" : "";
+/// OWNER/NAME, and nothing of that owner's name on this machine.
+bool has_owner(const std::string& model) {
+  const std::size_t slash = model.find('/');
+  return slash != 0 && slash != std::string::npos && slash + 1 != model.size() &&
+         model.find('/', slash + 1) == std::string::npos && model.front() != '.' &&
+         !is_there(model.substr(0, slash));
+}
+
+/// How models end that somebody trained; no preset does. `name` is in lower case.
+bool has_published_ending(std::string_view name) {
+  for (const std::string_view end : {"-instruct", "-chat", "-base", "-hf"})
+    if (name.ends_with(end)) return true;
+  const std::size_t version = name.rfind("-v");  // as in -v0.1
+  return version != std::string_view::npos && version + 2 < name.size() &&
+         name.find_first_not_of("0123456789.", version + 2) == std::string_view::npos;
+}
+
+struct PublishedFamily {
+  std::string_view beginning;  ///< of its models' names, in lower case
+  std::string_view owner;
+};
+constexpr PublishedFamily kPublishedFamilies[] = {
+    {"qwen", "Qwen"},           {"mistral-", "mistralai"},     {"mixtral-", "mistralai"},
+    {"llama-", "meta-llama"},   {"meta-llama-", "meta-llama"}, {"codellama-", "codellama"},
+    {"tinyllama", "TinyLlama"}, {"smollm", "HuggingFaceTB"},
+};
+
+/// Who owns a model of this name on the hub, "OWNER" where that is not known, "" where the name
+/// does not look like that of a published model.
+std::string_view owner_of(const std::string& model) {
+  const std::string name = lower_case(model);
+  for (const std::string_view old : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"})
+    if (name == old) return "openai-community";  // from the time before the hub had owners
+  if (name == "distilgpt2") return "distilbert";
+  const bool is_published = has_published_ending(name);
+  for (const PublishedFamily& family : kPublishedFamilies)  // presets have no upper case
+    if (name.starts_with(family.beginning) && (is_published || name != model)) return family.owner;
+  return is_published ? "OWNER" : "";
 }
 
 }  // namespace
@@ -94,15 +156,19 @@ void refuse_unusable_model(const std::string& model) {
   else if (fs::is_directory(model, ignored) && !is_there(fs::path(model) / "config.json"))
     fault = fault_of_directory(model);
   if (!fault.empty()) throw ConfigError(model + ": " + fault);
-  const std::string owner = owner_of(model);
-  if (is_there(model) || (owner.empty() && !is_hub_name(model))) return;
+}
+
+void refuse_hub_name(const std::string& model) {
+  const bool is_path = model.find('/') != std::string::npos;
+  const std::string owner(is_path ? "" : owner_of(model));
+  if (!is_spelt_as_on_hub(model) || (owner.empty() && !has_owner(model))) return;
   const std::string name = fs::path(model).filename().string();
   throw ConfigError("model '" + model +
-                    "': no such directory; train fetches nothing from the Hugging Face hub. If "
-                    "that is where it is: hf download " +
-                    owner + model + " --local-dir " + name +
-                    " (older: huggingface-cli download), " + "then --model " +
-                    (owner.empty() ? name : "./" + name));
+                    "': no such directory; models of the Hugging Face hub have such names, and "
+                    "train fetches nothing from there. If that is where it is: hf download " +
+                    (is_path ? model : owner + "/" + model) + " --local-dir " + name +
+                    " (older: huggingface-cli download), then --model " +
+                    (is_path ? name : "./" + name));
 }
 
 }  // namespace strata::train

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string_view>
 
 #include "core/file.h"
@@ -23,13 +24,19 @@ constexpr std::string_view kWeights[] = {
     ".data",        ".mlmodel", ".tflite", ".pb",  ".engine", ".index.json"};
 
 /// Of the run that wrote the directory, not of its model.
-constexpr std::string_view kOfAnotherRun[] = {"config.json", kManifestName, "trainer_state.json",
+constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json",
                                               "strata_choices.json"};
+
+/// Of what brought the directory here.
+constexpr std::string_view kOfTheDownload[] = {".git", ".gitattributes", ".gitignore", ".cache"};
+
+/// The folder of which transformers reads what lies there: chat templates with names.
+constexpr std::string_view kTemplates = "additional_chat_templates";
 
 /// Beginnings of the names under which tokenizers are stored.
 constexpr std::string_view kTokenizer[] = {
     "tokenizer", "special_tokens_map", "added_tokens",  "chat_template", "vocab",
-    "merges",    "spiece.model",       "sentencepiece", "normalizer"};
+    "merges",    "spiece.model",       "sentencepiece", "normalizer",    kTemplates};
 
 bool is_weights(std::string_view name) {
   return std::any_of(std::begin(kWeights), std::end(kWeights),
@@ -41,9 +48,14 @@ bool is_tokenizer(std::string_view name) {
                      [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-bool is_of_another_run(std::string_view name) {
-  return std::find(std::begin(kOfAnotherRun), std::end(kOfAnotherRun), name) !=
-         std::end(kOfAnotherRun);
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A manifest.json may also be another program's, and part of the model then.
+bool is_of_another_run(const fs::path& path, std::string_view name) {
+  if (name != kManifestName) return is_one_of(kOfAnotherRun, name);
+  return fs::is_regular_file(path) && is_manifest(read_whole_file(path, kManifestLimitBytes));
 }
 
 class Collector {
@@ -53,24 +65,35 @@ class Collector {
   /// Those files of a folder whose names are `wanted`.
   template <typename Wanted>
   void add_folder(const fs::path& folder, const Wanted& wanted) {
-    std::string left;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with('.') || is_weights(name) || is_of_another_run(name) || !wanted(name))
-        continue;
-      if (const std::string why = add(entry, name); !why.empty())
-        left += (left.empty() ? "" : ", ") + name + " (" + why + ")";
-    }
-    if (!left.empty())
-      beside_.notes.push_back(folder.string() + ": not copied to the output: " + left);
+    left_.clear();
+    add_files(folder, "", wanted);
+    if (!left_.empty())
+      beside_.notes.push_back(folder.string() + ": not copied to the output: " + left_);
   }
 
  private:
+  /// Their names in the output begin with `prefix`.
+  template <typename Wanted>
+  void add_files(const fs::path& folder, const std::string& prefix, const Wanted& wanted) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = prefix + entry.path().filename().string();
+      if (is_one_of(kOfTheDownload, name) || is_weights(name) || !wanted(name) ||
+          is_of_another_run(entry.path(), name))
+        continue;
+      if (name == kTemplates && entry.is_directory())
+        add_files(entry.path(), name + "/", wanted);
+      else if (const std::string why = add(entry, name); !why.empty())
+        left_ += (left_.empty() ? "" : ", ") + name + " (" + why + ")";
+    }
+  }
+
   /// Why it stays behind; "": it does not.
   std::string add(const fs::directory_entry& entry, const std::string& name) {
+    if (entry.path().filename().string().starts_with('.')) return "hidden";
     if (entry.is_directory()) return "a folder";
     if (!entry.is_regular_file()) return "no file";
-    if (!is_plain_name(name)) return "its name has blanks or characters beyond ASCII";
+    if (name == kManifestName) return "each checkpoint has its own";
+    if (!is_whole_file_name(name)) return "its name has blanks or characters beyond ASCII";
     const auto size = static_cast<std::int64_t>(entry.file_size());
     if (size > kLargestBytes) return "more than 64 MiB";
     if ((total_bytes_ += size) > kMostBytes) return "more than 128 MiB in all";
@@ -79,6 +102,7 @@ class Collector {
   }
 
   BesideWeights& beside_;
+  std::string left_;  ///< names of one folder's files, and why they stay behind
   std::int64_t total_bytes_ = 0;
 };
 

@@ -50,7 +50,13 @@ void CheckpointSaver::raise_flags(Engine& engine, std::int64_t step) {
 }
 
 void CheckpointSaver::hear(const kernels::StepMetrics& metrics) {
-  bad_loss_ = std::isfinite(metrics.loss) ? "" : "loss of step " + std::to_string(metrics.step + 1);
+  heard_step_ = metrics.step + 1;
+  bad_loss_ = std::isfinite(metrics.loss) ? "" : "loss of step " + std::to_string(heard_step_);
+  if (save_ && heard_step_ >= save_->step() && next_is_of_saved_) {
+    saved_bad_loss_ = bad_loss_;
+    // A step that is skipped leaves the state as it was.
+    next_is_of_saved_ = heard_step_ == save_->step() || metrics.overflow != 0;
+  }
   if (stage_ == Stage::under_way && metrics.step >= counts_from_ &&
       !is_raised(metrics, Flag::saving))
     all_done_ = true;
@@ -82,7 +88,7 @@ SaveRequest CheckpointSaver::request(SaveContents contents, SaveOf of) {
           .facts = std::move(contents.facts),
           .whole_files = std::move(contents.whole_files),
           .only_finite = of == SaveOf::finite_state,
-          .not_finite = [this] { return bad_loss_; },
+          .not_finite = [this] { return saved_bad_loss_; },
           .after_commit =
               [this, step](const std::string& not_finite) { tidy_up(step, not_finite.empty()); }};
 }
@@ -154,6 +160,8 @@ void CheckpointSaver::open(Engine& engine, SaveContents contents, SaveOf of,
   folder_.make_again_if_gone(place);
   begin_ = Clock::now();
   blocked_seconds_ = 0;
+  saved_bad_loss_ = heard_step_ == contents.state.step ? bad_loss_ : "";
+  next_is_of_saved_ = true;
   save_ =
       std::make_unique<CheckpointSave>(engine, folder_.files(), request(std::move(contents), of));
   stage_ = Stage::begun;

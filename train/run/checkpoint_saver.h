@@ -115,7 +115,11 @@ class CheckpointSaver {
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;
+  std::int64_t heard_step_ = 0;  ///< the last whose metrics came, counted from 1
   std::string bad_loss_;
+  /// As bad_loss_, of the last step that computed its loss from the state being saved.
+  std::string saved_bad_loss_;
+  bool next_is_of_saved_ = false;  ///< whether the next step heard of is such a one
   std::unique_ptr<CheckpointSave> save_;
   Stage stage_ = Stage::none;
   std::int64_t last_started_ = -1;  ///< step, counted from 0

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "comm/factory.h"
 #include "core/test_directory.h"
@@ -42,6 +43,72 @@ SaveContents contents_behind(std::int64_t step) {
   contents.state.state_recipe = "fp32-master";
   contents.state.dtype = "fp32";
   return contents;
+}
+
+/// A saver whose save of step 2 is under way, and which has heard of step 1 alone.
+class CheckpointSaverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (std::int64_t step = 0; step < 2; ++step) start_step(step);
+    engine_->settle();
+    saver_.begin(*engine_, contents_behind(2));
+    start_step(2);
+    engine_->settle();
+    (void)saver_.go_on();
+  }
+  void start_step(std::int64_t step) {
+    saver_.raise_flags(*engine_, step);
+    if (const auto metrics = engine_->start_step(step, fill_with_ones, saver_.wants_snapshot());
+        metrics && step < 2)
+      saver_.hear(*metrics);
+  }
+  void hear(std::int64_t step, bool is_finite) {
+    saver_.hear(
+        {.step = step - 1, .loss = is_finite ? 1.0 : std::nan(""), .overflow = is_finite ? 0 : 1});
+  }
+  std::string not_finite() {
+    engine_->drain();
+    const auto saved = saver_.complete();
+    EXPECT_TRUE(saved.has_value());
+    return saved ? saved->not_finite : "";
+  }
+
+  const TestDirectory directory_;
+  const RankContext context_ = [] {
+    RankContext context;
+    context.run_id = "test";
+    return context;
+  }();
+  const std::unique_ptr<comm::Communicator> communicator_ =
+      comm::make_communicator(context_, "single");
+  const std::unique_ptr<Engine> engine_ = make_engine(*communicator_);
+  Console console_{ConsoleStreams{}};
+  const CheckpointOptions options_;
+  OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, console_};
+  CheckpointSaver saver_{options_, folder_, console_};
+};
+
+TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
+  hear(2, true);
+  hear(3, true);  // of the state that is saved
+  hear(4, false);
+  EXPECT_EQ(not_finite(), "");
+  EXPECT_EQ(saver_.bad_loss(), "loss of step 4");
+}
+
+TEST_F(CheckpointSaverTest, AStateIsJudgedByItsOwnLosses) {
+  hear(2, true);
+  hear(3, false);
+  hear(4, false);  // step 3 has changed nothing
+  EXPECT_EQ(not_finite(), "loss of step 4");
+}
+
+TEST_F(CheckpointSaverTest, AStateIsAcquittedByItsNextBatch) {
+  hear(2, false);
+  hear(3, false);
+  hear(4, true);
+  hear(5, false);
+  EXPECT_EQ(not_finite(), "");
 }
 
 /// Metrics come a step late: those of a step that began before the stage did say nothing of it, and

@@ -194,8 +194,7 @@ TEST(Console, AnEvaluationIsSeenWhileItLasts) {
   Shown shown(80);
   Progress screen(*shown, {.steps = 9});
   screen.show_evaluating(1, 0, 20);
-  EXPECT_EQ(shown.screen().lines(),
-            (std::vector<std::string>{"step 1/9  evaluating, batch 1/20"}));
+  EXPECT_EQ(shown.screen().lines(), (std::vector<std::string>{"step 1/9  evaluating, batch 1/20"}));
   screen.show_evaluation(1, 2.5);
   screen.finish();
   EXPECT_EQ(shown.screen().lines(),

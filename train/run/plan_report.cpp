@@ -22,11 +22,13 @@ std::string describe_model(const TrainOptions& options, const ProgramSet& progra
   std::int64_t parameters = 0;
   for (const runtime::ParameterUnit& unit : programs.units)
     for (const runtime::Segment& segment : unit.segments) parameters += segment.elements;
-  std::string text = options.model + ": " +
-                     (parameters < 1'000'000 ? grouped(parameters) + " parameters, "
-                                              : format_number("%.1f M parameters, ", static_cast<double>(parameters) / 1e6)) +
-                     std::string(name_of(options.dtype)) + ", ZeRO-" +
-                     std::to_string(options.zero.stage) + " over ";
+  std::string text =
+      options.model + ": " +
+      (parameters < 1'000'000
+           ? grouped(parameters) + " parameters, "
+           : format_number("%.1f M parameters, ", static_cast<double>(parameters) / 1e6)) +
+      std::string(name_of(options.dtype)) + ", ZeRO-" + std::to_string(options.zero.stage) +
+      " over ";
   if (options.virtual_ranks > 0) text += counted(options.virtual_ranks, "virtual rank") + " on ";
   return text + counted(facts.ranks, "rank") + " (" + facts.transport + ")\n";
 }

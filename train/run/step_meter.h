@@ -17,7 +17,8 @@
 namespace strata::train {
 
 /// A mean over the last steps that follows changes: of ten, or of those of twenty seconds where
-/// these are more, the latest weighing most. The first step, which also touches all memory for the first time, counts until there is another.
+/// these are more, the latest weighing most. The first step, which also touches all memory for the
+/// first time, counts until there is another.
 class SmoothedSeconds {
  public:
   /// Seconds of one more step; returns the mean.

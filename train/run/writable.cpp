@@ -49,7 +49,7 @@ void require_writable_output(const TrainOptions& options) {
     throw InvalidArgument(
         "--output " + options.output +
         " has the weights of a model in it, which every program would read instead of "
-        "what is trained; name another folder");
+        "what is trained; name another --output");
   std::error_code error;
   if (options.checkpoint.overwrite && lies_in(options.model, options.output))
     throw InvalidArgument("--overwrite-output-dir would remove --model " + options.model +
