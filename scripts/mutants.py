@@ -127,6 +127,8 @@ class Workplace:
     def __init__(self, folder, commit, jobs):
         self.tree, self.commit, self.jobs = folder / "tree", commit, jobs
         self.temporary = folder / "tmp"
+        self.durations_path = folder / "durations.json"
+        self.durations = json.loads(self.durations_path.read_text()) if self.durations_path.exists() else {}
         self.build = self.tree / "build"
         git = ["git", "-C", str(ROOT)]
         if not self.tree.exists():
@@ -195,15 +197,15 @@ class Workplace:
         return run(["cmake", "--build", str(self.build), "-j", str(self.jobs), "--target", *targets], limit_s, self.tree,
                    self.environment)
 
-    def durations(self):
-        """{test: seconds its last runs took}, as ctest remembers them."""
-        path = self.build / "Testing/Temporary/CTestCostData.txt"
-        lines = path.read_text().split("---")[0].split("\n") if path.exists() else []
-        return {words[0]: float(words[2]) for words in map(str.split, lines) if len(words) == 3}
+    def remember(self, output):
+        """How long those took that passed: what ctest itself keeps counts failures, which are short."""
+        for name, seconds in re.findall(r"Test +#\d+: (\S+) \.* +Passed +([\d.]+) sec", output):
+            self.durations[name] = max(float(seconds), self.durations.get(name, 0.0))
+        self.durations_path.write_text(json.dumps(self.durations))
 
     def test(self, names, limit_s):
-        """(what failed, whether one did not end); short tests first, for ctest alone begins with the longest."""
-        known = self.durations()
+        """(what failed, what did not end); short tests first, for ctest alone begins with the longest."""
+        known = self.durations
         long = lambda name: bisect.bisect(LONGER_S, known.get(name, limit_s))
         begin = time.monotonic()
         for part in ([name for name in names if long(name) == turn] for turn in range(len(LONGER_S) + 1)):
@@ -216,7 +218,7 @@ class Workplace:
                     failed, late = self.test_together(part, left, 2 * one_s)
                 if failed or late:
                     return failed, late
-        return [], False
+        return [], []
 
     def test_together(self, names, limit_s, one_s):
         """test() of these at once; `one_s`: the longest time in which none of them ends."""
@@ -227,10 +229,14 @@ class Workplace:
                    "--timeout", str(max(10, int(limit_s)))]
         code, output = run(confined(command, self.writable) if self.confine else command, limit_s, self.tree, self.environment,
                            one_s)
+        self.remember(output)
         if "Unable to find executable" in output:
             sys.exit(f"mutants: a test's program was not built\n{output}")
         failed = re.findall(r"^\s*\d+ - (\S+) \((?!Skipped|Not Run \(Disabled|Timeout)", output, re.M)
-        return failed or ([] if code in (0, None) or "(Timeout)" in output else ["(ctest)"]), code is None or "(Timeout)" in output
+        late = re.findall(r"^\s*\d+ - (\S+) \(Timeout", output, re.M)
+        if code is None:
+            late += sorted(set(re.findall(r"Start +\d+: (\S+)", output)) - set(re.findall(r"Test +#\d+: (\S+)", output))) or ["(ctest)"]
+        return failed or ([] if code == 0 or late else ["(ctest)"]), late
 
     def prove(self, names, limits):
         """Runs tests without a bug, once each. Whether all of them pass."""
@@ -278,7 +284,7 @@ def try_site(place, site, limits):
             if late and left() <= 1:
                 return result | {"outcome": "unfinished"}
             if failed or late:
-                return result | {"outcome": "killed" if failed else "timeout", "by": " ".join(failed), "stage": stage}
+                return result | {"outcome": "killed" if failed else "timeout", "by": " ".join(failed or late), "stage": stage}
     return result
 
 

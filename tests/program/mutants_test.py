@@ -113,7 +113,7 @@ class FakePlace(mutants.Workplace):
     def test(self, names, limit_s):
         self.ran.append((bool(self.bug), names))
         failed = [name for name in names if name == "broken" or (self.bug and name == self.notices)]
-        return failed, False
+        return failed, []
 
     @contextlib.contextmanager
     def planted(self, site):
@@ -131,6 +131,16 @@ class Targets(unittest.TestCase):
         self.assertEqual(place.targets_of(["new_test", "speed"]), ["bench/speed", "tests/new_test"])
         self.assertEqual(place.targets_of(["old_test"]), ["tests/old_test"])
         self.assertEqual(place.targets_of(["program_test"]), ["mlaunch", "train"])
+
+
+class Durations(unittest.TestCase):
+    def test_only_what_passed_says_how_long_a_test_takes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = FakePlace("nobody")
+            place.durations, place.durations_path = {"b_test": 3.0}, pathlib.Path(folder, "durations.json")
+            mutants.Workplace.remember(place, "1/3 Test  #7: a_test .....................   Passed   12.50 sec\n"
+                                              "2/3 Test #11: b_test ...***Failed    0.02 sec\n3/3 Test #12: c_test ..   Passed    0.01 sec\n")
+            self.assertEqual(json.loads(place.durations_path.read_text()), {"a_test": 12.5, "b_test": 3.0, "c_test": 0.01})
 
 
 class Judge(unittest.TestCase):

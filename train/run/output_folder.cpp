@@ -79,10 +79,15 @@ std::string OutputFolder::from_first(const std::string& text) {
 
 void OutputFolder::make_again_if_gone(Place place) {
   bool gone = false;
-  together([&] { gone = first() && !lock_->is_in_place(); });
-  if (from_first(gone ? "gone" : "").empty()) return;
   together([&] {
-    if (first()) make_again(place);
+    gone = first() && (!lock_ || !lock_->is_in_place());
+    if (gone && place == Place::same_disk) require_same_disk();
+  });
+  if (from_first(gone ? "gone" : "").empty()) return;
+  // Were it the same folder after all, what is held would be in the way.
+  together([&] { lock_.reset(); });
+  together([&] {
+    if (first()) make_again();
   });
   probe();
   together([&] {
@@ -90,13 +95,16 @@ void OutputFolder::make_again_if_gone(Place place) {
   });
 }
 
-void OutputFolder::make_again(Place place) {
-  const std::uint64_t disk = disk_below(path_);
-  if (disk != disk_ && place == Place::same_disk)
+void OutputFolder::require_same_disk() const {
+  if (disk_below(path_) != disk_)
     throw IoError(path_, 0,
                   "leads to another disk than when the run began; mount what was there again, or "
                   "move the folder back",
                   0);
+}
+
+void OutputFolder::make_again() {
+  const std::uint64_t disk = disk_below(path_);
   const bool is_new = !find_status(path_);
   prepare_output_folder(files_, path_);
   lock_ = lock();

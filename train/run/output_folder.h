@@ -60,7 +60,8 @@ class OutputFolder {
   /// Not collective: this rank's part; rank 0's comes first.
   [[nodiscard]] std::unique_ptr<OutputLock> lock() const;
   /// Rank 0's, likewise.
-  void make_again(Place place);
+  void require_same_disk() const;
+  void make_again();
   void probe();
 
   std::string path_;
