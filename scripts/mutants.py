@@ -38,11 +38,11 @@ LEFT_OUT = re.compile(r"_test\.|_tests\.|_fuzz\.|testing|/fuzz/|^kernels/(cuda|r
 # Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
         "|loss_scale_test|evaluation_test|program_safety_test|training_(state|memory)_test|schedule_golden_test" \
-        "|print_plan_test|peak_memory_test"
+        "|print_plan_test|peak_memory_test|warm_up_test|measured_memory_test|gather_limit_test|rank_order_test|read_ahead_test"
 SAVES = "|training_(snapshot|checkpoint.*)_test"
 DEVICES = "|device_training_test"
 OPTIONS = "^(program_(options|bad_input|output|screen|same_bits|learning)_test|print_plan_test"
-PROGRAMS = OPTIONS + "|program_(resume|kept_work|failure|inspect|offload)_test"
+PROGRAMS = OPTIONS + "|program_(resume|kept_work|failure|inspect|offload|profile)_test"
 WIDER = {
     "core": "^(checkpoint_.*|manifest_test|comm_(shm|threads)_test|train_files_test|model_config_test|training_checkpoint_test|launcher_test"
             "|mlaunch_test|program_(failure|resume|inspect|bad_input)_test)$",
@@ -51,7 +51,7 @@ WIDER = {
     "zero": STEPS + SAVES + ")$",
     "offload": "^(offload_same_bits_test|training_snapshot_test|program_offload(_pairs)?_test)$",
     "kernels": STEPS + ")$",
-    "launcher": "^(mlaunch_test|program_(failure|resume|output)_test)$",
+    "launcher": "^(mlaunch_test|program_(failure|resume|output|launchers)_test)$",
     "train": STEPS + SAVES + DEVICES + ")$",
     "train/config": OPTIONS + ")$",
     "train/data": OPTIONS + "|program_(data|kept_work|resume)_test)$",
