@@ -136,7 +136,7 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
       console_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
                     std::to_string(options_.retry_seconds) + " gives this up after " +
-                    std::to_string(options_.retry_seconds) + " s, the end of a grace does earlier");
+                    std::to_string(options_.retry_seconds) + " s, or at the end of a grace");
       return false;
     }
     const bool has_earlier = has_checkpoints();
