@@ -253,15 +253,15 @@ class Differentiator {
     }
   }
 
-  /// Which results of the rule some needed input or wanted later step reads.
-  std::vector<bool> wanted_results(const GradientRule& rule, const Node& forward) {
+  /// Which results of the rule some needed input or wanted later step reads; 0 or 1 of each.
+  std::vector<char> wanted_results(const GradientRule& rule, const Node& forward) {
     std::vector<int> first;  // index of each step's first result
     int count = 0;
     for (const BackwardStep& step : rule.steps) {
       first.push_back(count);
       count += outputs_of(step);
     }
-    std::vector<bool> wanted(static_cast<std::size_t>(count), false);
+    std::vector<char> wanted(static_cast<std::size_t>(count), false);
     for (const auto& [input, operand] : rule.input_gradients)
       if (operand.source == Source::result && needs(forward.inputs[input]))
         wanted[operand.index] = true;
@@ -279,7 +279,7 @@ class Differentiator {
 
   template <typename Resolve>
   void run_step(const GradientRule& rule, const BackwardStep& step, const Node& forward,
-                const Resolve& resolve, const std::vector<bool>& wanted,
+                const Resolve& resolve, const std::vector<char>& wanted,
                 std::vector<ValueId>& results) {
     const int first = static_cast<int>(results.size());
     const int count = outputs_of(step);
