@@ -41,7 +41,7 @@ STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|
         "|print_plan_test|peak_memory_test|warm_up_test|measured_memory_test|gather_limit_test|rank_order_test|read_ahead_test"
 SAVES = "|training_(snapshot|checkpoint.*)_test"
 DEVICES = "|device_training_test"
-OPTIONS = "^(program_(options|bad_input|output|screen|same_bits|learning)_test|print_plan_test"
+OPTIONS = "^(program_(options|bad_input|output|screen|same_bits|learning)_test|print_plan_test|option_effects_test"
 PROGRAMS = OPTIONS + "|program_(resume|kept_work|failure|inspect|offload|profile)_test"
 WIDER = {
     "core": "^(checkpoint_.*|manifest_test|comm_(shm|threads)_test|train_files_test|model_config_test|training_checkpoint_test|launcher_test"
