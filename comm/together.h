@@ -18,11 +18,11 @@ struct SharedFailure {
   int rank = 0;                       ///< that one
   std::vector<std::string> messages;  ///< by rank; "" where nothing failed
 
-  /// Of the first rank that failed.
+  /// Returns the message of the first rank that failed.
   [[nodiscard]] const std::string& message() const {
     return messages[static_cast<std::size_t>(rank)];
   }
-  /// "rank 1: " and its message.
+  /// Returns the same with the rank before it: "rank 1: ...".
   [[nodiscard]] std::string message_with_rank() const {
     return "rank " + std::to_string(rank) + ": " + message();
   }

@@ -17,7 +17,7 @@ namespace strata {
 /// is not there: opening it says why.
 bool is_name_taken(const std::string& path);
 
-/// What a path leads to: two paths with equal device and number lead to the same.
+/// Identifies what a path leads to: two paths with equal device and number lead to the same.
 struct PathStatus {
   std::uint64_t device = 0;  ///< the file system
   std::uint64_t number = 0;  ///< there

@@ -250,27 +250,19 @@ class BesideTraining(KeptWorkTest):
             self.assertRegex(error, r"warning: rank 0: .*train\.bin.*; training ends here")
             self.assertIn("out has no checkpoint: all steps are lost", error)
 
-    def test_two_ranks_wait_for_room(self):
-        with self.small_disk("out", "size=3m") as out:
-            process = self.start_training(command=mlaunch(2, *JOB, "--steps", "1000000", "--metrics", "metrics", "--save-retry", "30"))
-            (out / "filler").write_bytes(bytes(2 << 20))
-            process.send_signal(signal.SIGTERM)
-            self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
-            (out / "filler").unlink()
-            _, error = process.communicate(timeout=30)
-            self.assertEqual(process.returncode, TRY_AGAIN, error)
-            self.resumes(ranks=2)
-
     def test_the_last_checkpoint_waits_for_room(self):
-        with self.small_disk("out", "size=3m") as out:
-            process = self.start_training("--save-retry", "30")
-            (out / "filler").write_bytes(bytes(2 << 20))
-            process.send_signal(signal.SIGTERM)
-            self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
-            (out / "filler").unlink()
-            _, error = process.communicate(timeout=20)
-            self.assertEqual(process.returncode, TRY_AGAIN, error)
-            self.resumes()
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks), self.small_disk("out", "size=3m") as out:
+                process = self.start_training(command=mlaunch(ranks, *JOB, "--steps", "1000000", "--metrics", "metrics", "--save-retry", "30"))
+                (out / "filler").write_bytes(bytes(2 << 20))
+                process.send_signal(signal.SIGTERM)
+                self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
+                (out / "filler").unlink()
+                _, error = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, TRY_AGAIN, error)
+                self.resumes(ranks=ranks)
+            self.out.rmdir()
+            (self.home / "metrics").unlink()
 
     def test_no_room_for_the_last_checkpoint(self):
         with self.small_disk("out", "size=3m") as out:

@@ -19,7 +19,7 @@ constexpr std::string_view kUseAnother =
     "; use another checkpoint (`inspect verify` says which are whole), or remove manifest.json if "
     "these weights were changed on purpose";
 
-/// Where links lead, of which a hub's cache is made.
+/// Follows links, of which a hub's cache is made.
 std::string without_links(const std::string& path) {
   std::error_code unknown;
   const auto target = std::filesystem::weakly_canonical(path, unknown);
@@ -54,8 +54,10 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
 void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
                    std::int64_t ranks) {
   const std::string path = directory + "/" + kManifestName;
-  if (!is_name_taken(path) || !is_manifest(read_whole_file(path, kManifestLimitBytes))) return;
-  const Manifest manifest = read_manifest(files, without_links(path));
+  if (!is_name_taken(path)) return;
+  const std::string text = read_whole_file(path, kManifestLimitBytes);
+  if (!is_manifest(text)) return;
+  const Manifest manifest = parse_manifest(text, path);
   for (const Manifest::BlockFile& file : manifest.block_files)
     if (file.name.starts_with("model"))
       check_file(files, directory + "/" + file.name, file, manifest.block_bytes, rank, ranks);

@@ -77,8 +77,8 @@ std::string to_text(const Manifest& manifest);
 /// known version, no unknown key, plain and different file names, a hash for every block.
 Manifest parse_manifest(std::string_view text, const std::string& file);
 
-/// Whether a manifest.json is Strata's, be it cut off or changed: it has one of the format's keys,
-/// or is not even JSON. Other programs have files of this name, too.
+/// Says whether a manifest.json is Strata's, be it cut off or changed: it has one of the format's
+/// keys, or is not even JSON. Other programs have files of this name, too.
 bool is_manifest(std::string_view text);
 
 /// `body` with the last line that makes it a manifest: what to_text ends with.

@@ -35,8 +35,8 @@ class OutputLock {
   /// Another rank's, once rank 0 has its own. Throws HostError when rank 0 has none.
   static OutputLock join(const std::string& output);
 
-  /// Whether who opens the lock file now meets this lock: not after the folder was removed,
-  /// replaced or hidden by another one. Throws IoError where that cannot be known.
+  /// Says whether a process that opens the lock file now meets this lock: not after the folder was
+  /// removed, replaced or hidden by another one. Throws IoError where that cannot be known.
   [[nodiscard]] bool is_in_place() const;
 
  private:

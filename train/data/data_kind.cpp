@@ -182,7 +182,7 @@ bool is_json(std::string_view text, bool is_cut_off) {
   }
 }
 
-/// Whether each of the first lines, two at least, is JSON.
+/// Says whether each of the first lines, two at least, is JSON.
 bool are_json_lines(std::string_view text, bool is_cut_off) {
   constexpr int kLookedAtLines = 8;
   int lines = 0;
@@ -198,8 +198,8 @@ bool are_json_lines(std::string_view text, bool is_cut_off) {
   return lines > 1;
 }
 
-/// Whether the text begins like one object, a list of objects or lines of them, or is JSON or lines
-/// of it as far as it was looked at.
+/// Says whether the text begins like one object, a list of objects or lines of them, or is JSON or
+/// lines of it as far as it was looked at.
 bool begins_like_json(std::string_view text, bool is_cut_off) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

@@ -26,7 +26,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Whether a file's name ends in one of these, in upper or lower case.
+/// Says whether a file's name ends in one of these, in upper or lower case.
 bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends) {
   const std::string name = lower_case(file.filename().string());
   return std::any_of(ends.begin(), ends.end(),
@@ -54,8 +54,8 @@ bool begins_like_safetensors(std::string_view bytes) {
          bytes.back() == '{';
 }
 
-/// What a file is by the end of its name or its first bytes, and what to do; "": nothing against
-/// it.
+/// Says what a file is by the end of its name or its first bytes, and what to do; "": nothing
+/// speaks against it.
 std::string fault_of_file(const fs::path& file) {
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string beginning = first_bytes(file);

@@ -29,7 +29,7 @@ class BatchesAhead {
   BatchesAhead(FillBatch read, StepShape shape, std::int64_t first, std::int64_t end);
 
   /// Before step `step` begins, steps in order: reads as far ahead as is needed. Whether the run is
-  /// to end, as a batch cannot be read. Not called once the end is asked for: what is read
+  /// to end, as a batch cannot be read. Not called after the end is asked for: what is read
   /// suffices.
   bool reach(std::int64_t step);
 

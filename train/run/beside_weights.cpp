@@ -27,7 +27,7 @@ constexpr std::string_view kWeights[] = {
 constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json",
                                               "strata_choices.json"};
 
-/// Of what brought the directory here.
+/// Names of what Git and downloads leave in a directory.
 constexpr std::string_view kOfTheDownload[] = {".git", ".gitattributes", ".gitignore", ".cache"};
 
 /// The folder of which transformers reads what lies there: chat templates with names.
