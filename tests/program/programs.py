@@ -96,7 +96,7 @@ class ProgramTest(unittest.TestCase):
         process.stdout.close()
         process.stderr.close()
 
-    def wait_until(self, condition, what, limit_s=20):
+    def wait_until(self, condition, what, limit_s=LIMIT_S):
         end = time.monotonic() + limit_s
         while not condition():
             self.assertLess(time.monotonic(), end, f"waited in vain: {what}")

@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, HAS_MPI, ProgramTest, children, living, mlaunch, mpirun, train
+from programs import BIN, HAS_MPI, LIMIT_S, ProgramTest, children, living, mlaunch, mpirun, train
 
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
@@ -211,7 +211,7 @@ class BesideTraining(ResumeTest):
         self.wait_until(lambda: process.poll() is not None or len(self.saved_steps()) >= 2, "two checkpoints")
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
-        output, error = process.communicate(timeout=20)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assert_tidy()
 
@@ -277,7 +277,7 @@ class Ending(ResumeTest):
         self.goes_on_where_it_stopped(process, ranks)
 
     def goes_on_where_it_stopped(self, process, ranks):
-        output, error = process.communicate(timeout=20)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         (step,) = self.saved_steps()
         self.assertIn(f"stopped on request after step {step} of 1000000\n", output)
@@ -311,7 +311,7 @@ class Ending(ResumeTest):
                 process, ranks = self.start_busy(*arguments, options=options)
                 begin = time.monotonic()
                 process.send_signal(number)
-                _, error = process.communicate(timeout=10)
+                _, error = process.communicate(timeout=LIMIT_S)
                 self.assertLess(time.monotonic() - begin, 5)
                 self.assertEqual(process.returncode, TRY_AGAIN, error)
                 self.assertRegex(error, signal.Signals(number).name + r": 1(\.8)? s are over; "
@@ -329,7 +329,7 @@ class Ending(ResumeTest):
                 self.assertIsNone(process.poll())
                 self.assertEqual(len(living(ranks)), 2)
                 process.send_signal(number)
-                _, error = process.communicate(timeout=10)
+                _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, 128 + number, error)
                 self.assertEqual(living(ranks), [])
                 self.run_program(mlaunch(2, *JOB, *steps(4), "--resume", "required"))
@@ -338,7 +338,7 @@ class Ending(ResumeTest):
     def test_signals_that_shall_not_save(self):
         process, ranks = self.start_training(2, "--save-on-signal", "false")
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=10)
+        _, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, error)
         self.assertEqual(living(ranks), [])
         self.assertEqual(self.saved_steps(), [])
@@ -363,7 +363,7 @@ class Ending(ResumeTest):
                         mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
             process = self.start(mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
             self.wait_until(lambda: len(children(process.pid)) == 2, "two ranks")
-        output, error = process.communicate(timeout=20)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 0, error)
         self.assertIn("resumed from out/step-00000001", output)
 
@@ -386,7 +386,7 @@ class Ending(ResumeTest):
             process = self.start(job)
             pids = []
             try:
-                limit = 30 if kill == KILLS else draw.uniform(0.1, 1.0) * whole_s
+                limit = LIMIT_S if kill == KILLS else draw.uniform(0.1, 1.0) * whole_s
                 output, error = process.communicate(timeout=limit)
                 self.assertEqual(process.returncode, 0, error)
             except subprocess.TimeoutExpired:
@@ -395,7 +395,7 @@ class Ending(ResumeTest):
                 victim = draw.choice([process.pid, *pids])
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
-                output, error = process.communicate(timeout=30)
+                output, error = process.communicate(timeout=LIMIT_S)
                 # 0: the victim had done its work, though nobody had asked for its exit code yet.
                 self.assertIn(process.returncode, (0, -signal.SIGKILL, 128 + signal.SIGKILL), error)
                 struck += process.returncode != 0
@@ -603,7 +603,7 @@ class SmallDisk(ResumeTest):
         self.assertEqual(self.saved_steps(), [1, 2])
         self.mount("remount,size=32m")
         process.send_signal(signal.SIGTERM)
-        output, error = process.communicate(timeout=20)
+        output, error = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, TRY_AGAIN, error)
         self.assertIn("resumed from out/step-00000001", output)
         self.assertRegex(error, "warning: " + lost + "; training goes on, earlier checkpoints are whole")

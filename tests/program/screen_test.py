@@ -4,7 +4,7 @@ import signal
 import time
 import unittest
 
-from programs import ProgramTest, clean_environment, mlaunch, train
+from programs import LIMIT_S, ProgramTest, clean_environment, mlaunch, train
 from terminal import lines_on_screen, run_on_terminal, widest_rewritten_line
 
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -58,7 +58,7 @@ class Screen(ProgramTest):
                                      "--threads", "1", "--log-every", "1"))
         time.sleep(4.5)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 75, out + err)
         self.assertNotIn("\x1b", out)
         steps = re.findall(rf"(?m)^\[0\] {STAMP}  step (\d+)/1000000  loss \d", out)
