@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <sstream>
 
+#include "core/ascii.h"
 #include "train/config/settings.h"
 
 namespace strata::train {
@@ -109,8 +109,7 @@ std::string preset_name(std::string_view source) {
   source = source.substr(source.rfind('/') + 1);
   if (source.ends_with(".json")) source.remove_suffix(5);
   std::string name;
-  for (const char c : source)
-    name += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char c : source) name += c == '-' ? '_' : ascii_lower_case(c);
   for (const char stage : {'0', '1', '2', '3'})
     for (const std::string& form : {std::string("zero_") + stage, std::string("stage") + stage,
                                     std::string("zero_stage") + stage, std::string("z") + stage})

@@ -1,7 +1,8 @@
 #include "train/config/nearest_name.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "core/ascii.h"
 
 namespace strata::train {
 namespace {
@@ -14,7 +15,7 @@ std::vector<std::string> words_of(std::string_view name) {
   for (const char c : name) {
     if (!separates(c) && !inside) words.emplace_back();
     inside = !separates(c);
-    if (inside) words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (inside) words.back() += ascii_lower_case(c);
   }
   return words;
 }

@@ -1,9 +1,10 @@
 #include "train/config/settings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+
+#include "core/ascii.h"
 
 namespace strata::train {
 
@@ -33,9 +34,8 @@ bool parse_number(std::string_view text, double& number) {
 bool same_word(std::string_view a, std::string_view b) {
   double x = 0, y = 0;
   if (parse_number(a, x) && parse_number(b, y)) return x == y;
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char c, unsigned char d) {
-    return std::tolower(c) == std::tolower(d);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char c, char d) { return ascii_lower_case(c) == ascii_lower_case(d); });
 }
 
 }  // namespace strata::train

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -104,12 +105,6 @@ constexpr std::int64_t kLookedAtBytes = 64 << 10;
   throw DataError(path + ": " + what + "; " + std::string(remedy_for(kind)) + std::string(insist));
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 void refuse_folder(const std::string& path) {
   const fs::path folder(path);
   if (fs::exists(folder / "dataset_info.json") || fs::exists(folder / "dataset_dict.json"))
@@ -121,7 +116,7 @@ void refuse_folder(const std::string& path) {
 }
 
 void refuse_name(const std::string& path) {
-  const std::string extension = lower_case(fs::path(path).extension().string());
+  const std::string extension = ascii_lower_case(fs::path(path).extension().string());
   for (const Extension& other : kExtensions)
     if (extension == other.name)
       refuse(path, "found a file named " + extension, other.kind,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -20,15 +21,9 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// Says whether a file's name ends in one of these, in upper or lower case.
 bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends) {
-  const std::string name = lower_case(file.filename().string());
+  const std::string name = ascii_lower_case(file.filename().string());
   return std::any_of(ends.begin(), ends.end(),
                      [&](std::string_view end) { return name.ends_with(end); });
 }
@@ -136,7 +131,7 @@ constexpr PublishedFamily kPublishedFamilies[] = {
 /// Who owns a model of this name on the hub, "OWNER" where that is not known, "" where the name
 /// does not look like that of a published model.
 std::string_view owner_of(const std::string& model) {
-  const std::string name = lower_case(model);
+  const std::string name = ascii_lower_case(model);
   for (const std::string_view old : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"})
     if (name == old) return "openai-community";  // from the time before the hub had owners
   if (name == "distilgpt2") return "distilbert";
