@@ -3,6 +3,8 @@ import json
 import os
 import re
 import resource
+import subprocess
+import tempfile
 import unittest
 
 from programs import BIN, ProgramTest
@@ -47,6 +49,15 @@ class Doctor(ProgramTest):
         limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
         self.assertEqual(facts["io_uring"]["locked_memory_limit_bytes"],
                          None if limit == resource.RLIM_INFINITY else limit)
+
+    def test_a_disk_is_that_of_the_innermost_mount(self):
+        if not os.path.ismount("/dev/shm"):
+            self.skipTest("/dev/shm is no file system of its own here")
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            os.mkdir(f"{folder}/inner")
+            facts = json.loads(self.run_program([*DOCTOR, "--json", "--nvme-path", f"{folder}/inner"]).stdout)
+        mounts = subprocess.run(["findmnt", "-no", "FSTYPE,SOURCE", "/dev/shm"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(facts["disks"][0]["file_system"].split(" on "), mounts.splitlines()[-1].split())
 
     def test_without_folders_no_disk_is_touched(self):
         facts = json.loads(self.run_program([*DOCTOR, "--json"]).stdout)
