@@ -33,8 +33,8 @@ from mutation_sites import Site, sites_of
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Production code; what only tests, fuzzers and real GPUs run is left out.
 FOLDERS = ["core", "comm", "runtime", "zero", "offload", "train", "launcher", "kernels"]
-LEFT_OUT = re.compile(r"_test\.|_tests\.|_fuzz\.|testing|/fuzz/|^kernels/(cuda|reference)/|_support\.|_reference\.|finite_difference"
-                      r"|^comm/(nccl|mpi)/|reference_page|/bench")
+LEFT_OUT = re.compile(r"_test[._]|_tests\.|/test_|/target_scope|_fuzz\.|testing|/fuzz/|^kernels/(cuda|reference)/|_reference\."
+                      r"|finite_difference|^comm/(nccl|mpi)/|reference_page|/bench")
 # Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
         "|loss_scale_test|evaluation_test|program_safety_test|training_(state|memory)_test|schedule_golden_test" \
