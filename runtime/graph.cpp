@@ -73,6 +73,18 @@ ValueId Graph::at_version(ValueId of, std::int32_t version) {
   return id;
 }
 
+ValueId Graph::find_persistent(const std::string& name) {
+  const auto is_persistent = [&](ValueId id) {
+    return values[id].root == kNoValue && values[id].storage == Storage::persistent;
+  };
+  for (; indexed_ < values.size(); ++indexed_)
+    if (const auto id = static_cast<ValueId>(indexed_); is_persistent(id))
+      persistent_.try_emplace(values[id].name, id);
+  const auto found = persistent_.find(name);
+  // What a pass made transient since stays in the index.
+  return found != persistent_.end() && is_persistent(found->second) ? found->second : kNoValue;
+}
+
 void Graph::set_home(ValueId root, Tier tier) {
   STRATA_CHECK(values[root].root == kNoValue, values[root].name, "is a view");
   for (ValueId id = 0; id < static_cast<ValueId>(values.size()); ++id)
@@ -82,6 +94,7 @@ void Graph::set_home(ValueId root, Tier tier) {
 void Graph::make_persistent(ValueId root, std::string name) {
   STRATA_CHECK(values[root].root == kNoValue && values[root].storage == Storage::transient,
                values[root].name, "is no transient root");
+  persistent_.insert_or_assign(name, root);
   values[root].name = std::move(name);
   for (ValueId id = 0; id < static_cast<ValueId>(values.size()); ++id)
     if (root_of(id) == root) {

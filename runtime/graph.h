@@ -3,9 +3,11 @@
 // appends the backward pass; later passes only move, gather, repeat or free values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "comm/collective.h"
@@ -122,6 +124,9 @@ class Graph {
   ValueId next_version(ValueId of);
   /// The same bytes in this version.
   ValueId at_version(ValueId of, std::int32_t version);
+  /// The persistent root of this name; kNoValue where there is none. Takes the same time however
+  /// many values there are, apart from those added since the last call.
+  ValueId find_persistent(const std::string& name);
   /// A root and all of its views live in `tier`.
   void set_home(ValueId root, Tier tier);
   /// Makes a transient root persistent under `name`. Its first writer no longer finds it empty but
@@ -149,6 +154,10 @@ class Graph {
   /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
   /// distribution when it is not replicated.
   [[nodiscard]] std::string to_string() const;
+
+ private:
+  std::unordered_map<std::string, ValueId> persistent_;  ///< roots by name
+  std::size_t indexed_ = 0;                              ///< values that were looked at for it
 };
 
 /// Half-open byte range of a root that a value covers.

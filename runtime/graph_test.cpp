@@ -49,6 +49,25 @@ TEST(Graph, RefusesTwoUnitsOfOneName) {
   EXPECT_EQ(graph.unit_values.size(), 1u);
 }
 
+TEST(Graph, FindsPersistentRootsByName) {
+  Graph graph;
+  const ValueId a = add(graph, "a", 16);
+  EXPECT_EQ(graph.find_persistent("a"), kNoValue);
+  graph.make_persistent(a, "kept");
+  EXPECT_EQ(graph.find_persistent("kept"), a);
+  EXPECT_EQ(graph.find_persistent("a"), kNoValue);
+  Value value;
+  value.name = "b";
+  value.type = kernels::TensorType(DType::f32, kernels::Shape{4});
+  value.storage = Storage::persistent;
+  const ValueId b = graph.add_value(value);
+  graph.next_version(b);  // views are no roots
+  EXPECT_EQ(graph.find_persistent("b"), b);
+  EXPECT_EQ(Graph(graph).find_persistent("b"), b);
+  graph.values[b].storage = Storage::transient;
+  EXPECT_EQ(graph.find_persistent("b"), kNoValue);
+}
+
 TEST(Graph, AViewIsOfTheVersionThatItIsTakenOf) {
   Graph graph;
   const ValueId a = add(graph, "a", 16);

@@ -5,7 +5,8 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "runtime/layout.h"
+#include "runtime/alias_in_place.h"
+#include "runtime/place_lifetimes.h"
 #include "runtime/waits.h"
 
 namespace strata::runtime {
@@ -22,7 +23,7 @@ class Lowering {
     if (options_.scheduling != nullptr && has_transfers(graph_)) {
       place_scheduled();
     } else {
-      find_intervals();
+      find_lifetimes();
       place();
     }
     emit();
@@ -66,7 +67,7 @@ class Lowering {
     if (workspaces_[index] != kNoValue) visit(workspaces_[index]);
   }
 
-  void find_intervals() {
+  void find_lifetimes() {
     for (const Node& node : graph_.nodes)
       for (ValueId out : node.outputs)
         STRATA_CHECK(graph_.values[graph_.root_of(out)].storage != Storage::handed_on,
@@ -74,31 +75,32 @@ class Lowering {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for_each_root(graph_.nodes[i], i, [&](ValueId root) {
         if (!is_transient(root)) return;
-        auto [at, fresh] = interval_of_.try_emplace(root, intervals_.size());
+        auto [at, fresh] = lifetime_of_.try_emplace(root, lifetimes_.size());
         if (fresh) {
-          intervals_.push_back({graph_.bytes(root), static_cast<int>(i), static_cast<int>(i), 0,
-                                alignment_of(graph_.values[root].tier)});
+          lifetimes_.push_back(
+              {.bytes = graph_.bytes(root), .begin = static_cast<std::int64_t>(i)});
           roots_.push_back(root);
         }
-        intervals_[at->second].last = static_cast<int>(i);
+        lifetimes_[at->second].end = static_cast<std::int64_t>(i) + 1;
       });
   }
 
   void place() {
     for (int t = 0; t < kTiers; ++t) {
-      std::vector<Interval> tier;
+      const std::int64_t alignment = alignment_of(static_cast<Tier>(t));
+      std::vector<Lifetime> tier;
       std::vector<std::size_t> index;
-      for (std::size_t k = 0; k < intervals_.size(); ++k)
+      for (std::size_t k = 0; k < lifetimes_.size(); ++k)
         if (static_cast<int>(graph_.values[roots_[k]].tier) == t) {
-          tier.push_back(intervals_[k]);
+          tier.push_back(lifetimes_[k]);
           index.push_back(k);
         }
       const std::int64_t base = persistent_.bytes(static_cast<Tier>(t));
       program_.persistent_bytes[t] = base;
-      program_.live_bytes[t] = largest_live_set(tier, static_cast<int>(graph_.nodes.size()));
-      program_.arena_bytes[t] = base + place_intervals(tier);
+      program_.live_bytes[t] = largest_held(tier, alignment);
+      program_.arena_bytes[t] = base + place_lifetimes(tier, alignment);
       for (std::size_t k = 0; k < tier.size(); ++k)
-        intervals_[index[k]].offset_bytes = base + tier[k].offset_bytes;
+        lifetimes_[index[k]].offset_bytes = base + tier[k].offset_bytes;
     }
   }
 
@@ -113,9 +115,10 @@ class Lowering {
     for (std::size_t t = 0; t < persistent.size(); ++t)
       program_.arena_bytes[t] = persistent[t] + scheduled.region_bytes[t];
     for (const auto& [root, offset_bytes] : scheduled.offset_bytes) {
-      interval_of_[root] = intervals_.size();
+      lifetime_of_[root] = lifetimes_.size();
       const auto t = static_cast<std::size_t>(graph_.values[root].tier);
-      intervals_.push_back({graph_.bytes(root), 0, 0, persistent[t] + offset_bytes});
+      lifetimes_.push_back(
+          {.bytes = graph_.bytes(root), .offset_bytes = persistent[t] + offset_bytes});
     }
   }
 
@@ -138,7 +141,7 @@ class Lowering {
     const Value& whole = graph_.values[root];
     switch (whole.storage) {
       case Storage::transient:
-        return intervals_[interval_of_.at(root)].offset_bytes;
+        return lifetimes_[lifetime_of_.at(root)].offset_bytes;
       case Storage::handed_on:
         return persistent_.bytes(whole.tier) + whole.place_bytes;
       case Storage::persistent:
@@ -205,9 +208,9 @@ class Lowering {
   const LowerOptions& options_;
   Program program_;
   std::vector<ValueId> workspaces_;             // per node
-  std::vector<Interval> intervals_;             // per transient root
-  std::vector<ValueId> roots_;                  // root of each interval
-  std::map<ValueId, std::size_t> interval_of_;  // root -> interval
+  std::vector<Lifetime> lifetimes_;             // per transient root, positions in the list
+  std::vector<ValueId> roots_;                  // root of each lifetime
+  std::map<ValueId, std::size_t> lifetime_of_;  // root -> lifetime
 };
 
 }  // namespace

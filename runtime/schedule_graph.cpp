@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/layout.h"
+#include "runtime/place_lifetimes.h"
 #include "runtime/program.h"
 
 namespace strata::runtime {
@@ -11,8 +11,6 @@ namespace {
 
 /// A region within this factor of the largest live set is good enough.
 constexpr double kTight = 1.02;
-/// Trying orders takes time that grows with the square of the number of buffers.
-constexpr std::size_t kMostToLayOutAgain = 4000;
 
 /// The answer to a Graph's problem, brought back to the Graph.
 class Application {
@@ -57,7 +55,7 @@ class Application {
     const bool merged = std::ranges::find(schedule_.survives, true) != schedule_.survives.end();
     for (const Tier tier : kAllTiers) {
       const auto t = static_cast<std::size_t>(tier);
-      std::vector<Interval> intervals;
+      std::vector<Lifetime> lifetimes;
       std::vector<ValueId> roots;
       for (const auto& [root, buffer] : problem_.buffer_of) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
@@ -70,28 +68,25 @@ class Application {
           last = std::max({last, place[u], first_after(schedule_.end_ns[u]) - 1});
         }
         if (last < 0) continue;
-        intervals.push_back({b.bytes, first, last, 0, alignment_of(tier)});
+        lifetimes.push_back({b.bytes, first, last + 1});
         roots.push_back(root);
       }
       for (int window : problem_.windows) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(window)];
         if (b.tier != static_cast<int>(tier)) continue;
         const auto user = static_cast<std::size_t>(b.kept ? b.users.front() : b.users.back());
-        intervals.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count - 1 : place[user], 0,
-                             alignment_of(tier)});
+        lifetimes.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count : place[user] + 1});
       }
-      result.live_bytes[t] = largest_live_set(intervals, count);
+      result.live_bytes[t] = largest_held(lifetimes, alignment_of(tier));
       const bool loose = static_cast<double>(result.region_bytes[t]) >
                          kTight * static_cast<double>(result.live_bytes[t]);
       // Copies that stay are two buffers in one place, which this layout does not know.
-      if (!loose || merged || intervals.size() > roots.size() ||
-          intervals.size() > kMostToLayOutAgain)
-        continue;
-      const std::int64_t bytes = place_intervals(intervals);
+      if (!loose || merged || lifetimes.size() > roots.size()) continue;
+      const std::int64_t bytes = place_lifetimes(lifetimes, alignment_of(tier));
       if (bytes >= result.region_bytes[t]) continue;
       result.region_bytes[t] = bytes;
       for (std::size_t k = 0; k < roots.size(); ++k)
-        result.offset_bytes[roots[k]] = intervals[k].offset_bytes;
+        result.offset_bytes[roots[k]] = lifetimes[k].offset_bytes;
     }
   }
 

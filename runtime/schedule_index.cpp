@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "core/check.h"
-#include "runtime/schedule_layout.h"
+#include "runtime/place_lifetimes.h"
 
 namespace strata::runtime {
 namespace {

@@ -123,16 +123,30 @@ class Climb {
       tight = tight || run.tight;
       if (!is_faster(run.makespan_ns)) return tight;
       Schedule schedule = without_places(index_, std::move(run));
-      lay_out(index_, budget, schedule);
-      if (!reduce_by_excess(schedule.arena_bytes, budget, granted)) {
+      give_places(budget, schedule);
+      std::vector<std::int64_t> less = granted;
+      if (!reduce_by_excess(schedule.arena_bytes, budget, less)) {
         best_ = std::move(schedule);
         return tight;
       }
-      for (std::size_t t = 0; t < granted.size(); ++t)
-        granted[t] = std::max(granted[t], serial.most_held[t]);
       tight = true;  // without holes it would have fitted
+      for (std::size_t t = 0; t < less.size(); ++t)
+        less[t] = std::max(less[t], serial.most_held[t]);
+      if (less == granted) return tight;
+      granted = std::move(less);
     }
     return tight;
+  }
+
+  /// As lay_out() does, but once for each run: less memory often simulates to the same one.
+  void give_places(const std::vector<std::int64_t>& budget, Schedule& schedule) {
+    for (const LaidOut& known : laid_out_)
+      if (known.serves(schedule, budget)) {
+        schedule = known.schedule;
+        return;
+      }
+    lay_out(index_, budget, schedule);
+    laid_out_.push_back({schedule, budget});
   }
 
   /// Whether an arena is larger than its budget.
@@ -148,9 +162,26 @@ class Climb {
     return exceeds;
   }
 
+  /// A run and the places found for it, by a search that ended where `enough_bytes` were reached.
+  struct LaidOut {
+    Schedule schedule;
+    std::vector<std::int64_t> enough_bytes;
+
+    /// Whether a search for this run that ends at `budget` would find these places, or no better.
+    [[nodiscard]] bool serves(const Schedule& run, const std::vector<std::int64_t>& budget) const {
+      if (run.start_ns != schedule.start_ns || run.survives != schedule.survives) return false;
+      for (std::size_t t = 0; t < budget.size(); ++t) {
+        const std::int64_t arena = schedule.arena_bytes[t];
+        if (arena > budget[t] && arena <= enough_bytes[t]) return false;
+      }
+      return true;
+    }
+  };
+
   const ScheduleIndex& index_;
   const std::vector<SerialRun>& serial_;
   std::vector<int> last_rung_;
+  std::vector<LaidOut> laid_out_;
   Schedule best_;
 };
 

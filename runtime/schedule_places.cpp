@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/schedule_layout.h"
+#include "runtime/place_lifetimes.h"
 
 namespace strata::runtime {
 namespace {
@@ -33,24 +33,24 @@ struct Held {
 std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule,
                             const std::vector<int>& root) {
   std::vector<Lifetime> all(index.problem.buffers.size());
-  for (Lifetime& lifetime : all) lifetime.begin_ns = kNoLimit;
+  for (Lifetime& lifetime : all) lifetime.begin = kNoLimit;
   for (int b = 0; b < index.buffers(); ++b) {
     const ScheduleBuffer& buffer = index.problem.buffers[b];
     Lifetime& lifetime = all[root[b]];
     lifetime.bytes = buffer.bytes;
     for (int user : buffer.users) {
       if (schedule.start_ns[user] < 0) continue;
-      lifetime.begin_ns = std::min(lifetime.begin_ns, schedule.start_ns[user]);
-      lifetime.end_ns = std::max(lifetime.end_ns, schedule.end_ns[user]);
+      lifetime.begin = std::min(lifetime.begin, schedule.start_ns[user]);
+      lifetime.end = std::max(lifetime.end, schedule.end_ns[user]);
     }
-    if (buffer.filled_before) lifetime.begin_ns = 0;
-    if (buffer.kept) lifetime.end_ns = std::max(lifetime.end_ns, schedule.makespan_ns);
+    if (buffer.filled_before) lifetime.begin = 0;
+    if (buffer.kept) lifetime.end = std::max(lifetime.end, schedule.makespan_ns);
     lifetime.is_placed = buffer.place_bytes != kAnyPlace;
     if (lifetime.is_placed) lifetime.offset_bytes = buffer.place_bytes;
   }
   std::vector<Held> tiers(index.problem.tiers.size());
   for (int b = 0; b < index.buffers(); ++b) {
-    if (root[b] != b || all[b].bytes == 0 || all[b].begin_ns >= all[b].end_ns) continue;
+    if (root[b] != b || all[b].bytes == 0 || all[b].begin >= all[b].end) continue;
     Held& held = tiers[index.problem.buffers[b].tier];
     held.lifetimes.push_back(all[b]);
     held.roots.push_back(b);

@@ -104,14 +104,11 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
 
 ValueId persistent_root(Graph& graph, const std::string& name, const TensorType& type, Role role,
                         Tier tier) {
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    const runtime::Value& known = graph.values[i];
-    if (known.root != runtime::kNoValue || known.name != name ||
-        known.storage != runtime::Storage::persistent)
-      continue;
+  if (const ValueId id = graph.find_persistent(name); id != runtime::kNoValue) {
+    const runtime::Value& known = graph.values[static_cast<std::size_t>(id)];
     STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(),
                  name_of(known.tier), type.to_string(), name_of(tier));
-    return static_cast<ValueId>(i);
+    return id;
   }
   runtime::Value value;
   value.name = name;

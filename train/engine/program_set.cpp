@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "offload/offload_activations.h"
@@ -261,9 +262,13 @@ ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& 
         static_cast<double>(foreseen_ns(set)) * kAsFast < static_cast<double>(foreseen_ns(*best)))
       best = std::move(set);
   };
+  std::size_t records = 0;
   for (const std::int64_t quarters : {4, 3, 2, 1}) try {
-      consider(build_with(request, communicator, device,
-                          {resident_share, windows / 4 * quarters, arena}));
+      const std::int64_t ahead_bytes = windows / 4 * quarters;
+      const std::size_t fitting =
+          records_read_ahead(plain.settings, plain.units, ahead_bytes).size();
+      if (fitting == 0 || fitting == std::exchange(records, fitting)) continue;
+      consider(build_with(request, communicator, device, {resident_share, ahead_bytes, arena}));
     } catch (const OutOfMemory&) {
       // Beside the windows there is too little for the rest, even one after another.
     }

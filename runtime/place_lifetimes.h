@@ -1,4 +1,4 @@
-// Addresses for buffers whose lifetimes are stretches of simulated time.
+// Addresses for buffers that are held for a time, so that few bytes serve many.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,21 @@
 
 namespace strata::runtime {
 
-/// Bytes that are held from `begin_ns` until just before `end_ns`.
+/// Bytes that are held from `begin` until just before `end`: nanoseconds of a simulated run, or
+/// positions in a list of instructions.
 struct Lifetime {
   std::int64_t bytes = 0;
-  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t begin = 0, end = 0;
   std::int64_t offset_bytes = 0;  ///< result, or where it must lie
   bool is_placed = false;
 };
 
 /// Gives every lifetime that is not placed yet a place, a multiple of `alignment`, so that none
 /// overlaps another in both time and bytes. Returns the size of the arena, bytes. Tries several
-/// orders within a bounded effort, until one needs at most `enough_bytes`, and keeps the smallest:
-/// the same answer for the same question.
+/// orders within a bounded effort, until one needs at most `enough_bytes` (or what is held at one
+/// time, if that is more), and keeps the smallest: the same answer for the same question.
 std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
-                             std::int64_t enough_bytes);
+                             std::int64_t enough_bytes = 0);
 
 /// Largest sum of bytes (each rounded up to `alignment`) held at one time.
 std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment);

@@ -1,7 +1,7 @@
 // Which outputs may take the storage of an input.
 #include <gtest/gtest.h>
 
-#include "runtime/layout.h"
+#include "runtime/alias_in_place.h"
 
 namespace strata::runtime {
 namespace {
@@ -110,6 +110,28 @@ TEST(AliasInPlace, LeavesAnOutputThatHadContentBefore) {
   v.node(kInPlace, {a}, {b});
   alias_in_place(v.graph);
   EXPECT_EQ(v.graph.root_of(b), b);
+}
+
+/// start (persistent) -> copy -> add -> add; each add may take its first input's storage.
+TEST(AliasInPlace, LeavesPersistentStorageAlone) {
+  Graph graph;
+  graph.blocks = {"block"};
+  Value value;
+  value.name = "start";
+  value.type = kernels::TensorType(DType::f32, kernels::Shape{16});
+  value.storage = Storage::persistent;
+  const ValueId start = graph.add_value(value);
+  const auto apply = [&](const char* operation, std::vector<ValueId> inputs) {
+    return graph.apply(operation, std::move(inputs), {}, 0, Pass::forward, operation).front();
+  };
+  const ValueId a = apply("copy", {start});
+  const ValueId b = apply("add", {a, start});  // a is read again below
+  const ValueId c = apply("add", {b, a});      // b is not
+  const ValueId d = apply("add", {start, c});  // persistent storage is never taken
+  alias_in_place(graph);
+  EXPECT_EQ(graph.root_of(b), b);
+  EXPECT_EQ(graph.root_of(c), b);
+  EXPECT_EQ(graph.root_of(d), d);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-#include "runtime/schedule_layout.h"
+#include "runtime/place_lifetimes.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -47,7 +48,7 @@ class PlacedTree {
       : lifetimes_(lifetimes), by_begin_(lifetimes.size()), rank_(lifetimes.size()) {
     std::iota(by_begin_.begin(), by_begin_.end(), 0);
     std::stable_sort(by_begin_.begin(), by_begin_.end(),
-                     [&](int a, int b) { return lifetimes[a].begin_ns < lifetimes[b].begin_ns; });
+                     [&](int a, int b) { return lifetimes[a].begin < lifetimes[b].begin; });
     for (std::size_t i = 0; i < by_begin_.size(); ++i) rank_[by_begin_[i]] = static_cast<int>(i);
     while (leaves_ < by_begin_.size()) leaves_ *= 2;
     latest_end_.assign(2 * leaves_, kNever);
@@ -58,20 +59,20 @@ class PlacedTree {
   void add(int lifetime) {
     std::size_t node = leaves_ + static_cast<std::size_t>(rank_[lifetime]);
     for (; node >= 1; node /= 2)
-      latest_end_[node] = std::max(latest_end_[node], lifetimes_[lifetime].end_ns);
+      latest_end_[node] = std::max(latest_end_[node], lifetimes_[lifetime].end);
   }
 
   /// Appends the placed lifetimes that are held at the same time as `lifetime`.
   void overlapping(int lifetime, std::vector<int>& found) const {
     const Lifetime& wanted = lifetimes_[lifetime];
-    visit(1, 0, leaves_, wanted.begin_ns, wanted.end_ns, found);
+    visit(1, 0, leaves_, wanted.begin, wanted.end, found);
   }
 
  private:
   void visit(std::size_t node, std::size_t from, std::size_t to, std::int64_t begin,
              std::int64_t end, std::vector<int>& found) const {
     if (latest_end_[node] <= begin || from >= by_begin_.size()) return;
-    if (lifetimes_[by_begin_[from]].begin_ns >= end) return;
+    if (lifetimes_[by_begin_[from]].begin >= end) return;
     if (to - from == 1) {
       found.push_back(by_begin_[from]);
       return;
@@ -91,59 +92,76 @@ class PlacedTree {
 /// a hole. For lifetimes with many neighbours.
 class PlacedList {
  public:
-  void clear() { placed_.clear(); }
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(placed_.size()); }
+  /// Times as their numbers in the order of all times.
+  struct Stretch {
+    std::int32_t begin, end;
+  };
 
-  void add(const Lifetime& lifetime, std::int64_t bytes) {
-    const Placed added{lifetime.offset_bytes, lifetime.offset_bytes + bytes, lifetime.begin_ns,
-                       lifetime.end_ns};
-    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), added), added);
+  void clear() {
+    places_.clear();
+    stretches_.clear();
+  }
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+
+  void add(const Stretch& stretch, std::int64_t offset_bytes, std::int64_t bytes) {
+    const Place place{offset_bytes, offset_bytes + bytes};
+    const auto at = std::upper_bound(places_.begin(), places_.end(), place);
+    stretches_.insert(stretches_.begin() + (at - places_.begin()), stretch);
+    places_.insert(at, place);
   }
 
-  /// Shows `search` those that are held at the same time as `wanted`. Returns how many there are,
-  /// those behind the end of the search, too.
-  std::int64_t search(const Lifetime& wanted, HoleSearch& search) const {
-    std::int64_t met = 0;
-    auto at = placed_.begin();
-    for (bool done = false; at != placed_.end() && !done; ++at) {
-      // No branch on what nothing could foresee: a stretch below all others ends no hole.
-      const std::int64_t mask = -std::int64_t{at->meets(wanted)};
-      met -= mask;
-      done = search.meet((at->begin & mask) + (kNever / 2 & ~mask), at->end & mask);
+  /// Shows `search` those that are held at the same time as `wanted`.
+  void search(const Stretch& wanted, HoleSearch& search) {
+    met_.resize(places_.size() + 1);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < stretches_.size(); ++i) {  // without a branch that nothing foresees
+      met_[count] = i;
+      count += static_cast<std::size_t>((stretches_[i].end > wanted.begin) &
+                                        (stretches_[i].begin < wanted.end));
     }
-    for (; at != placed_.end(); ++at) met += at->meets(wanted);
-    return met;
+    for (std::size_t k = 0; k < count; ++k)
+      if (search.meet(places_[met_[k]].bottom, places_[met_[k]].top)) return;
   }
 
  private:
-  struct Placed {
-    std::int64_t begin, end;  ///< bytes
-    std::int64_t begin_ns, end_ns;
-    [[nodiscard]] bool meets(const Lifetime& wanted) const {
-      return (end_ns > wanted.begin_ns) & (begin_ns < wanted.end_ns);
-    }
-    bool operator<(const Placed& other) const {
-      return begin != other.begin ? begin < other.begin : end < other.end;
+  struct Place {
+    std::int64_t bottom, top;  ///< bytes
+    bool operator<(const Place& other) const {
+      return bottom != other.bottom ? bottom < other.bottom : top < other.top;
     }
   };
-  std::vector<Placed> placed_;
+  std::vector<Place> places_;
+  std::vector<Stretch> stretches_;  ///< of each place
+  std::vector<std::size_t> met_;    ///< places beside `wanted`
 };
 
 /// Lifetimes with a larger rank are placed first.
 using Rank = double (*)(const Lifetime&);
 
-double duration(const Lifetime& l) { return static_cast<double>(l.end_ns - l.begin_ns); }
+double duration(const Lifetime& l) { return static_cast<double>(l.end - l.begin); }
+double by_area(const Lifetime& l) { return static_cast<double>(l.bytes) * duration(l); }
+double by_bytes(const Lifetime& l) { return static_cast<double>(l.bytes); }
+double by_begin(const Lifetime& l) { return -static_cast<double>(l.begin); }
+double by_end(const Lifetime& l) { return static_cast<double>(l.end); }
 
-constexpr Rank kRanks[] = {
-    [](const Lifetime& l) { return static_cast<double>(l.bytes) * duration(l); },
-    [](const Lifetime& l) { return duration(l); },
-    [](const Lifetime& l) { return static_cast<double>(l.bytes); },
-    [](const Lifetime& l) { return -static_cast<double>(l.begin_ns); },
+struct Start {
+  Rank rank;
+  Fit fit;
 };
 
-/// Neighbours looked at before no further order is tried: what bounds the time of large problems.
-constexpr std::int64_t kEffort = 4'000'000;
-constexpr int kAttemptsPerOrder = 4;
+/// No order is best for every problem: each wins somewhere. Those that win most often stand first,
+/// for a large problem has time for few: activations are nested (area, duration), and pieces of
+/// state of one size come and go all the time (begin).
+constexpr Start kStarts[] = {
+    {by_area, Fit::tightest},  {by_begin, Fit::lowest}, {by_bytes, Fit::tightest},
+    {duration, Fit::tightest}, {by_end, Fit::lowest},   {by_area, Fit::lowest},
+    {by_begin, Fit::tightest}, {by_bytes, Fit::lowest}, {duration, Fit::lowest},
+    {by_end, Fit::tightest},
+};
+
+/// Placed lifetimes looked at before nothing more is tried: what bounds the time of large problems.
+constexpr std::int64_t kEffort = 24'000'000;
+constexpr int kAttemptsPerOrder = 12;
 /// A neighbour that is found and sorted costs as much as so many placed lifetimes looked through.
 constexpr std::int64_t kSortedNeighbour = 32;
 
@@ -151,33 +169,47 @@ class Placer {
  public:
   Placer(std::vector<Lifetime>& lifetimes, std::int64_t alignment)
       : lifetimes_(lifetimes), alignment_(alignment), tree_(lifetimes) {
+    number_times();
     count_neighbours();
   }
 
   std::int64_t run(std::int64_t enough) {
-    const std::int64_t bound = std::max(enough, largest_held(lifetimes_, alignment_));
-    std::int64_t least = -1;
-    std::vector<std::int64_t> best;
-    for (const Rank rank : kRanks) {
-      for (const Fit fit : {Fit::tightest, Fit::lowest}) {
-        std::vector<int> order = sorted_by(rank);
-        for (int attempt = 0; attempt < kAttemptsPerOrder; ++attempt) {
-          if (least >= 0 && (least <= bound || looked_at_ > kEffort)) break;
-          const std::int64_t size = place_in_order(order, fit);
-          if (least < 0 || size < least) {
-            least = size;
-            best.clear();
-            for (const Lifetime& l : lifetimes_) best.push_back(l.offset_bytes);
-          }
-          promote_highest(order, size);
-        }
-      }
+    enough_ = std::max(enough, largest_held(lifetimes_, alignment_));
+    std::vector<Course> courses;
+    for (const Start& start : kStarts) {
+      if (has_ended()) break;
+      courses.push_back({sorted_by(start.rank), start.fit, 0});
+      attempt(courses.back());
     }
-    for (std::size_t i = 0; i < best.size(); ++i) lifetimes_[i].offset_bytes = best[i];
-    return least;
+    std::stable_sort(courses.begin(), courses.end(),
+                     [](const Course& a, const Course& b) { return a.bytes < b.bytes; });
+    for (Course& course : courses)
+      for (int again = 1; again < kAttemptsPerOrder && !has_ended(); ++again) attempt(course);
+    for (std::size_t i = 0; i < best_.size(); ++i) lifetimes_[i].offset_bytes = best_[i];
+    return least_;
   }
 
  private:
+  /// Attempts that learn from one another, from one start.
+  struct Course {
+    std::vector<int> order;
+    Fit fit;
+    std::int64_t bytes;  ///< of the last attempt
+  };
+
+  [[nodiscard]] bool has_ended() const {
+    return least_ >= 0 && (least_ <= enough_ || looked_at_ > kEffort);
+  }
+
+  void attempt(Course& course) {
+    course.bytes = place_in_order(course.order, course.fit);
+    promote_highest(course.order, course.bytes);
+    if (least_ >= 0 && course.bytes >= least_) return;
+    least_ = course.bytes;
+    best_.clear();
+    for (const Lifetime& l : lifetimes_) best_.push_back(l.offset_bytes);
+  }
+
   std::vector<int> sorted_by(Rank rank) const {
     std::vector<int> order;
     for (std::size_t i = 0; i < lifetimes_.size(); ++i)
@@ -187,24 +219,37 @@ class Placer {
     return order;
   }
 
+  void number_times() {
+    std::vector<std::int64_t> times;
+    for (const Lifetime& l : lifetimes_) times.insert(times.end(), {l.begin, l.end});
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    const auto number = [&](std::int64_t time) {
+      return static_cast<std::int32_t>(std::lower_bound(times.begin(), times.end(), time) -
+                                       times.begin());
+    };
+    for (const Lifetime& l : lifetimes_) stretches_.push_back({number(l.begin), number(l.end)});
+  }
+
   /// All lifetimes held at the same time as each, placed or not.
   void count_neighbours() {
     std::vector<std::int64_t> begins, ends;
     for (const Lifetime& l : lifetimes_) {
-      begins.push_back(l.begin_ns);
-      ends.push_back(l.end_ns);
+      begins.push_back(l.begin);
+      ends.push_back(l.end);
     }
     std::sort(begins.begin(), begins.end());
     std::sort(ends.begin(), ends.end());
     for (const Lifetime& l : lifetimes_)
       neighbour_count_.push_back(
-          (std::lower_bound(begins.begin(), begins.end(), l.end_ns) - begins.begin()) -
-          (std::upper_bound(ends.begin(), ends.end(), l.begin_ns) - ends.begin()));
+          (std::lower_bound(begins.begin(), begins.end(), l.end) - begins.begin()) -
+          (std::upper_bound(ends.begin(), ends.end(), l.begin) - ends.begin()));
   }
 
   void add(int lifetime) {
     tree_.add(lifetime);
-    list_.add(lifetimes_[lifetime], aligned(lifetimes_[lifetime].bytes, alignment_));
+    list_.add(stretches_[lifetime], lifetimes_[lifetime].offset_bytes,
+              aligned(lifetimes_[lifetime].bytes, alignment_));
   }
 
   std::int64_t place_in_order(const std::vector<int>& order, Fit fit) {
@@ -228,12 +273,13 @@ class Placer {
   std::int64_t find_hole(int lifetime, std::int64_t bytes, Fit fit) {
     HoleSearch search(bytes, fit);
     if (neighbour_count_[lifetime] * kSortedNeighbour >= list_.size()) {
-      looked_at_ += list_.search(lifetimes_[lifetime], search) + 1;
+      looked_at_ += list_.size() + 1;
+      list_.search(stretches_[lifetime], search);
       return search.place();
     }
     neighbours_.clear();
     tree_.overlapping(lifetime, neighbours_);
-    looked_at_ += static_cast<std::int64_t>(neighbours_.size()) + 1;
+    looked_at_ += kSortedNeighbour * static_cast<std::int64_t>(neighbours_.size()) + 1;
     taken_.clear();
     for (int other : neighbours_) {
       const std::int64_t begin = lifetimes_[other].offset_bytes;
@@ -256,10 +302,13 @@ class Placer {
   std::int64_t alignment_;
   PlacedTree tree_;
   PlacedList list_;
+  std::vector<PlacedList::Stretch> stretches_;  ///< of each lifetime
   std::vector<std::int64_t> neighbour_count_;
   std::vector<int> neighbours_;
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
   std::int64_t looked_at_ = 0;
+  std::int64_t enough_ = 0, least_ = -1;
+  std::vector<std::int64_t> best_;  ///< places of the attempt that needs `least_`
 };
 
 }  // namespace
@@ -273,8 +322,8 @@ std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alig
 std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, bytes; an end stands first
   for (const Lifetime& l : lifetimes) {
-    changes.emplace_back(l.begin_ns, aligned(l.bytes, alignment));
-    changes.emplace_back(l.end_ns, -aligned(l.bytes, alignment));
+    changes.emplace_back(l.begin, aligned(l.bytes, alignment));
+    changes.emplace_back(l.end, -aligned(l.bytes, alignment));
   }
   std::sort(changes.begin(), changes.end());
   std::int64_t held = 0, largest = 0;
