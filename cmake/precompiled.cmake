@@ -2,7 +2,7 @@
 # for libraries (-fPIC), once with GoogleTest for programs of tests (-fPIE). Targets without code of their own hold
 # them. A file still includes what it uses: presets with sanitizers build without these.
 # Of equal sources the compiler makes another precompiled header each time, so build folders do not share through ccache
-# what uses one: libraries of the presets cpu and bundle go without.
+# what uses one: libraries of the preset bundle go without, and those of cpu where STRATA_PRECOMPILED is TESTS, as in CI.
 set(headers <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <map> <memory>
   <mutex> <optional> <span> <sstream> <string> <thread> <vector>)
 set(nothing ${PROJECT_BINARY_DIR}/precompiled/nothing.cpp)

@@ -1,4 +1,4 @@
-// Upper and lower case of ASCII's 26 letters, whatever the locale is; all other bytes stay.
+// Lower case of ASCII's 26 letters, whatever the locale is; all other bytes stay.
 #pragma once
 
 #include <string>

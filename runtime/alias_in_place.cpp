@@ -42,7 +42,7 @@ void alias_in_place(Graph& graph) {
                             (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
                             graph.bytes(from) == graph.bytes(out);
       if (!possible) continue;
-      // Offsets stay, for both start at the same byte; versions go on behind the input's.
+      // Offsets stay, for both start at the same byte; versions count on from the input's.
       const std::int32_t first = graph.values[in].version + 1;
       for (ValueId id : views_of[out]) {
         graph.values[id].root = from;

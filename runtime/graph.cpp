@@ -78,11 +78,15 @@ ValueId Graph::find_persistent(const std::string& name) {
     return values[id].root == kNoValue && values[id].storage == Storage::persistent;
   };
   for (; indexed_ < values.size(); ++indexed_)
-    if (const auto id = static_cast<ValueId>(indexed_); is_persistent(id))
-      persistent_.try_emplace(values[id].name, id);
+    if (const auto id = static_cast<ValueId>(indexed_); is_persistent(id)) {
+      const auto [known, fresh] = persistent_.try_emplace(values[id].name, id);
+      if (!fresh && !is_persistent(known->second)) known->second = id;
+    }
   const auto found = persistent_.find(name);
-  // What a pass made transient since stays in the index.
-  return found != persistent_.end() && is_persistent(found->second) ? found->second : kNoValue;
+  // A root that a pass made transient or renamed stays in the index.
+  const bool is_there = found != persistent_.end() && is_persistent(found->second) &&
+                        values[found->second].name == name;
+  return is_there ? found->second : kNoValue;
 }
 
 void Graph::set_home(ValueId root, Tier tier) {

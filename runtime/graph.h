@@ -124,8 +124,8 @@ class Graph {
   ValueId next_version(ValueId of);
   /// The same bytes in this version.
   ValueId at_version(ValueId of, std::int32_t version);
-  /// The persistent root of this name; kNoValue where there is none. Takes the same time however
-  /// many values there are, apart from those added since the last call.
+  /// Finds the persistent root of this name; kNoValue where there is none. The time does not grow
+  /// with the number of values, but for those added after the last call.
   ValueId find_persistent(const std::string& name);
   /// A root and all of its views live in `tier`.
   void set_home(ValueId root, Tier tier);

@@ -66,6 +66,9 @@ TEST(Graph, FindsPersistentRootsByName) {
   EXPECT_EQ(Graph(graph).find_persistent("b"), b);
   graph.values[b].storage = Storage::transient;
   EXPECT_EQ(graph.find_persistent("b"), kNoValue);
+  value.name = "b";
+  const ValueId next = graph.add_value(value);
+  EXPECT_EQ(graph.find_persistent("b"), next);
 }
 
 TEST(Graph, AViewIsOfTheVersionThatItIsTakenOf) {

@@ -92,32 +92,32 @@ class PlacedTree {
 /// a hole. For lifetimes with many neighbours.
 class PlacedList {
  public:
-  /// Times as their numbers in the order of all times.
-  struct Stretch {
+  /// A lifetime, times as their numbers in the order of all times.
+  struct Times {
     std::int32_t begin, end;
   };
 
   void clear() {
     places_.clear();
-    stretches_.clear();
+    times_.clear();
   }
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
 
-  void add(const Stretch& stretch, std::int64_t offset_bytes, std::int64_t bytes) {
+  void add(const Times& times, std::int64_t offset_bytes, std::int64_t bytes) {
     const Place place{offset_bytes, offset_bytes + bytes};
     const auto at = std::upper_bound(places_.begin(), places_.end(), place);
-    stretches_.insert(stretches_.begin() + (at - places_.begin()), stretch);
+    times_.insert(times_.begin() + (at - places_.begin()), times);
     places_.insert(at, place);
   }
 
   /// Shows `search` those that are held at the same time as `wanted`.
-  void search(const Stretch& wanted, HoleSearch& search) {
+  void search(const Times& wanted, HoleSearch& search) {
     met_.resize(places_.size() + 1);
     std::size_t count = 0;
-    for (std::size_t i = 0; i < stretches_.size(); ++i) {  // without a branch that nothing foresees
+    for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
       met_[count] = i;
-      count += static_cast<std::size_t>((stretches_[i].end > wanted.begin) &
-                                        (stretches_[i].begin < wanted.end));
+      count +=
+          static_cast<std::size_t>((times_[i].end > wanted.begin) & (times_[i].begin < wanted.end));
     }
     for (std::size_t k = 0; k < count; ++k)
       if (search.meet(places_[met_[k]].bottom, places_[met_[k]].top)) return;
@@ -131,8 +131,8 @@ class PlacedList {
     }
   };
   std::vector<Place> places_;
-  std::vector<Stretch> stretches_;  ///< of each place
-  std::vector<std::size_t> met_;    ///< places beside `wanted`
+  std::vector<Times> times_;      ///< of each place
+  std::vector<std::size_t> met_;  ///< places beside `wanted`
 };
 
 /// Lifetimes with a larger rank are placed first.
@@ -144,14 +144,14 @@ double by_bytes(const Lifetime& l) { return static_cast<double>(l.bytes); }
 double by_begin(const Lifetime& l) { return -static_cast<double>(l.begin); }
 double by_end(const Lifetime& l) { return static_cast<double>(l.end); }
 
+/// How a course of attempts begins.
 struct Start {
   Rank rank;
   Fit fit;
 };
 
-/// No order is best for every problem: each wins somewhere. Those that win most often stand first,
-/// for a large problem has time for few: activations are nested (area, duration), and pieces of
-/// state of one size come and go all the time (begin).
+/// Each order wins somewhere. Those that win most often stand first: activations are nested (area,
+/// duration), and pieces of state of one size come and go all the time (begin).
 constexpr Start kStarts[] = {
     {by_area, Fit::tightest},  {by_begin, Fit::lowest}, {by_bytes, Fit::tightest},
     {duration, Fit::tightest}, {by_end, Fit::lowest},   {by_area, Fit::lowest},
@@ -161,6 +161,8 @@ constexpr Start kStarts[] = {
 
 /// Placed lifetimes looked at before nothing more is tried: what bounds the time of large problems.
 constexpr std::int64_t kEffort = 24'000'000;
+/// Starts that have a turn however large the problem is.
+constexpr std::size_t kTurns = 3;
 constexpr int kAttemptsPerOrder = 12;
 /// A neighbour that is found and sorted costs as much as so many placed lifetimes looked through.
 constexpr std::int64_t kSortedNeighbour = 32;
@@ -177,14 +179,17 @@ class Placer {
     enough_ = std::max(enough, largest_held(lifetimes_, alignment_));
     std::vector<Course> courses;
     for (const Start& start : kStarts) {
-      if (has_ended()) break;
+      if (is_enough() || (courses.size() >= kTurns && looked_at_ > kEffort)) break;
       courses.push_back({sorted_by(start.rank), start.fit, 0});
       attempt(courses.back());
+      if (courses.back().order.empty()) return least_;  // all have their places
     }
     std::stable_sort(courses.begin(), courses.end(),
                      [](const Course& a, const Course& b) { return a.bytes < b.bytes; });
     for (Course& course : courses)
-      for (int again = 1; again < kAttemptsPerOrder && !has_ended(); ++again) attempt(course);
+      for (int again = 1; again < kAttemptsPerOrder && !is_enough() && looked_at_ <= kEffort;
+           ++again)
+        attempt(course);
     for (std::size_t i = 0; i < best_.size(); ++i) lifetimes_[i].offset_bytes = best_[i];
     return least_;
   }
@@ -197,9 +202,7 @@ class Placer {
     std::int64_t bytes;  ///< of the last attempt
   };
 
-  [[nodiscard]] bool has_ended() const {
-    return least_ >= 0 && (least_ <= enough_ || looked_at_ > kEffort);
-  }
+  [[nodiscard]] bool is_enough() const { return least_ >= 0 && least_ <= enough_; }
 
   void attempt(Course& course) {
     course.bytes = place_in_order(course.order, course.fit);
@@ -228,7 +231,7 @@ class Placer {
       return static_cast<std::int32_t>(std::lower_bound(times.begin(), times.end(), time) -
                                        times.begin());
     };
-    for (const Lifetime& l : lifetimes_) stretches_.push_back({number(l.begin), number(l.end)});
+    for (const Lifetime& l : lifetimes_) times_.push_back({number(l.begin), number(l.end)});
   }
 
   /// All lifetimes held at the same time as each, placed or not.
@@ -248,7 +251,7 @@ class Placer {
 
   void add(int lifetime) {
     tree_.add(lifetime);
-    list_.add(stretches_[lifetime], lifetimes_[lifetime].offset_bytes,
+    list_.add(times_[lifetime], lifetimes_[lifetime].offset_bytes,
               aligned(lifetimes_[lifetime].bytes, alignment_));
   }
 
@@ -274,7 +277,7 @@ class Placer {
     HoleSearch search(bytes, fit);
     if (neighbour_count_[lifetime] * kSortedNeighbour >= list_.size()) {
       looked_at_ += list_.size() + 1;
-      list_.search(stretches_[lifetime], search);
+      list_.search(times_[lifetime], search);
       return search.place();
     }
     neighbours_.clear();
@@ -302,7 +305,7 @@ class Placer {
   std::int64_t alignment_;
   PlacedTree tree_;
   PlacedList list_;
-  std::vector<PlacedList::Stretch> stretches_;  ///< of each lifetime
+  std::vector<PlacedList::Times> times_;  ///< of each lifetime
   std::vector<std::int64_t> neighbour_count_;
   std::vector<int> neighbours_;
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;

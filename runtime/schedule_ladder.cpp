@@ -127,6 +127,9 @@ class Climb {
       std::vector<std::int64_t> less = granted;
       if (!reduce_by_excess(schedule.arena_bytes, budget, less)) {
         best_ = std::move(schedule);
+        std::erase_if(laid_out_, [&](const LaidOut& laid_out) {
+          return !is_faster(laid_out.schedule.makespan_ns);
+        });
         return tight;
       }
       tight = true;  // without holes it would have fitted
@@ -138,7 +141,8 @@ class Climb {
     return tight;
   }
 
-  /// As lay_out() does, but once for each run: less memory often simulates to the same one.
+  /// Finds places as lay_out() does, once for each run: less memory often simulates to the same
+  /// one.
   void give_places(const std::vector<std::int64_t>& budget, Schedule& schedule) {
     for (const LaidOut& known : laid_out_)
       if (known.serves(schedule, budget)) {
@@ -149,7 +153,7 @@ class Climb {
     laid_out_.push_back({schedule, budget});
   }
 
-  /// Whether an arena is larger than its budget.
+  /// Lowers `granted` by what arenas exceed their budgets; returns whether any does.
   bool reduce_by_excess(const std::vector<std::int64_t>& arena,
                         const std::vector<std::int64_t>& budget,
                         std::vector<std::int64_t>& granted) const {
@@ -162,12 +166,13 @@ class Climb {
     return exceeds;
   }
 
-  /// A run and the places found for it, by a search that ended where `enough_bytes` were reached.
+  /// Keeps a run and its places, found by a search that would have ended at `enough_bytes`.
   struct LaidOut {
     Schedule schedule;
     std::vector<std::int64_t> enough_bytes;
 
-    /// Whether a search for this run that ends at `budget` would find these places, or no better.
+    /// Tells whether a search for this run that ends at `budget` would find these places, or none
+    /// better.
     [[nodiscard]] bool serves(const Schedule& run, const std::vector<std::int64_t>& budget) const {
       if (run.start_ns != schedule.start_ns || run.survives != schedule.survives) return false;
       for (std::size_t t = 0; t < budget.size(); ++t) {

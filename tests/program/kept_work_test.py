@@ -92,7 +92,7 @@ class BeforeTheFirstStep(KeptWorkTest):
         for flag in ("--metrics", "--trace", "--dump-state"):
             self.refused(IO, [flag], flag, "folder")
             self.refused(IO, [flag], flag, "nowhere/file")
-            with self.subTest(flag=flag), self.small_disk("full", "size=4k") as full:
+            with self.small_disk("full", "size=4k") as full, self.subTest(flag=flag):
                 (full / "filler").write_bytes(bytes(4096))
                 self.refused(IO, [flag, "No space left on device"], flag, "full/file")
                 self.assertEqual(os.listdir(full), ["filler"])
@@ -252,7 +252,7 @@ class BesideTraining(KeptWorkTest):
 
     def test_the_last_checkpoint_waits_for_room(self):
         for ranks in (1, 2):
-            with self.subTest(ranks=ranks), self.small_disk("out", "size=3m") as out:
+            with self.small_disk("out", "size=3m") as out, self.subTest(ranks=ranks):
                 process = self.start_training(command=mlaunch(ranks, *JOB, "--steps", "1000000", "--metrics", "metrics", "--save-retry", "30"))
                 (out / "filler").write_bytes(bytes(2 << 20))
                 process.send_signal(signal.SIGTERM)
@@ -261,8 +261,8 @@ class BesideTraining(KeptWorkTest):
                 _, error = process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, TRY_AGAIN, error)
                 self.resumes(ranks=ranks)
-            self.out.rmdir()
-            (self.home / "metrics").unlink()
+            shutil.rmtree(self.out, ignore_errors=True)
+            (self.home / "metrics").unlink(missing_ok=True)
 
     def test_no_room_for_the_last_checkpoint(self):
         with self.small_disk("out", "size=3m") as out:

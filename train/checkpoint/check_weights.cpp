@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/hash.h"
-#include "train/checkpoint/checkpoint_reader.h"
+#include "train/checkpoint/manifest.h"
 
 namespace strata::train {
 namespace {

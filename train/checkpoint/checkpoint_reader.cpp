@@ -54,8 +54,7 @@ std::string read_text(const StorageFile& file) {
 
 bool is_optimizer(const std::string& file_name) { return file_name.starts_with("optimizer"); }
 
-}  // namespace
-
+/// Throws DataError as parse_manifest, and for a file past kManifestLimitBytes; IoError.
 Manifest read_manifest(FileSystem& files, const std::string& path) {
   const auto file = files.open_for_reading(path, Caching::cached);
   if (file->size_bytes() > kManifestLimitBytes)
@@ -63,6 +62,8 @@ Manifest read_manifest(FileSystem& files, const std::string& path) {
                     " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
   return parse_manifest(read_text(*file), path);
 }
+
+}  // namespace
 
 CheckpointReader::CheckpointReader(FileSystem& files, std::string directory,
                                    const CheckpointReaderOptions& options)

@@ -17,9 +17,6 @@
 
 namespace strata::train {
 
-/// Throws DataError as parse_manifest, and for a file past kManifestLimitBytes; IoError.
-Manifest read_manifest(FileSystem& files, const std::string& path);
-
 struct CheckpointReaderOptions {
   int threads = 4;  ///< read and verify blocks of one walk; each holds one block
   Caching caching = Caching::direct;
