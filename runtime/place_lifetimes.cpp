@@ -117,7 +117,7 @@ class PlacedList {
     for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
       met_[count] = i;
       count +=
-          static_cast<std::size_t>((times_[i].end > wanted.begin) & (times_[i].begin < wanted.end));
+          std::size_t{times_[i].end > wanted.begin} & std::size_t{times_[i].begin < wanted.end};
     }
     for (std::size_t k = 0; k < count; ++k)
       if (search.meet(places_[met_[k]].bottom, places_[met_[k]].top)) return;
