@@ -48,17 +48,17 @@ class SwappedStep {
       : host_(threads), helper_(1), compute_(host_), communication_(helper_) {
     offload::StoreRequest request{.directories = {directory},
                                   .bytes = offload::probe_bytes({directory})};
-    const offload::ProbeResult found = offload::probe(*offload::open_store(request));
+    const machine::Disk found = offload::probe(*offload::open_store(request));
     runtime::Program program = make_program(model, found);
     for (const runtime::Instruction& in : program.instructions)
       if (in.queue == runtime::Queue::disk_read || in.queue == runtime::Queue::disk_write)
         moved_ += runtime::room_of(in.outputs[0].bytes, runtime::Tier::disk);
     request.bytes = program.arena_bytes[static_cast<int>(runtime::Tier::disk)];
-    request.options.settings = found.settings;
+    request.options.settings = {found.request_bytes, found.depth};
     store_ = offload::open_store(request);
     request.bytes = std::max(moved_, 2 * kBlock) / (2 * kBlock) * (2 * kBlock);
     beside_ = offload::open_store(request);
-    fio_ = {request.bytes, kBlock, std::max(found.settings.depth, 16)};
+    fio_ = {request.bytes, kBlock, std::max(found.depth, 16)};
     fill(*beside_);
     make_executor(std::move(program));
   }
@@ -91,16 +91,15 @@ class SwappedStep {
       store.write_bytes(at, bytes, "beside");
   }
 
-  runtime::Program make_program(const std::string& model, const offload::ProbeResult& found) {
+  runtime::Program make_program(const std::string& model, const machine::Disk& found) {
     train::ProgramRequest request;
     request.model = train::read_model_config(train::find_model_config(model));
     request.options.sequence_length = 8;
     request.options.micro_batch = request.options.global_batch = 1;
     request.options.offload.optimizer = train::OffloadTarget::nvme;
-    request.rates = runtime::MachineRates::typical(host_.capabilities());
-    request.rates->disk_read_bytes = found.read_rate;
-    request.rates->disk_write_bytes = found.write_rate;
-    train::ProgramSet set = train::build_programs(request, communicator_, host_.capabilities());
+    machine::Machine machine = machine::typical_machine(host_.capabilities());
+    machine.disk = found;
+    train::ProgramSet set = train::build_programs(request, communicator_, machine);
     // Not the run's drain, which finds its first records read.
     runtime::Graph graph = zero::lower_drain(
         train::build_model(request.model, set.shape, train::ModelUse::train).graph, set.settings);
@@ -108,10 +107,9 @@ class SwappedStep {
     runtime::stage_inputs(graph);
     persistent_ = set.persistent;
     persistent_.add_all(graph);
-    const runtime::Scheduling scheduling{set.settings.plan.limits, runtime::kUnlimitedBytes,
-                                         *request.rates};
+    const runtime::Scheduling scheduling{set.settings.plan.limits, runtime::kUnlimitedBytes};
     return runtime::lower(std::move(graph), persistent_,
-                          {"drain", host_.capabilities(), &communicator_, {}, &scheduling});
+                          {"drain", machine, &communicator_, &scheduling});
   }
 
   void make_executor(runtime::Program program) {

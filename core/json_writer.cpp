@@ -65,11 +65,17 @@ JsonWriter& JsonWriter::begin(char open) {
   return *this;
 }
 
+JsonWriter& JsonWriter::begin_row() {
+  begin('[');
+  levels_.back().row = true;
+  return *this;
+}
+
 JsonWriter& JsonWriter::end(char close) {
   STRATA_CHECK(!levels_.empty() && levels_.back().close == close && !after_key_);
-  const bool empty = levels_.back().empty;
+  const Level level = levels_.back();
   levels_.pop_back();
-  if (!empty) new_line();
+  if (!level.empty && !level.row) new_line();
   out_ += close;
   return *this;
 }
@@ -83,9 +89,10 @@ void JsonWriter::separate() {
     STRATA_CHECK(out_.empty(), "a JSON document holds one value");
     return;
   }
-  if (!levels_.back().empty) out_ += ',';
-  levels_.back().empty = false;
-  new_line();
+  Level& level = levels_.back();
+  if (!level.empty) out_ += level.row && indent_ > 0 ? ", " : ",";
+  level.empty = false;
+  if (!level.row) new_line();
 }
 
 void JsonWriter::new_line() {

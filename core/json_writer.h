@@ -30,6 +30,8 @@ class JsonWriter {
   JsonWriter& begin_object() { return begin('{'); }
   JsonWriter& end_object() { return end('}'); }
   JsonWriter& begin_array() { return begin('['); }
+  /// An array of scalars on one line, whatever the indent.
+  JsonWriter& begin_row();
   JsonWriter& end_array() { return end(']'); }
   JsonWriter& key(std::string_view name);
 
@@ -62,6 +64,7 @@ class JsonWriter {
   struct Level {
     char close;
     bool empty;
+    bool row = false;
   };
   int indent_;
   std::vector<Level> levels_;

@@ -25,10 +25,10 @@ struct Cost {
 /// step.
 struct DeviceCapabilities {
   enum class Backend : std::uint8_t { cpu, cuda } backend = Backend::cpu;
-  int workers = 1;  ///< threads of the CPU pool (scratch per worker); never changes bits
-  std::int64_t l2_bytes = 1 << 20;  ///< per core
+  int workers = 1;       ///< threads of the CPU pool (scratch per worker); never changes bits
   int architecture = 0;  ///< of CUDA: 90 for sm_90; 0 when unknown: scratch then fits all
   bool cudnn = false;    ///< attention may run in cuDNN: its scratch is planned
+  bool operator==(const DeviceCapabilities&) const = default;
 };
 
 /// Output `output` may take the storage of input `input` when that input has no later reader.

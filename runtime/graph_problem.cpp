@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "runtime/conflicts.h"
+#include "runtime/node_cost.h"
 #include "runtime/program.h"
 
 namespace strata::runtime {
@@ -24,13 +25,13 @@ bool is_gather(const Graph& graph, const Node& node) {
 class ProblemBuilder {
  public:
   ProblemBuilder(const Graph& graph, const std::vector<ValueId>& workspaces,
-                 const Scheduling& scheduling, const TierBytes& persistent_bytes,
-                 bool host_is_device)
+                 const machine::Machine& machine, const Scheduling& scheduling,
+                 const TierBytes& persistent_bytes)
       : graph_(graph),
         workspaces_(workspaces),
+        machine_(machine),
         scheduling_(scheduling),
-        persistent_bytes_(persistent_bytes),
-        host_is_device_(host_is_device) {}
+        persistent_bytes_(persistent_bytes) {}
 
   GraphProblem run() {
     problem_.queues = kQueues;
@@ -74,11 +75,11 @@ class ProblemBuilder {
 
   /// On a CPU that plays the device, computation takes all cores, every transfer a part of one.
   [[nodiscard]] std::vector<ResourceShare> shares(const Node& node) const {
-    const int cores = scheduling_.rates.shared_cores;
     const bool disk = node.queue == Queue::disk_read || node.queue == Queue::disk_write;
     std::vector<ResourceShare> shares;
     if (disk) shares.push_back({kDisk, 1});
-    if (cores > 0) {
+    if (machine_.host_is_device()) {
+      const double cores = machine_.processor.cores;
       const bool computes = node.queue == Queue::compute || node.queue == Queue::host;
       shares.push_back({kCores, computes ? 1 : (disk ? 0.2 : 1) / cores});
     }
@@ -93,8 +94,8 @@ class ProblemBuilder {
       task.kind = node.moves == Moves::in    ? TaskKind::in
                   : node.moves == Moves::out ? TaskKind::out
                                              : TaskKind::work;
-      task.queue = static_cast<int>(queue_of(node, host_is_device_));
-      task.cost_ns = cost_ns(scheduling_.rates, graph_, node);
+      task.queue = static_cast<int>(queue_of(node, machine_.host_is_device()));
+      task.cost_ns = cost_ns(machine_, graph_, node);
       task.shares = shares(node);
       task.after = std::move(after[i]);
       task.ordered = node.collective.has_value();
@@ -114,7 +115,8 @@ class ProblemBuilder {
     std::vector<int> updates;  // since then
     for (int i = 0; i < static_cast<int>(problem_.tasks.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
-      if (queue_of(node, host_is_device_) != Queue::compute || copies_state(node)) continue;
+      if (queue_of(node, machine_.host_is_device()) != Queue::compute || copies_state(node))
+        continue;
       if (node.pass == Pass::update) {
         updates.push_back(i);
         continue;
@@ -275,9 +277,9 @@ class ProblemBuilder {
 
   const Graph& graph_;
   const std::vector<ValueId>& workspaces_;
+  const machine::Machine& machine_;
   const Scheduling& scheduling_;
   const TierBytes& persistent_bytes_;
-  bool host_is_device_;
   GraphProblem result_;
   ScheduleProblem& problem_ = result_.problem;
 };
@@ -289,9 +291,9 @@ Queue queue_of(const Node& node, bool host_is_device) {
 }
 
 GraphProblem pose_problem(const Graph& graph, const std::vector<ValueId>& workspaces,
-                          const Scheduling& scheduling, const TierBytes& persistent_bytes,
-                          bool host_is_device) {
-  return ProblemBuilder(graph, workspaces, scheduling, persistent_bytes, host_is_device).run();
+                          const machine::Machine& machine, const Scheduling& scheduling,
+                          const TierBytes& persistent_bytes) {
+  return ProblemBuilder(graph, workspaces, machine, scheduling, persistent_bytes).run();
 }
 
 }  // namespace strata::runtime

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "machine/machine.h"
 #include "runtime/graph.h"
-#include "runtime/machine_rates.h"
 #include "runtime/plan.h"
 #include "runtime/schedule.h"
 
@@ -15,7 +15,6 @@ namespace strata::runtime {
 struct Scheduling {
   TransferLimits limits;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< of whole arenas
-  MachineRates rates;
 };
 
 /// Tiers 0 to kTiers - 1 of the problem are those of memory. Task i is node i.
@@ -39,7 +38,7 @@ Queue queue_of(const Node& node, bool host_is_device);
 /// `workspaces`: one value per node or kNoValue. `persistent_bytes` is what the arenas hold
 /// besides.
 GraphProblem pose_problem(const Graph& graph, const std::vector<ValueId>& workspaces,
-                          const Scheduling& scheduling, const TierBytes& persistent_bytes,
-                          bool host_is_device);
+                          const machine::Machine& machine, const Scheduling& scheduling,
+                          const TierBytes& persistent_bytes);
 
 }  // namespace strata::runtime

@@ -12,6 +12,9 @@
 namespace strata::runtime {
 namespace {
 
+/// What the host does for a device is one thread's work each.
+constexpr kernels::DeviceCapabilities kOnHost;
+
 class Lowering {
  public:
   Lowering(Graph graph, const PersistentLayout& persistent, const LowerOptions& options)
@@ -48,7 +51,7 @@ class Lowering {
       } else {
         bytes = kernels::workspace_bytes(
             *node.operation, graph_.types(node.inputs), graph_.types(node.outputs), node.attributes,
-            node.queue == Queue::host ? options_.host : options_.device);
+            node.queue == Queue::host ? kOnHost : options_.machine.device.capabilities);
       }
       if (bytes == 0) continue;
       Value value;
@@ -124,8 +127,8 @@ class Lowering {
 
   ScheduledGraph schedule(const TierBytes& persistent) {
     try {
-      return schedule_graph(graph_, workspaces_, *options_.scheduling, persistent,
-                            host_is_device());
+      return schedule_graph(graph_, workspaces_, options_.machine, *options_.scheduling,
+                            persistent);
     } catch (const OutOfMemory& error) {
       std::string kept;
       for (const Tier tier : kAllTiers)
@@ -164,7 +167,7 @@ class Lowering {
       Instruction in;
       in.operation = node.operation;
       in.attributes = node.attributes;
-      in.queue = queue_of(node, host_is_device());
+      in.queue = queue_of(node, options_.machine.host_is_device());
       in.on_host = node.queue == Queue::host;
       for (ValueId id : node.inputs) in.inputs.push_back(operand(id));
       for (ValueId id : node.outputs) in.outputs.push_back(operand(id));
@@ -180,10 +183,6 @@ class Lowering {
       program_.instructions.push_back(std::move(in));
     }
     program_.values = std::move(graph_.values);
-  }
-
-  [[nodiscard]] bool host_is_device() const {
-    return options_.device.backend == kernels::DeviceCapabilities::Backend::cpu;
   }
 
   /// Bytes this rank sends for a collective.

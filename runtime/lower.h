@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "machine/machine.h"
 #include "runtime/graph.h"
 #include "runtime/program.h"
 #include "runtime/schedule_graph.h"
@@ -11,11 +12,10 @@
 namespace strata::runtime {
 
 struct LowerOptions {
-  std::string name;                    ///< of the Program
-  kernels::DeviceCapabilities device;  ///< for workspaces
+  std::string name;  ///< of the Program
+  machine::Machine machine;
   const comm::Communicator* communicator =
-      nullptr;                            ///< for workspaces; may be null without collectives
-  kernels::DeviceCapabilities host = {};  ///< for workspaces of what runs on the host
+      nullptr;  ///< for workspaces; may be null without collectives
   /// Null: transfers stay where they stand in the Graph, which is correct and overlaps little.
   const Scheduling* scheduling = nullptr;
 };

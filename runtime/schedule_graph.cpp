@@ -142,10 +142,10 @@ bool has_transfers(const Graph& graph) {
 }
 
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
-                              const Scheduling& scheduling, const TierBytes& persistent_bytes,
-                              bool host_is_device) {
+                              const machine::Machine& machine, const Scheduling& scheduling,
+                              const TierBytes& persistent_bytes) {
   const GraphProblem problem =
-      pose_problem(graph, workspaces, scheduling, persistent_bytes, host_is_device);
+      pose_problem(graph, workspaces, machine, scheduling, persistent_bytes);
   const Schedule schedule = make_schedule(problem.problem);
   return Application(graph, workspaces, problem, schedule).run();
 }

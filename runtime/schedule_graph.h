@@ -24,7 +24,7 @@ bool has_transfers(const Graph& graph);
 /// transfers go. `persistent_bytes` is what the arenas hold besides. Throws OutOfMemory naming the
 /// tier when its budget is below the smallest that works.
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
-                              const Scheduling& scheduling, const TierBytes& persistent_bytes,
-                              bool host_is_device);
+                              const machine::Machine& machine, const Scheduling& scheduling,
+                              const TierBytes& persistent_bytes);
 
 }  // namespace strata::runtime

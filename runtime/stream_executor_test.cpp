@@ -98,7 +98,8 @@ class RelayRank {
     hoist_gathers(graph, limits);
     layout_.add_all(graph);
     Program program =
-        lower(std::move(graph), layout_, {"relay", device_.capabilities(), communicator_.get()});
+        lower(std::move(graph), layout_,
+              {"relay", machine::typical_machine(device_.capabilities()), communicator_.get()});
     arena_ = Arena(device_, kernels::MemoryKind::device, program.arena_bytes[0]);
     communicator_->register_arena({arena_.base(), arena_.bytes(), -1});
     fill("start", 0.1f);
@@ -404,7 +405,8 @@ TEST(LockstepExecutor, ResultsThatAreWrittenOverAnInputKeepIt) {
   PersistentLayout layout;
   layout.add_all(graph);
   SimulatedDevice device(ThreadOrder::forward);
-  Program program = lower(std::move(graph), layout, {"sum", device.capabilities(), nullptr});
+  Program program = lower(std::move(graph), layout,
+                          {"sum", machine::typical_machine(device.capabilities()), nullptr});
   Arena arena(device, kernels::MemoryKind::device, program.arena_bytes[0]);
   const auto values = [&](const char* name) {
     return std::span(reinterpret_cast<float*>(arena.base() + layout.find(name).offset_bytes),

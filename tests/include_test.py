@@ -12,11 +12,12 @@ import sys
 BELOW = {  # a folder includes itself and these
     "core": set(),
     "kernels": {"core"},
-    "comm": {"core", "kernels"},
-    "runtime": {"core", "kernels", "comm"},
-    "zero": {"core", "kernels", "comm", "runtime"},
-    "offload": {"core", "kernels", "runtime"},  # has not heard of ranks
-    "train": {"core", "kernels", "comm", "runtime", "zero", "offload"},
+    "machine": {"core", "kernels"},
+    "comm": {"core", "kernels", "machine"},
+    "runtime": {"core", "kernels", "machine", "comm"},
+    "zero": {"core", "kernels", "machine", "comm", "runtime"},
+    "offload": {"core", "kernels", "machine", "runtime"},  # has not heard of ranks
+    "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload"},
     "launcher": {"core"},
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}

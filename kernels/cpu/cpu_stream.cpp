@@ -1,7 +1,5 @@
 #include "kernels/cpu/cpu_stream.h"
 
-#include <unistd.h>
-
 #include <memory>
 
 #include "kernels/cpu/cpu_features.h"
@@ -21,7 +19,6 @@ CpuDevice::~CpuDevice() = default;
 DeviceCapabilities CpuDevice::capabilities() const {
   DeviceCapabilities capabilities;
   capabilities.workers = pool_.threads();
-  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) capabilities.l2_bytes = bytes;
   return capabilities;
 }
 

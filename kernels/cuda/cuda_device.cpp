@@ -248,7 +248,6 @@ std::string CudaDevice::identity() const {
 kernels::DeviceCapabilities CudaDevice::capabilities() const {
   kernels::DeviceCapabilities capabilities;
   capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
-  capabilities.l2_bytes = properties_.l2CacheSize;
   capabilities.architecture = architecture();
   capabilities.cudnn = attention_ != nullptr;
   return capabilities;

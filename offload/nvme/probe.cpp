@@ -90,11 +90,16 @@ std::int64_t probe_bytes(const std::vector<std::string>& directories) {
   return round_down(std::min(kEnough, share * static_cast<std::int64_t>(directories.size())));
 }
 
-ProbeResult probe(NvmeStore& store, std::chrono::milliseconds budget) {
-  const Clock::time_point begin = Clock::now();
-  ProbeResult result{.settings = store.settings()};
+machine::Disk probe(NvmeStore& store, std::chrono::milliseconds budget) {
+  machine::Disk result;
+  TransferSettings settings = store.settings();
+  const auto finish = [&] {
+    result.request_bytes = settings.request_bytes;
+    result.depth = settings.depth;
+    return result;
+  };
   Prober prober(store);
-  if (!prober.possible()) return result;
+  if (!prober.possible()) return finish();
   const std::vector<std::span<std::byte>> window{prober.window()};
   store.register_memory(window);
   prober.fill();
@@ -103,16 +108,15 @@ ProbeResult probe(NvmeStore& store, std::chrono::milliseconds budget) {
     store.use(candidate);
     const double rate = prober.rate(Mode::mixed, each);
     if (rate < result.mixed_rate * kClearlyFaster) continue;
-    result.mixed_rate = rate;
-    result.settings = candidate;
+    result.mixed_rate = machine::measured(rate);
+    settings = candidate;
   }
-  store.use(result.settings);
-  result.read_rate = prober.rate(Mode::read, each);
-  result.write_rate = prober.rate(Mode::write, each);
+  store.use(settings);
+  result.read_rate = machine::measured(prober.rate(Mode::read, each));
+  result.write_rate = machine::measured(prober.rate(Mode::write, each));
   store.register_memory({});
   store.forget();
-  result.seconds = Seconds(Clock::now() - begin).count();
-  return result;
+  return finish();
 }
 
 }  // namespace strata::offload

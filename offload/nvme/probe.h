@@ -6,19 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "machine/machine.h"
 #include "offload/nvme/nvme_store.h"
 
 namespace strata::offload {
-
-/// Rates in bytes per second, checksums included where the store has them. Zero: the store is too
-/// small to be measured.
-struct ProbeResult {
-  TransferSettings settings;
-  double read_rate = 0;
-  double write_rate = 0;
-  double mixed_rate = 0;  ///< read and written at once, both together
-  double seconds = 0;     ///< that the probe took
-};
 
 /// What to reserve in `directories`, together, for a probe: enough for a second on fast drives, at
 /// most half of what is free there, so that it neither fails nor fills a small drive. 0 where a
@@ -27,8 +18,9 @@ std::int64_t probe_bytes(const std::vector<std::string>& directories);
 
 /// Writes and reads in the store's reserved space, before it is used: afterwards all its bytes read
 /// as zero, its counters are zero, no memory is registered, and it uses the settings found. On a
-/// slow disk it may take a few times `budget`.
-ProbeResult probe(NvmeStore& store,
-                  std::chrono::milliseconds budget = std::chrono::milliseconds(1000));
+/// slow disk it may take a few times `budget`. Rates include checksums where the store has them;
+/// they are not known where it is too small to be measured.
+machine::Disk probe(NvmeStore& store,
+                    std::chrono::milliseconds budget = std::chrono::milliseconds(1000));
 
 }  // namespace strata::offload

@@ -38,14 +38,14 @@ TEST(Probe, MeasuresAndLeavesTheStoreAsNew) {
   const TestDirectory directory;
   const auto store =
       open_store({.directories = {directory.path(), directory.path()}, .bytes = 40 * kMiB + 4096});
-  const ProbeResult result = probe(*store, std::chrono::milliseconds(50));
+  const machine::Disk result = probe(*store, std::chrono::milliseconds(50));
   EXPECT_GT(result.read_rate, 0);
   EXPECT_GT(result.write_rate, 0);
   EXPECT_GT(result.mixed_rate, 0);
-  EXPECT_GT(result.seconds, 0.03);
-  EXPECT_EQ(store->settings(), result.settings);
-  EXPECT_GE(result.settings.request_bytes, kMiB);
-  EXPECT_LE(result.settings.request_bytes, 4 * kMiB);
+  EXPECT_EQ(result.read_rate.source, machine::Source::measured);
+  EXPECT_EQ(store->settings(), (TransferSettings{result.request_bytes, result.depth}));
+  EXPECT_GE(result.request_bytes, kMiB);
+  EXPECT_LE(result.request_bytes, 4 * kMiB);
   expect_untouched(*store);
 }
 
@@ -85,9 +85,9 @@ TEST(Probe, TriesRequestsOfSeveralSizes) {
 
 TEST(Probe, DoesNotMeasureAStoreOfAFewSectors) {
   const auto store = open_memory_store(3 * 4096, 1, {});
-  const ProbeResult result = probe(*store);
+  const machine::Disk result = probe(*store);
   EXPECT_EQ(result.read_rate, 0);
-  EXPECT_EQ(result.settings, store->settings());
+  EXPECT_EQ(store->settings(), (TransferSettings{result.request_bytes, result.depth}));
   expect_untouched(*store);
 }
 

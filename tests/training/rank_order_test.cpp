@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "comm/factory.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {
@@ -37,11 +36,10 @@ void for_each_rank(int stage, const Each& each) {
     request.options.zero.stage = stage;
     request.options.zero.param_persistence_threshold_elements = 5000;
     request.options.offload.optimizer = train::OffloadTarget::nvme;
-    request.rates = runtime::MachineRates{};
-    request.rates->disk_read_bytes = request.rates->disk_write_bytes = disk_rate;
+    machine::Machine machine = machine::cpu_machine(1);
+    machine.disk.read_rate.value = machine.disk.write_rate.value = disk_rate;
     for (const auto& communicator : communicators) {
-      const train::ProgramSet programs =
-          train::build_programs(request, *communicator, kernels::CpuDevice(1).capabilities());
+      const train::ProgramSet programs = train::build_programs(request, *communicator, machine);
       each(programs.train.begin()->second, "stage " + std::to_string(stage) + ", rank " +
                                                std::to_string(communicator->rank()) +
                                                ", bytes per second " + std::to_string(disk_rate));

@@ -184,19 +184,19 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
                                 RankDevice& device) {
   train::EngineParts parts;
   const comm::Communicator* planned = &communicator;
-  kernels::DeviceCapabilities capabilities = kernels::CpuDevice(training.threads).capabilities();
+  machine::Machine machine = machine::cpu_machine(training.threads);
   if (training.make_device) {
     device.device = training.make_device();
     device.communicator = comm::make_device_communicator(communicator, *device.device).communicator;
     planned = device.communicator.get();
-    capabilities = device.device->capabilities();
+    machine = machine::typical_machine(device.device->capabilities());
     parts.device = device.device.get();
     parts.device_communicator = device.communicator.get();
     parts.recordings = training.recordings;
     parts.lockstep = training.lockstep;
   }
   parts.programs = train::build_programs(
-      {training.model, training.options, true, 1, training.saving}, *planned, capabilities);
+      {training.model, training.options, true, 1, training.saving}, *planned, machine);
   verify_all(parts.programs);
   if (const std::int64_t bytes = parts.programs.disk_bytes(); bytes > 0) {
     device.disk = std::make_unique<MemoryDisk>(bytes);
@@ -220,7 +220,7 @@ void on_engines(const TrainingCase& training, const std::function<void(train::En
 
 train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
   return train::build_programs({training.model, training.options, true, 1, training.saving},
-                               communicator, kernels::CpuDevice(training.threads).capabilities());
+                               communicator, machine::cpu_machine(training.threads));
 }
 
 TrainingResult run_training(const TrainingCase& training) {

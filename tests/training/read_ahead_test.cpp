@@ -4,14 +4,13 @@
 #include <cstdint>
 
 #include "comm/factory.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {
 namespace {
 
 /// GPT-2 124M, 2 x 256 tokens per rank, optimizer on the disk.
-train::ProgramRequest request_of(double disk_read_bytes, double disk_write_bytes) {
+train::ProgramRequest offloading() {
   train::ProgramRequest request;
   request.model = gpt2_124m();
   request.options = tiny_options(2, 4, 1);
@@ -19,10 +18,6 @@ train::ProgramRequest request_of(double disk_read_bytes, double disk_write_bytes
   request.options.zero.param_persistence_threshold_elements = 100'000;
   request.options.zero.stage = 3;
   request.options.offload.optimizer = train::OffloadTarget::nvme;
-  request.rates = runtime::MachineRates::typical(kernels::CpuDevice(1).capabilities());
-  request.rates->flops = 2e11;  // whatever this machine computes
-  request.rates->disk_read_bytes = disk_read_bytes;
-  request.rates->disk_write_bytes = disk_write_bytes;
   return request;
 }
 
@@ -32,8 +27,10 @@ TEST(ReadAhead, MakesNoStepSlowerWhenTheDiskIsFaster) {
   const auto communicators = comm::make_thread_communicators(2);
   std::int64_t before_ns = 0;
   for (const double rate : {1.1e9, 1.2e9, 1.3e9, 1.4e9, 1.5e9, 1.6e9, 1.7e9}) {
-    const train::ProgramSet set = train::build_programs(
-        request_of(rate, 1.5 * rate), *communicators[1], kernels::CpuDevice(1).capabilities());
+    machine::Machine machine = machine::cpu_machine(1);
+    machine.disk.read_rate.value = rate;
+    machine.disk.write_rate.value = 1.5 * rate;
+    const train::ProgramSet set = train::build_programs(offloading(), *communicators[1], machine);
     ASSERT_TRUE(set.read_ahead);
     const std::int64_t ns = set.train.begin()->second.foreseen_ns;
     EXPECT_GT(ns, 0);

@@ -37,7 +37,7 @@ void train_rank(const Job& job, comm::Communicator& communicator) {
   const int threads = static_cast<int>(options.threads);
   train::EngineParts parts;
   parts.programs = train::build_programs({job.model, options, false}, communicator,
-                                         kernels::CpuDevice(threads).capabilities());
+                                         machine::cpu_machine(threads));
   parts.communicator = &communicator;
   parts.threads = threads;
   parts.seed = options.seed;

@@ -31,13 +31,10 @@ double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peak
   return ideal_seconds_per_token(flops, peaks) * tokens_per_second_per_device;
 }
 
-std::optional<double> model_flops_utilization(const TokenFlops& flops, DType dtype,
-                                              const std::optional<DevicePeak>& device,
+std::optional<double> model_flops_utilization(const TokenFlops& flops, machine::Figure peak,
                                               double tokens_per_second_per_device) {
-  if (!device) return std::nullopt;
-  const double rate = peak_rate(*device, dtype);
-  if (rate <= 0) return std::nullopt;
-  return model_flops_utilization(flops, ChargedPeaks{rate, rate}, tokens_per_second_per_device);
+  if (!peak.known() || peak.source == machine::Source::assumed) return std::nullopt;
+  return model_flops_utilization(flops, ChargedPeaks{peak, peak}, tokens_per_second_per_device);
 }
 
 }  // namespace strata::train

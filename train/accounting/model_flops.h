@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/dtype.h"
-#include "train/accounting/device_peak.h"
+#include "machine/figure.h"
 #include "train/models/model_config.h"
 
 namespace strata::train {
@@ -37,9 +36,9 @@ double ideal_seconds_per_token(const TokenFlops& flops, const ChargedPeaks& peak
 double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peaks,
                                double tokens_per_second_per_device);
 
-/// The same of a run in one type. Empty when the device's peak for `dtype` is not known.
-std::optional<double> model_flops_utilization(const TokenFlops& flops, DType dtype,
-                                              const std::optional<DevicePeak>& device,
+/// The same of a run in one type, whose peak is `peak`. Empty when nobody has published or measured
+/// that.
+std::optional<double> model_flops_utilization(const TokenFlops& flops, machine::Figure peak,
                                               double tokens_per_second_per_device);
 
 }  // namespace strata::train

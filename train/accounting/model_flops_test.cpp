@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/accounting/device_peak.h"
+#include "machine/hardware_table.h"
 
 namespace strata::train {
 namespace {
@@ -91,20 +91,18 @@ void expect_lines(const Published& row, const std::vector<Line>& lines, const Ch
 }
 
 TEST(ModelFlops, PublishedUtilizationOfOneH100IsReproduced) {
-  const auto h100 = find_device_peak("NVIDIA H100 80GB HBM3");
-  ASSERT_TRUE(h100.has_value());
+  const machine::Device h100 = machine::find_hardware("h100").value().device;
   for (const Published& row : published()) {
-    expect_lines(row, row.bf16, {h100->bf16, h100->bf16});
-    expect_lines(row, row.fp8, {h100->fp8, h100->bf16});
+    expect_lines(row, row.bf16, {h100.bf16_flops, h100.bf16_flops});
+    expect_lines(row, row.fp8, {h100.fp8_flops, h100.bf16_flops});
   }
 }
 
 TEST(ModelFlops, NoPeakNoUtilization) {
   const TokenFlops flops = flops_per_token(qwen2(24, 896, 4864, 64, 14, 2), kSequence);
-  const auto h200 = find_device_peak("NVIDIA H200");
-  EXPECT_FALSE(model_flops_utilization(flops, DType::bf16, std::nullopt, 1000).has_value());
-  EXPECT_FALSE(model_flops_utilization(flops, DType::f64, h200, 1000).has_value());
-  EXPECT_DOUBLE_EQ(model_flops_utilization(flops, DType::f32, h200, 1000).value(),
+  EXPECT_FALSE(model_flops_utilization(flops, machine::Figure{}, 1000).has_value());
+  EXPECT_FALSE(model_flops_utilization(flops, machine::assumed(1e15), 1000).has_value());
+  EXPECT_DOUBLE_EQ(model_flops_utilization(flops, machine::measured(66.9e12), 1000).value(),
                    flops.total() * 1000 / 66.9e12);
 }
 

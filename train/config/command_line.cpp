@@ -162,6 +162,8 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
                             "', expected a whole number from 1");
     }
     parsed.assumed_world = static_cast<int>(world);
+  } else if (flag == "--hardware") {
+    parsed.hardware = words[0];
   } else if (flag == "--check-config") {
     parsed.action = ParsedCommandLine::Action::check_config;
     parsed.config = words[0];

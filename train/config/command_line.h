@@ -13,6 +13,7 @@ struct ParsedCommandLine {
   Action action = Action::train;
   std::string config;     ///< DeepSpeed JSON: file or base64, "": none
   bool strict = false;    ///< unknown keys are problems
+  std::string hardware;   ///< --hardware, where nothing is trained; empty: not given
   int assumed_world = 0;  ///< --world-size, where nothing is trained; 0: not given
   Settings settings;      ///< by option name, `where` is the flag as typed
   std::vector<std::string> notes;

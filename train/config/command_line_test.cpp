@@ -129,6 +129,7 @@ TEST(CommandLine, ConfigurationFileHasManyNames) {
   EXPECT_EQ(check.action, ParsedCommandLine::Action::check_config);
   EXPECT_EQ(check.config, "a.json");
   EXPECT_EQ(check.assumed_world, 8);
+  EXPECT_EQ(flags({"--hardware", "rtx4090"}).hardware, "rtx4090");
   EXPECT_EQ(flags({"-h"}).action, ParsedCommandLine::Action::help);
   EXPECT_EQ(requested_model(flags({})), "gpt2-tiny");
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "offload/nvme/open_store.h"
+#include "offload/nvme/probe.h"
 #include "offload/nvme/space_file.h"
 
 namespace strata::train {
@@ -70,7 +71,7 @@ DiskFacts measure_disk(const std::string& path) {
   return facts;
 }
 
-offload::ProbeResult measure_striped(const std::vector<std::string>& paths) {
+machine::Disk measure_striped(const std::vector<std::string>& paths) {
   return offload::probe(*open(paths, offload::probe_bytes(paths)));
 }
 

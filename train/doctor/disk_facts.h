@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "offload/nvme/probe.h"
+#include "machine/machine.h"
 
 namespace strata::train {
 
@@ -14,7 +14,7 @@ struct DiskFacts {
   std::string file_system;  ///< "ext4 on /dev/nvme0n1p1"; empty: unknown
   std::int64_t free_bytes = 0;
   bool direct = false;             ///< transfers bypass the page cache
-  offload::ProbeResult speed;      ///< rates of zero: too little free space to measure
+  machine::Disk speed;             ///< unknown rates: too little free space to measure
   std::vector<std::string> notes;  ///< fallbacks that were taken
 };
 
@@ -25,6 +25,6 @@ void require_folder(const std::string& path);
 DiskFacts measure_disk(const std::string& path);
 
 /// Of all folders striped, as a run uses them.
-offload::ProbeResult measure_striped(const std::vector<std::string>& paths);
+machine::Disk measure_striped(const std::vector<std::string>& paths);
 
 }  // namespace strata::train

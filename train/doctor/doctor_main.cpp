@@ -6,16 +6,18 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/program_main.h"
 #include "kernels/cuda/open_device.h"
+#include "machine/copy_speed.h"
+#include "machine/hardware_file.h"
+#include "machine/measure_cpu.h"
+#include "machine/this_host.h"
 #include "train/doctor/doctor_report.h"
 
 namespace strata::train {
 namespace {
 
-/// Larger than caches, where there is that much to spare.
-constexpr std::int64_t kHostBytes = std::int64_t{512} << 20;
-constexpr std::int64_t kLeastHostBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kDeviceBytes = std::int64_t{256} << 20;
 
 DeviceFacts look_at_device(int ordinal) {
@@ -24,8 +26,10 @@ DeviceFacts look_at_device(int ordinal) {
   try {
     const auto device = cuda::open_device(ordinal);
     facts.description = device->description();
+    facts.name = device->name();
+    facts.capabilities = device->capabilities();
     facts.memory = device->memory();
-    facts.links = measure_links(*device, kDeviceBytes);
+    facts.link = machine::measure_links(*device, kDeviceBytes);
   } catch (const Error& error) {
     facts.problem = error.what();  // a finding, as others are
   }
@@ -35,11 +39,10 @@ DeviceFacts look_at_device(int ordinal) {
 DoctorReport look(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) require_folder(folder);  // before anything takes time
   DoctorReport report;
-  report.machine = find_machine_facts();
-  const std::int64_t available = report.machine.memory.available_bytes;
-  const std::int64_t bytes =
-      available > 0 ? std::clamp(available / 8, kLeastHostBytes, kHostBytes) : kHostBytes;
-  report.host_copy_rate = host_copy_rate(report.machine.cores.allowed, bytes);
+  report.host = machine::look_at_this_host();
+  report.state = look_at_host_state();
+  machine::measure_cpu(report.host, DType::bf16);
+  report.host.memory.bytes_per_second = report.host.device.bytes_per_second;
   const cuda::DeviceCount count = cuda::count_devices();
   report.why_no_device = count.why_none;
   for (int i = 0; i < count.devices; ++i) report.devices.push_back(look_at_device(i));
@@ -51,6 +54,7 @@ DoctorReport look(const std::vector<std::string>& folders) {
 int run(int argc, char** argv, const RankContext& context) {
   std::vector<std::string> folders;
   bool json = false;
+  std::string hardware;
   CLI::App app(
       "Prints what this machine can do, measured, and what Strata would choose on it: cores,\n"
       "memory, locked memory, io_uring, GPUs and, for each folder named, the disk. Some seconds.");
@@ -58,6 +62,9 @@ int run(int argc, char** argv, const RankContext& context) {
                  "folders for offloaded tensors, one per drive; each is measured")
       ->delimiter(',');
   app.add_flag("--json", json, "for machines: amounts in bytes, rates in bytes per second");
+  app.add_option("--write-hardware,--write_hardware", hardware,
+                 "also write what a plan must know of this machine to this file\n"
+                 "(docs/formats/hardware.md)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -68,6 +75,7 @@ int run(int argc, char** argv, const RankContext& context) {
         "doctor looks at one machine and disturbs what it measures when several "
         "run; start it once, without -np");
   const DoctorReport report = look(folders);
+  if (!hardware.empty()) write_file_atomically(hardware, to_json(machine_of(report)));
   std::fputs((json ? to_json(report) : to_text(report)).c_str(), stdout);
   return static_cast<int>(ExitCode::done);
 }

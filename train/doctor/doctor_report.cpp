@@ -42,31 +42,39 @@ class Page {
   std::string text_;
 };
 
-bool quota_binds(const CoreFacts& cores) {
-  return cores.quota > 0 && cores.quota < static_cast<double>(cores.allowed);
+bool quota_binds(const DoctorReport& report) {
+  return report.state.cpu_quota > 0 && report.state.cpu_quota < report.host.processor.cores;
 }
 
-std::string cores_text(const CoreFacts& cores) {
-  std::string text = std::to_string(cores.allowed) + " usable of " + std::to_string(cores.online) +
-                     ": ranks share " + std::to_string(cores.allowed) + " threads";
-  if (quota_binds(cores)) text += "; a control group grants the time of " + count_text(cores.quota);
+std::string cores_text(const DoctorReport& report) {
+  const std::string usable = count_text(report.host.processor.cores);
+  std::string text = usable + " usable of " + std::to_string(report.state.online_cores) +
+                     ": ranks share " + usable + " threads";
+  if (quota_binds(report))
+    text += "; a control group grants the time of " + count_text(report.state.cpu_quota);
   return text;
 }
 
-std::string nodes_text(const std::vector<NumaNode>& nodes) {
+std::string products_text(const machine::Device& cpu) {
+  const auto rate = [](double flops) { return count_text(std::round(flops / 1e9)) + " GFLOP/s"; };
+  return rate(cpu.fp32_flops) + " in fp32, " + rate(cpu.bf16_flops) + " in bf16";
+}
+
+std::string nodes_text(const std::vector<machine::NumaNode>& nodes) {
   if (nodes.size() < 2) return "1";
   std::string text = std::to_string(nodes.size()) + ": ranks stay near their memory; cores";
-  for (const NumaNode& node : nodes)
-    text += (&node == nodes.data() ? " " : "; ") + format_core_list(node.cores);
+  for (const machine::NumaNode& node : nodes)
+    text += (&node == nodes.data() ? " " : "; ") + machine::format_core_list(node.cores);
   return text;
 }
 
-std::string memory_text(const MemoryFacts& memory) {
-  std::string text = (memory.available_bytes > 0 ? size_text(memory.available_bytes) : "unknown") +
-                     " available of " + size_text(memory.total_bytes);
-  if (memory.cgroup)
-    text += "; a control group allows " + size_text(memory.cgroup->limit_bytes) + ", " +
-            size_text(memory.cgroup->left_bytes) + " of it are left";
+std::string memory_text(const DoctorReport& report) {
+  const HostState& state = report.state;
+  std::string text = (state.available_bytes > 0 ? size_text(state.available_bytes) : "unknown") +
+                     " available of " + size_text(report.host.memory.bytes.whole());
+  if (state.cgroup)
+    text += "; a control group allows " + size_text(state.cgroup->limit_bytes) + ", " +
+            size_text(state.cgroup->left_bytes) + " of it are left";
   return text;
 }
 
@@ -75,23 +83,29 @@ std::string huge_pages_text(const std::string& policy) {
   return policy + (policy == "never" ? ": arenas use small pages" : ": arenas use them");
 }
 
-std::string locked_text(const TransferFacts& transfers) {
-  const std::string limit = limit_text(transfers.locked_limit_bytes);
+/// kUnlimitedMemory: there is no limit.
+std::int64_t locked_limit_bytes(const DoctorReport& report) {
+  const machine::Figure limit = report.host.memory.locked_bytes;
+  return limit.known() ? limit.whole() : kUnlimitedMemory;
+}
+
+std::string locked_text(const DoctorReport& report) {
+  const TransferFacts& transfers = report.state.transfers;
+  const std::int64_t limit_bytes = locked_limit_bytes(report);
+  const std::string limit = limit_text(limit_bytes);
   if (!transfers.why_no_uring.empty()) return limit + ": does not matter without io_uring";
   if (!transfers.registered) return limit + ": disk windows are not registered";
-  if (transfers.locked_limit_bytes < transfers.tried_bytes)
+  if (limit_bytes < transfers.tried_bytes)
     return limit + ", but it does not bind this user: disk windows are registered";
-  if (transfers.locked_limit_bytes == kUnlimitedMemory)
-    return limit + ": disk windows are registered";
+  if (limit_bytes == kUnlimitedMemory) return limit + ": disk windows are registered";
   return limit + ": disk windows are registered while those of all ranks together stay below it";
 }
 
-std::string speed_text(const offload::ProbeResult& speed) {
-  if (speed.mixed_rate == 0) return "too little free space to measure";
+std::string speed_text(const machine::Disk& speed) {
+  if (!speed.mixed_rate.known()) return "too little free space to measure";
   return rate_text(speed.read_rate) + " read, " + rate_text(speed.write_rate) + " written, " +
          rate_text(speed.mixed_rate) + " both at once; chosen: requests of " +
-         size_text(speed.settings.request_bytes) + ", " + std::to_string(speed.settings.depth) +
-         " at a time";
+         size_text(speed.request_bytes) + ", " + std::to_string(speed.depth) + " at a time";
 }
 
 void add_disks(const DoctorReport& report, Page& page) {
@@ -107,43 +121,46 @@ void add_disks(const DoctorReport& report, Page& page) {
   if (report.striped) page.line("disks striped", speed_text(*report.striped));
 }
 
-void write_speed(JsonWriter& json, const offload::ProbeResult& speed) {
-  json.member("read_rate", speed.read_rate)
-      .member("write_rate", speed.write_rate)
-      .member("mixed_rate", speed.mixed_rate)
-      .member("request_bytes", speed.settings.request_bytes)
-      .member("depth", speed.settings.depth);
+void write_speed(JsonWriter& json, const machine::Disk& speed) {
+  json.member("read_rate", speed.read_rate.value)
+      .member("write_rate", speed.write_rate.value)
+      .member("mixed_rate", speed.mixed_rate.value)
+      .member("request_bytes", speed.request_bytes)
+      .member("depth", speed.depth);
 }
 
-void write_machine(JsonWriter& json, const MachineFacts& machine) {
-  json.member("processor", machine.processor).member("instructions", machine.instructions);
+void write_host(JsonWriter& json, const DoctorReport& report) {
+  const machine::Processor& processor = report.host.processor;
+  const HostState& state = report.state;
+  json.member("processor", processor.name).member("instructions", state.instructions);
   json.key("cores").begin_object();
-  json.member("online", machine.cores.online).member("allowed", machine.cores.allowed);
+  json.member("online", state.online_cores).member("allowed", processor.cores.whole());
   json.key("quota");
-  machine.cores.quota > 0 ? json.value(machine.cores.quota) : json.null();
+  state.cpu_quota > 0 ? json.value(state.cpu_quota) : json.null();
   json.end_object();
+  json.member("fp32_flops", report.host.device.fp32_flops.value)
+      .member("bf16_flops", report.host.device.bf16_flops.value);
   json.key("memory").begin_object();
-  json.member("total_bytes", machine.memory.total_bytes)
-      .member("available_bytes", machine.memory.available_bytes);
+  json.member("total_bytes", report.host.memory.bytes.whole())
+      .member("available_bytes", state.available_bytes);
   json.key("cgroup");
-  if (machine.memory.cgroup)
+  if (state.cgroup)
     json.begin_object()
-        .member("limit_bytes", machine.memory.cgroup->limit_bytes)
-        .member("left_bytes", machine.memory.cgroup->left_bytes)
+        .member("limit_bytes", state.cgroup->limit_bytes)
+        .member("left_bytes", state.cgroup->left_bytes)
         .end_object();
   else
     json.null();
   json.end_object();
-  json.member("numa_nodes", std::max<std::size_t>(1, machine.numa_nodes.size()))
-      .member("huge_pages", machine.huge_pages);
+  json.member("numa_nodes", std::max<std::size_t>(1, processor.numa.size()))
+      .member("huge_pages", state.huge_pages);
   json.key("io_uring").begin_object();
-  json.member("allowed", machine.transfers.why_no_uring.empty())
-      .member("why_not", machine.transfers.why_no_uring)
-      .member("memory_registered", machine.transfers.registered);
+  json.member("allowed", state.transfers.why_no_uring.empty())
+      .member("why_not", state.transfers.why_no_uring)
+      .member("memory_registered", state.transfers.registered);
   json.key("locked_memory_limit_bytes");
-  machine.transfers.locked_limit_bytes == kUnlimitedMemory
-      ? json.null()
-      : json.value(machine.transfers.locked_limit_bytes);
+  const std::int64_t limit_bytes = locked_limit_bytes(report);
+  limit_bytes == kUnlimitedMemory ? json.null() : json.value(limit_bytes);
   json.end_object();
 }
 
@@ -154,9 +171,9 @@ void write_devices(JsonWriter& json, const DoctorReport& report) {
         .member("description", device.description)
         .member("total_bytes", device.memory.total_bytes)
         .member("free_bytes", device.memory.free_bytes)
-        .member("to_device_rate", device.links.to_device)
-        .member("to_host_rate", device.links.to_host)
-        .member("both_ways_rate", device.links.both_ways)
+        .member("to_device_rate", device.link.to_device.value)
+        .member("to_host_rate", device.link.to_host.value)
+        .member("both_ways_rate", device.link.both_ways.value)
         .member("problem", device.problem)
         .end_object();
   json.end_array().member("why_no_device", report.why_no_device);
@@ -187,22 +204,52 @@ void write_disks(JsonWriter& json, const DoctorReport& report) {
 
 }  // namespace
 
+machine::Machine machine_of(const DoctorReport& report) {
+  machine::Machine machine = report.host;
+  int usable = 0;
+  for (const DeviceFacts& device : report.devices) {
+    if (!device.problem.empty() || usable++ > 0) continue;
+    machine = machine::gpu_machine(device.name, device.capabilities);
+    machine.processor = report.host.processor;
+    machine.memory = report.host.memory;
+    const auto total = static_cast<double>(device.memory.total_bytes);
+    machine.device.memory_bytes = machine::measured(total);
+    machine.device.reserved_bytes =
+        machine::measured(total - static_cast<double>(device.memory.free_bytes));
+    machine.link = device.link;
+  }
+  machine.devices = std::max(1, usable);
+  machine.hosts = 1;
+  machine.network_rate = {};
+  machine.name.clear();
+  machine.description = report.host.processor.name;
+  if (usable > 0)
+    machine.description += ", " + std::to_string(usable) + " x " + machine.device.names.front();
+  if (report.disks.empty()) return machine;
+  const machine::Disk speed = report.striped.value_or(report.disks.front().speed);
+  if (speed.mixed_rate.known()) machine.disk = speed;
+  double room = 0;
+  for (const DiskFacts& disk : report.disks) room += static_cast<double>(disk.free_bytes);
+  machine.disk.bytes = machine::measured(room);
+  return machine;
+}
+
 std::vector<std::string> advice(const DoctorReport& report) {
-  const MachineFacts& machine = report.machine;
+  const HostState& state = report.state;
   std::vector<std::string> lines;
-  if (quota_binds(machine.cores))
+  if (quota_binds(report))
     lines.push_back("cores: give --threads " +
-                    count_text(std::max(1.0, std::floor(machine.cores.quota))) +
+                    count_text(std::max(1.0, std::floor(state.cpu_quota))) +
                     " divided by the ranks, or raise the control group's quota");
-  if (machine.huge_pages == "never")
+  if (state.huge_pages == "never")
     lines.push_back("huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
-  const TransferFacts& transfers = machine.transfers;
+  const TransferFacts& transfers = state.transfers;
   if (!transfers.why_no_uring.empty())
     lines.push_back("io_uring: " + transfers.why_no_uring +
                     ", so disk transfers use threads; sysctl kernel.io_uring_disabled=0, or a "
                     "container policy that allows it");
   else if (!transfers.registered)
-    lines.push_back("memlock " + limit_text(transfers.locked_limit_bytes) +
+    lines.push_back("memlock " + limit_text(locked_limit_bytes(report)) +
                     ": disk windows are not registered; ulimit -l unlimited, or memlock in "
                     "/etc/security/limits.conf, to change");
   for (const DeviceFacts& device : report.devices)
@@ -216,19 +263,21 @@ std::vector<std::string> advice(const DoctorReport& report) {
 }
 
 std::string to_text(const DoctorReport& report) {
-  const MachineFacts& machine = report.machine;
+  const HostState& state = report.state;
   Page page;
-  page.line("processor", machine.processor);
-  page.line("instructions", machine.instructions);
-  page.line("cores", cores_text(machine.cores));
-  page.line("memory", memory_text(machine.memory));
-  page.line("", rate_text(report.host_copy_rate) + " copied, read and written counted");
-  page.line("NUMA nodes", nodes_text(machine.numa_nodes));
-  page.line("huge pages", huge_pages_text(machine.huge_pages));
-  page.line("io_uring", machine.transfers.why_no_uring.empty()
+  page.line("processor", report.host.processor.name);
+  page.line("instructions", state.instructions);
+  page.line("cores", cores_text(report));
+  page.line("products", products_text(report.host.device));
+  page.line("memory", memory_text(report));
+  page.line("",
+            rate_text(report.host.device.bytes_per_second) + " copied, read and written counted");
+  page.line("NUMA nodes", nodes_text(report.host.processor.numa));
+  page.line("huge pages", huge_pages_text(state.huge_pages));
+  page.line("io_uring", state.transfers.why_no_uring.empty()
                             ? "allowed: it does the disk transfers"
-                            : machine.transfers.why_no_uring + ": threads do the disk transfers");
-  page.line("memlock", locked_text(machine.transfers));
+                            : state.transfers.why_no_uring + ": threads do the disk transfers");
+  page.line("memlock", locked_text(report));
   if (report.devices.empty()) page.line("GPU", report.why_no_device + ": steps run on the CPU");
   for (const DeviceFacts& device : report.devices) {
     if (!device.problem.empty()) {
@@ -237,9 +286,9 @@ std::string to_text(const DoctorReport& report) {
     }
     page.line("GPU", device.description + ", " + size_text(device.memory.free_bytes) + " free of " +
                          size_text(device.memory.total_bytes));
-    page.line("", rate_text(device.links.to_device) + " to the device, " +
-                      rate_text(device.links.to_host) + " back, " +
-                      rate_text(device.links.both_ways) + " both at once, pinned");
+    page.line("", rate_text(device.link.to_device) + " to the device, " +
+                      rate_text(device.link.to_host) + " back, " +
+                      rate_text(device.link.both_ways) + " both at once, pinned");
   }
   add_disks(report, page);
   std::string text = page.text();
@@ -252,8 +301,8 @@ std::string to_text(const DoctorReport& report) {
 std::string to_json(const DoctorReport& report) {
   JsonWriter json;
   json.begin_object();
-  write_machine(json, report.machine);
-  json.member("host_copy_rate", report.host_copy_rate);
+  write_host(json, report);
+  json.member("host_copy_rate", report.host.device.bytes_per_second.value);
   write_devices(json, report);
   write_disks(json, report);
   json.key("advice").begin_array();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
+#include "machine/hardware_file.h"
 #include "train/config/byte_size.h"
 
 namespace strata::train {
@@ -17,15 +18,18 @@ using testing::Not;
 /// A machine on which there is nothing to change.
 DoctorReport healthy() {
   DoctorReport report;
-  report.machine.processor = "Some CPU";
-  report.machine.instructions = "avx2";
-  report.machine.cores = {.online = 8, .allowed = 4};
-  report.machine.memory = {.total_bytes = std::int64_t{64} << 30,
-                           .available_bytes = std::int64_t{32} << 30};
-  report.machine.huge_pages = "madvise";
-  report.machine.transfers = {
-      .locked_limit_bytes = kUnlimitedMemory, .registered = true, .tried_bytes = 64 << 20};
-  report.host_copy_rate = 2.5e10;
+  report.host = machine::cpu_machine(4);
+  report.host.processor.name = "Some CPU";
+  report.host.processor.cores = machine::measured(4);
+  report.host.memory.bytes = machine::measured(64 * 0x1p30);
+  report.host.device.fp32_flops = machine::measured(1.96e11);
+  report.host.device.bf16_flops = machine::measured(3e11);
+  report.host.device.bytes_per_second = machine::measured(2.5e10);
+  report.state.instructions = "avx2";
+  report.state.online_cores = 8;
+  report.state.available_bytes = std::int64_t{32} << 30;
+  report.state.huge_pages = "madvise";
+  report.state.transfers = {.registered = true, .tried_bytes = 64 << 20};
   report.why_no_device = "no driver";
   return report;
 }
@@ -36,11 +40,24 @@ DiskFacts drive() {
   disk.file_system = "ext4 on /dev/nvme0n1";
   disk.free_bytes = std::int64_t{100} << 30;
   disk.direct = true;
-  disk.speed = {.settings = {.request_bytes = 2 << 20, .depth = 8},
-                .read_rate = 3e9,
-                .write_rate = 2e9,
-                .mixed_rate = 2.5e9};
+  disk.speed = {.read_rate = machine::measured(3e9),
+                .write_rate = machine::measured(2e9),
+                .mixed_rate = machine::measured(2.5e9),
+                .request_bytes = 2 << 20,
+                .depth = 8};
   return disk;
+}
+
+DeviceFacts gpu() {
+  DeviceFacts device;
+  device.description = "Some GPU, driver 1";
+  device.name = "NVIDIA H200";
+  device.capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  device.memory = {.free_bytes = 1 << 30, .total_bytes = std::int64_t{2} << 30};
+  device.link = {.to_device = machine::measured(2e10),
+                 .to_host = machine::measured(1e10),
+                 .both_ways = machine::measured(3e10)};
+  return device;
 }
 
 TEST(DoctorReport, NothingToChange) {
@@ -49,6 +66,7 @@ TEST(DoctorReport, NothingToChange) {
   const std::string text = to_text(report);
   EXPECT_THAT(text, HasSubstr("cores         4 usable of 8"));
   EXPECT_THAT(text, HasSubstr("32.00 GiB available of 64.00 GiB\n"));
+  EXPECT_THAT(text, HasSubstr("products      196 GFLOP/s in fp32, 300 GFLOP/s in bf16\n"));
   EXPECT_THAT(text, HasSubstr("25.0 GB/s copied"));
   EXPECT_THAT(text, HasSubstr("memlock       unlimited: disk windows are registered\n"));
   EXPECT_THAT(text, HasSubstr("GPU           no driver: steps run on the CPU"));
@@ -58,7 +76,7 @@ TEST(DoctorReport, NothingToChange) {
 TEST(DoctorReport, NodesOfMemory) {
   DoctorReport report = healthy();
   EXPECT_THAT(to_text(report), HasSubstr("NUMA nodes    1\n"));
-  report.machine.numa_nodes = {{0, {0, 1}}, {1, {2, 3}}};
+  report.host.processor.numa = {{0, {0, 1}}, {1, {2, 3}}};
   EXPECT_THAT(to_text(report),
               HasSubstr("NUMA nodes    2: ranks stay near their memory; cores 0-1; 2-3\n"));
   EXPECT_THAT(to_json(report), HasSubstr("\"numa_nodes\": 2"));
@@ -66,10 +84,10 @@ TEST(DoctorReport, NodesOfMemory) {
 
 TEST(DoctorReport, LockedMemoryThatIsTooLittle) {
   DoctorReport report = healthy();
-  report.machine.transfers.locked_limit_bytes = 8 << 20;
+  report.host.memory.locked_bytes = machine::measured(8 << 20);
   EXPECT_THAT(to_text(report), HasSubstr("8.00 MiB, but it does not bind this user"));
   EXPECT_THAT(advice(report), IsEmpty());
-  report.machine.transfers.registered = false;
+  report.state.transfers.registered = false;
   EXPECT_THAT(
       advice(report),
       ElementsAre(HasSubstr("memlock 8.00 MiB: disk windows are not registered; ulimit -l")));
@@ -78,8 +96,8 @@ TEST(DoctorReport, LockedMemoryThatIsTooLittle) {
 
 TEST(DoctorReport, ForbiddenIoUringIsSaidOnce) {
   DoctorReport report = healthy();
-  report.machine.transfers.why_no_uring = "io_uring is forbidden here";
-  report.machine.transfers.registered = false;
+  report.state.transfers.why_no_uring = "io_uring is forbidden here";
+  report.state.transfers.registered = false;
   report.disks = {drive()};
   report.disks[0].notes = {"io_uring is forbidden here: disk transfers use threads",
                            "/drive: this file system refuses O_DIRECT"};
@@ -90,9 +108,9 @@ TEST(DoctorReport, ForbiddenIoUringIsSaidOnce) {
 
 TEST(DoctorReport, ControlGroups) {
   DoctorReport report = healthy();
-  report.machine.cores.quota = 1.5;
-  report.machine.memory.cgroup =
-      MemoryCgroup{.limit_bytes = std::int64_t{4} << 30, .left_bytes = std::int64_t{1} << 30};
+  report.state.cpu_quota = 1.5;
+  report.state.cgroup = machine::MemoryCgroup{.limit_bytes = std::int64_t{4} << 30,
+                                              .left_bytes = std::int64_t{1} << 30};
   EXPECT_THAT(to_text(report), HasSubstr("a control group grants the time of 1.5"));
   EXPECT_THAT(to_text(report), HasSubstr("allows 4.00 GiB, 1.00 GiB of it are left"));
   EXPECT_THAT(advice(report), ElementsAre(HasSubstr("--threads 1")));
@@ -103,9 +121,7 @@ TEST(DoctorReport, DisksAndDevices) {
   report.disks = {drive(), drive()};
   report.striped = report.disks[0].speed;
   report.disks[1].speed = {};
-  report.devices.push_back({"Some GPU, driver 1",
-                            {.free_bytes = 1 << 30, .total_bytes = std::int64_t{2} << 30},
-                            {.to_device = 2e10, .to_host = 1e10, .both_ways = 3e10}});
+  report.devices = {gpu()};
   const std::string text = to_text(report);
   EXPECT_THAT(text, HasSubstr("/drive: ext4 on /dev/nvme0n1, 100.00 GiB free, O_DIRECT"));
   EXPECT_THAT(text, HasSubstr("3.00 GB/s read, 2.00 GB/s written, 2.50 GB/s both at once; chosen: "
@@ -115,6 +131,26 @@ TEST(DoctorReport, DisksAndDevices) {
   EXPECT_THAT(text, HasSubstr("GPU           Some GPU, driver 1, 1.00 GiB free of 2.00 GiB"));
   EXPECT_THAT(text, HasSubstr("20.0 GB/s to the device, 10.0 GB/s back, 30.0 GB/s both at once"));
   EXPECT_THAT(text, Not(HasSubstr("steps run on the CPU")));
+}
+
+TEST(DoctorReport, TheMachineIsTheHostWithWhatWasMeasuredOfDevicesAndDisks) {
+  DoctorReport report = healthy();
+  EXPECT_EQ(machine_of(report).device, report.host.device) << "the CPU plays it";
+  report.devices = {gpu(), gpu()};
+  report.disks = {drive(), drive()};
+  report.striped = drive().speed;
+  report.striped->read_rate = machine::measured(6e9);
+  const machine::Machine machine = machine_of(report);
+  EXPECT_EQ(machine.description, "Some CPU, 2 x NVIDIA H200");
+  EXPECT_EQ(machine.devices, 2);
+  EXPECT_EQ(machine.processor, report.host.processor);
+  EXPECT_EQ(machine.device.flops(DType::bf16).value, 989.4e12) << "of the data sheet";
+  EXPECT_EQ(machine.device.memory_bytes, machine::measured(0x1p31));
+  EXPECT_EQ(machine.device.reserved_bytes, machine::measured(0x1p30));
+  EXPECT_EQ(machine.link, gpu().link);
+  EXPECT_EQ(machine.disk.read_rate, machine::measured(6e9));
+  EXPECT_EQ(machine.disk.bytes, machine::measured(200 * 0x1p30));
+  EXPECT_EQ(machine::read_hardware(machine::to_json(machine), "written"), machine);
 }
 
 TEST(DoctorReport, ADeviceThatCannotBeUsed) {

@@ -131,7 +131,7 @@ void declare_saving(ProgramSet& set, SaveMemory saving) {
 }
 
 ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& communicator,
-                      const kernels::DeviceCapabilities& device, const HostMemoryUse& use) {
+                      const machine::Machine& machine, const HostMemoryUse& use) {
   const TrainOptions& options = request.options;
   ProgramSet set;
   set.shape = {options.dtype, options.micro_batch, options.sequence_length};
@@ -215,14 +215,13 @@ ProgramSet build_with(const ProgramRequest& request, const comm::Communicator& c
   }
 
   set.settings.plan.budget_bytes = budgets(options.offload, set.persistent, request.local_ranks);
-  runtime::Scheduling scheduling{set.settings.plan.limits, set.settings.plan.budget_bytes,
-                                 request.rates.value_or(runtime::MachineRates::typical(device))};
+  runtime::Scheduling scheduling{set.settings.plan.limits, set.settings.plan.budget_bytes};
   std::int64_t& pinned = scheduling.budget_bytes[static_cast<std::size_t>(runtime::Tier::pinned)];
   pinned = std::min(pinned, use.pinned_arena_bytes);
   const auto lower = [&](runtime::Graph graph, const std::string& name) {
     return runtime::lower(
         std::move(graph), set.persistent,
-        {name, device, &communicator, {}, request.scheduled ? &scheduling : nullptr});
+        {name, machine, &communicator, request.scheduled ? &scheduling : nullptr});
   };
   for (auto& [position, graph] : graphs)
     set.train[position] = lower(std::move(graph), "train." + std::string(zero::name_of(position)));
@@ -248,9 +247,9 @@ constexpr double kAsFast = 1.01;
 /// the arena does not grow. With as many as they hold, unless the step is faster with less: these
 /// leave windows to the rest, which otherwise reads, updates and writes one after another.
 ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& communicator,
-                       const kernels::DeviceCapabilities& device, double resident_share,
+                       const machine::Machine& machine, double resident_share,
                        std::int64_t pinned_bytes) {
-  ProgramSet plain = build_with(request, communicator, device, {resident_share, 0, pinned_bytes});
+  ProgramSet plain = build_with(request, communicator, machine, {resident_share, 0, pinned_bytes});
   if (request.options.offload.optimizer != OffloadTarget::nvme ||
       plain.settings.plan.updates != runtime::Updates::next_step)
     return plain;
@@ -268,7 +267,7 @@ ProgramSet build_ahead(const ProgramRequest& request, const comm::Communicator& 
       const std::size_t fitting =
           records_read_ahead(plain.settings, plain.units, ahead_bytes).size();
       if (fitting == 0 || fitting == std::exchange(records, fitting)) continue;
-      consider(build_with(request, communicator, device, {resident_share, ahead_bytes, arena}));
+      consider(build_with(request, communicator, machine, {resident_share, ahead_bytes, arena}));
     } catch (const OutOfMemory&) {
       // Beside the windows there is too little for the rest, even one after another.
     }
@@ -293,16 +292,16 @@ ProgramSet build_with_fewer_records(const OffloadOptions& options, const Build& 
 }  // namespace
 
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
-                          const kernels::DeviceCapabilities& device) {
+                          const machine::Machine& machine) {
   check_options(request.options, communicator.size());
   if (request.local_ranks < 1)
     throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
                           ", expected the ranks of this machine");
-  if (!request.scheduled) return build_with(request, communicator, device, {});
+  if (!request.scheduled) return build_with(request, communicator, machine, {});
   const OffloadOptions& offload = request.options.offload;
   const auto build = [&](std::int64_t pinned_bytes) {
     return build_with_fewer_records(offload, [&](double share) {
-      return build_ahead(request, communicator, device, share, pinned_bytes);
+      return build_ahead(request, communicator, machine, share, pinned_bytes);
     });
   };
   if (request.saving != SaveMemory::windows) return build(runtime::kUnlimited);
@@ -311,7 +310,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
   ProgramRequest standing = request;
   standing.saving = SaveMemory::writing;
   const ProgramSet still = build_with_fewer_records(
-      offload, [&](double share) { return build_with(standing, communicator, device, {share}); });
+      offload, [&](double share) { return build_with(standing, communicator, machine, {share}); });
   std::int64_t window = 0;
   for (const zero::SnapshotPiece& piece :
        zero::list_snapshot(still.units, still.settings, zero::SnapshotCopies::windows))
@@ -321,7 +320,7 @@ ProgramSet build_programs(const ProgramRequest& request, const comm::Communicato
 
 ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
                             const comm::Communicator& communicator,
-                            const kernels::DeviceCapabilities& device) {
+                            const machine::Machine& machine) {
   ProgramSet set;
   set.shape = shape;
   set.vocabulary = config.vocabulary;
@@ -339,7 +338,7 @@ ProgramSet build_generation(const ModelConfig& config, const BatchShape& shape,
   runtime::stage_output(graph, kLogits);
   set.persistent.add_all(graph);
   set.generate =
-      runtime::lower(std::move(graph), set.persistent, {"generate", device, &communicator});
+      runtime::lower(std::move(graph), set.persistent, {"generate", machine, &communicator});
   return set;
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "comm/communicator.h"
-#include "runtime/machine_rates.h"
+#include "machine/machine.h"
 #include "runtime/outlet_disk.h"
 #include "runtime/program.h"
 #include "train/config/options.h"
@@ -76,8 +76,6 @@ struct ProgramRequest {
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
   SaveMemory saving = SaveMemory::none;
-  /// Of the machine where they were measured, the same on all ranks; else what is typical.
-  std::optional<runtime::MachineRates> rates = std::nullopt;
   /// False: transfers stand where they are needed, overlap nothing and take the least memory; found
   /// much faster.
   bool scheduled = true;
@@ -88,13 +86,14 @@ struct ProgramRequest {
 /// four windows of pinned memory more than SaveMemory::writing, and what travels between ranks.
 /// `communicator` gives rank, world and workspace sizes; nothing is sent. Throws InvalidArgument
 /// that names the fields of options and model that can be no run's, OutOfMemory.
+/// `machine`: as a rank has it, the same on all ranks.
 ProgramSet build_programs(const ProgramRequest& request, const comm::Communicator& communicator,
-                          const kernels::DeviceCapabilities& device);
+                          const machine::Machine& machine);
 
 /// One forward pass of one sequence that leaves the logits of one row (input "rows") in storage
 /// kLogits. No optimizer state is kept.
 ProgramSet build_generation(const ModelConfig& model, const BatchShape& shape,
                             const comm::Communicator& communicator,
-                            const kernels::DeviceCapabilities& device);
+                            const machine::Machine& machine);
 
 }  // namespace strata::train

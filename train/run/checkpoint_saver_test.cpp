@@ -7,7 +7,6 @@
 
 #include "comm/factory.h"
 #include "core/test_directory.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 
@@ -22,7 +21,7 @@ std::unique_ptr<Engine> make_engine(comm::Communicator& communicator) {
   request.options.steps = 3;
   request.saving = SaveMemory::snapshot;
   EngineParts parts;
-  parts.programs = build_programs(request, communicator, kernels::CpuDevice(1).capabilities());
+  parts.programs = build_programs(request, communicator, machine::cpu_machine(1));
   parts.communicator = &communicator;
   auto engine = std::make_unique<Engine>(std::move(parts));
   initialize_weights(*engine, 1);

@@ -11,7 +11,7 @@
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 #include "train/planning/make_plan.h"
-#include "train/run/host_memory.h"
+#include "train/run/host_limits.h"
 #include "train/run/model_directory.h"
 
 namespace strata::train {
@@ -30,7 +30,7 @@ Generator::Generator(const GeneratorOptions& options)
   EngineParts parts;
   parts.programs =
       build_generation(config_, {options_.dtype, 1, options_.sequence}, *runtime_->communicator,
-                       kernels::CpuDevice(options_.threads).capabilities());
+                       machine::cpu_machine(options_.threads));
   require_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;

@@ -174,7 +174,7 @@ class Search {
     changed.scheduled = !options.offload.moves_state();
     try {
       const ProgramSet set = build_programs(
-          changed, *communicators_[static_cast<std::size_t>(machine_.rank)], machine_.device);
+          changed, *communicators_[static_cast<std::size_t>(machine_.rank)], machine_.machine);
       for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
         if (set.arena_bytes(tier) > set.settings.plan.budget_bytes[static_cast<std::size_t>(tier)])
           return {};

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernels/operation.h"
+#include "machine/machine.h"
 #include "train/engine/program_set.h"
 #include "train/run/memory_needs.h"
 
@@ -13,7 +13,7 @@ namespace strata::train {
 struct CrowdedMachine {
   int rank = 0;   ///< whose memory is planned; others need nearly as much
   int world = 1;  ///< ranks of the run
-  kernels::DeviceCapabilities device;
+  machine::Machine machine;
   MachineMemory memory;
 };
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "comm/factory.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "train/engine/memory_report.h"
 #include "train/models/hf_config.h"
 
@@ -37,8 +36,7 @@ MemoryNeeds needs_of(const ProgramRequest& request, int world) {
   const auto communicators = comm::make_thread_communicators(world);
   ProgramRequest quick = request;
   quick.scheduled = !request.options.offload.moves_state();
-  return memory_needs(
-      build_programs(quick, *communicators[0], kernels::CpuDevice(1).capabilities()));
+  return memory_needs(build_programs(quick, *communicators[0], machine::cpu_machine(1)));
 }
 
 /// On a CPU, whose arenas are in host memory.
@@ -47,10 +45,8 @@ MachineMemory cpu_memory(int world, std::int64_t free_bytes) {
 }
 
 std::string advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
-  return memory_advice(request, {.rank = 0,
-                                 .world = world,
-                                 .device = kernels::CpuDevice(1).capabilities(),
-                                 .memory = memory});
+  return memory_advice(
+      request, {.rank = 0, .world = world, .machine = machine::cpu_machine(1), .memory = memory});
 }
 std::string advice(const ProgramRequest& request, int world, std::int64_t free_bytes) {
   return advice(request, world, cpu_memory(world, free_bytes));

@@ -5,31 +5,40 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
-#include "kernels/cpu/cpu_stream.h"
 #include "kernels/cuda/open_device.h"
-#include "runtime/machine_rates.h"
+#include "machine/machine.h"
 #include "train/engine/memory_report.h"
-#include "train/run/host_memory.h"
+#include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/plan_report.h"
 
 namespace strata::train {
 namespace {
 
-bool plans_for_cuda(const TrainOptions& options) {
+bool plans_for_cuda(const RunRequest& request) {
+  const TrainOptions& options = request.config.options;
+  if (request.hardware) return !request.hardware->host_is_device();
   if (options.device != DeviceChoice::automatic) return options.device == DeviceChoice::cuda;
   return options.offload.device_memory_bytes != kUnlimitedMemory ||
          cuda::count_devices().devices > 0;
 }
 
-kernels::DeviceCapabilities capabilities_of(const RunRequest& request, bool on_cuda) {
+/// As one of the ranks has it.
+machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
+  if (request.hardware) return share_of_rank(*request.hardware, request.context.local_world);
   if (!on_cuda)
-    return kernels::CpuDevice(threads_per_rank(request.config.options, request.context))
-        .capabilities();
+    return machine::cpu_machine(threads_per_rank(request.config.options, request.context));
   kernels::DeviceCapabilities capabilities;  // scratch that fits all architectures
   capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
   capabilities.cudnn = true;
-  return capabilities;
+  return machine::typical_machine(capabilities);
+}
+
+/// Of the host that is planned for; 0: not known.
+std::int64_t free_host_bytes(const RunRequest& request) {
+  if (!request.hardware) return machine::available_host_bytes();
+  const machine::HostMemory& memory = request.hardware->memory;
+  return memory.allowed_bytes.known() ? memory.allowed_bytes.whole() : memory.bytes.whole();
 }
 
 /// What --device-memory and --host-memory name, they limit in the plan itself.
@@ -39,21 +48,20 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   memory.local_world = request.context.local_world;
   if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
   if (offload.host_memory_bytes == kUnlimitedMemory)
-    memory.host_bytes = available_host_bytes();
+    memory.host_bytes = free_host_bytes(request);
   else if (!on_cuda)
     memory.host_bytes = host_limit_on_cpu(offload);
   return memory;
 }
 
-ProgramSet build(const RunRequest& request, const kernels::DeviceCapabilities& device,
-                 SaveMemory saving) {
+ProgramSet build(const RunRequest& request, const machine::Machine& machine, SaveMemory saving) {
   const TrainOptions& options = request.config.options;
   const auto communicators = comm::make_thread_communicators(request.context.world);
   ProgramRequest programs{request.model, options};
   programs.evaluate = !options.eval_data.empty() || options.eval_every_steps > 0;
   programs.local_ranks = request.context.local_world;
   programs.saving = saving;
-  ProgramSet set = build_programs(programs, *communicators.front(), device);
+  ProgramSet set = build_programs(programs, *communicators.front(), machine);
   const auto& budget = set.settings.plan.budget_bytes;
   for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
     if (set.arena_bytes(tier) > budget[static_cast<std::size_t>(tier)])
@@ -64,23 +72,25 @@ ProgramSet build(const RunRequest& request, const kernels::DeviceCapabilities& d
   return set;
 }
 
-void require_room(const ProgramSet& set, const MachineMemory& memory, bool is_limit) {
+void require_room(const ProgramSet& set, const MachineMemory& memory, const std::string& says) {
   const MemoryNeeds needs = memory_needs(set);
   if (memory.holds(needs)) return;
   throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
-                    format_bytes(static_cast<double>(memory.host_bytes)) +
-                    (is_limit ? " are what --host-memory allows"
-                              : " are free on this machine (--host-memory SIZE plans for "
-                                "another one)"));
+                    format_bytes(static_cast<double>(memory.host_bytes)) + " are " + says);
 }
 
 /// As a run would: with room for the fastest way of saving that fits.
-ProgramSet build_with_saving(const RunRequest& request, const kernels::DeviceCapabilities& device,
+ProgramSet build_with_saving(const RunRequest& request, const machine::Machine& machine,
                              const MachineMemory& memory) {
   const TrainOptions& options = request.config.options;
   const auto attempt = [&](SaveMemory saving) {
-    ProgramSet set = build(request, device, saving);
-    require_room(set, memory, options.offload.host_memory_bytes != kUnlimitedMemory);
+    ProgramSet set = build(request, machine, saving);
+    require_room(set, memory,
+                 options.offload.host_memory_bytes != kUnlimitedMemory ? "what --host-memory allows"
+                 : request.hardware
+                     ? "what the host of --hardware has"
+                     : "free on this machine (--host-memory SIZE and --hardware NAME "
+                       "plan for another one)");
     return set;
   };
   if (options.output.empty()) return attempt(SaveMemory::none);
@@ -95,6 +105,9 @@ ProgramSet build_with_saving(const RunRequest& request, const kernels::DeviceCap
 }
 
 std::string describe_device(const RunRequest& request, bool on_cuda) {
+  if (request.hardware)
+    return request.hardware->description + ", planned for from " +
+           (request.hardware->name.empty() ? "its file" : request.hardware->name);
   if (!on_cuda) return "CPU";
   const std::int64_t bytes = request.config.options.offload.device_memory_bytes;
   return "a GPU" +
@@ -111,17 +124,17 @@ bool plans_only(const TrainOptions& options, bool checks) {
 
 void print_plan_only(const RunRequest& request, Console& console) {
   const TrainOptions& options = request.config.options;
-  const bool on_cuda = plans_for_cuda(options);
-  const kernels::DeviceCapabilities device = capabilities_of(request, on_cuda);
+  const bool on_cuda = plans_for_cuda(request);
+  const machine::Machine machine = machine_of(request, on_cuda);
   const MachineMemory memory = memory_of(request, on_cuda);
   std::optional<ProgramSet> set;
   try {
-    set = build_with_saving(request, device, memory);
+    set = build_with_saving(request, machine, memory);
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(
         std::string(error.what()) + "; " +
         memory_advice({request.model, options},
-                      {.world = request.context.world, .device = device, .memory = memory}));
+                      {.world = request.context.world, .machine = machine, .memory = memory}));
   }
   print_plan(request.config, options, *set,
              {.ranks = request.context.world,

@@ -29,6 +29,23 @@ DType type_of(const runtime::Instruction& in) {
 
 double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
+/// At what the device does at most; 0: that is a guess.
+double least_seconds(double work, machine::Figure rate) {
+  return rate.source == machine::Source::assumed ? 0 : seconds_at(work, rate);
+}
+
+/// Where the device's rates come from, for people.
+std::string source_of(const machine::Machine& machine) {
+  const machine::Device& device = machine.device;
+  const bool guessed = device.fp32_flops.source == machine::Source::assumed;
+  if (machine.host_is_device())
+    return guessed ? "not measured"
+                   : "measured on " + std::to_string(machine.processor.cores.whole()) + " threads";
+  const std::string name = device.names.empty() ? "this device" : device.names.front();
+  return (guessed ? "not known of " : std::string(name_of(device.fp32_flops.source)) + " of ") +
+         name;
+}
+
 std::string number(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
@@ -43,31 +60,29 @@ constexpr std::size_t kWidth = 100;  ///< of a line of the table, columns
 
 }  // namespace
 
-double bound_seconds(const runtime::Instruction& in, const PeakRates& rates) {
-  const runtime::MachineRates& moving = rates.moving;
-  const bool cpu = moving.shared_cores > 0;  // "links" are copies in host memory
-  const double in_memory = seconds_at(in.cost.bytes, rates.memory_bytes);
+double bound_seconds(const runtime::Instruction& in, const machine::Machine& machine) {
+  const machine::Device& device = machine.device;
+  const bool cpu = machine.host_is_device();  // "links" are copies in host memory
+  const double in_memory = least_seconds(in.cost.bytes, device.bytes_per_second);
   const auto moved = [&] { return static_cast<double>(runtime::bytes_between_tiers(in)); };
   switch (in.queue) {
     case Queue::compute:
-      return std::max(
-          in_memory, seconds_at(in.cost.flops,
-                                type_of(in) == DType::f32 ? rates.single_flops : rates.half_flops));
+      return std::max(in_memory, least_seconds(in.cost.flops, device.flops(type_of(in))));
     case Queue::communication:
       return in.link_bytes == 0 ? in_memory
-                                : seconds_at(static_cast<double>(in.link_bytes), moving.peer_bytes);
+                                : seconds_at(static_cast<double>(in.link_bytes), machine.peer_rate);
     case Queue::upload:
-      return cpu ? seconds_at(2 * moved(), rates.memory_bytes)
-                 : seconds_at(moved(), moving.upload_bytes);
+      return cpu ? least_seconds(2 * moved(), device.bytes_per_second)
+                 : seconds_at(moved(), machine.link.to_device);
     case Queue::download:
-      return cpu ? seconds_at(2 * moved(), rates.memory_bytes)
-                 : seconds_at(moved(), moving.download_bytes);
+      return cpu ? least_seconds(2 * moved(), device.bytes_per_second)
+                 : seconds_at(moved(), machine.link.to_host);
     case Queue::disk_read:
-      return seconds_at(moved(), moving.disk_read_bytes);
+      return seconds_at(moved(), machine.disk.read_rate);
     case Queue::disk_write:
-      return seconds_at(moved(), moving.disk_write_bytes);
+      return seconds_at(moved(), machine.disk.write_rate);
     case Queue::host:
-      return cpu ? in_memory : seconds_at(in.cost.bytes, moving.host_bytes);
+      return cpu ? in_memory : seconds_at(in.cost.bytes, machine.memory.bytes_per_second);
   }
   return 0;
 }
@@ -100,11 +115,12 @@ std::string shape_of(const runtime::Instruction& in) {
   return text;
 }
 
-ProfileReport make_report(const runtime::ProfileRecorder& profile, const PeakRates& rates) {
+ProfileReport make_report(const runtime::ProfileRecorder& profile,
+                          const machine::Machine& machine) {
   ProfileReport report;
   report.first_step = profile.first_step();
   report.steps = profile.steps();
-  report.rates = rates;
+  report.machine = machine;
   report.queues = profile.queues();
   if (report.steps == 0) return report;
   const auto steps = static_cast<double>(report.steps);
@@ -123,7 +139,7 @@ ProfileReport make_report(const runtime::ProfileRecorder& profile, const PeakRat
     row.seconds += static_cast<double>(time.ns) * 1e-9 / steps;
     row.flops += in.cost.flops * runs;
     row.bytes += in.cost.bytes * runs;
-    row.bound_seconds += bound_seconds(in, rates) * runs;
+    row.bound_seconds += bound_seconds(in, machine) * runs;
   }
   for (auto& [key, row] : rows) {
     row.share = row.seconds / report.step_seconds;
@@ -139,11 +155,12 @@ std::string to_json(const ProfileReport& report, int rank) {
   json.member("first_step", report.first_step + 1).member("steps", report.steps);
   json.member("seconds_per_step", report.step_seconds);
   json.key("rates").begin_object();
-  json.member("source", report.rates.source);
-  json.member("fp32_flops", report.rates.single_flops);
-  json.member("half_flops", report.rates.half_flops);
-  json.member("memory_bytes", report.rates.memory_bytes);
-  json.member("peer_bytes", report.rates.moving.peer_bytes).end_object();
+  const machine::Device& device = report.machine.device;
+  json.member("source", source_of(report.machine));
+  json.member("fp32_flops", device.fp32_flops.value);
+  json.member("half_flops", device.bf16_flops.value);
+  json.member("memory_bytes", device.bytes_per_second.value);
+  json.member("peer_bytes", report.machine.peer_rate.value).end_object();
   json.key("queues").begin_array();
   const auto steps = static_cast<double>(std::max<std::int64_t>(report.steps, 1));
   for (const Queue queue : runtime::kAllQueues) {
@@ -194,7 +211,7 @@ std::string describe(const ProfileReport& report, int most_rows) {
       text += " " + std::string(name_of(queue)) + " busy " + share(time.busy_ns) + ",";
   }
   text += " computation waited " + share(waited) +
-          "\nlargest loss first (time above what rates allow, " + report.rates.source +
+          "\nlargest loss first (time above what rates allow, " + source_of(report.machine) +
           "), per step:\n";
   text += "       loss        time   share  of bound   count  operation\n";
   for (std::size_t i = 0; i < report.rows.size() && i < static_cast<std::size_t>(most_rows); ++i) {

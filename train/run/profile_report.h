@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/machine.h"
 #include "runtime/profile.h"
-#include "train/run/peak_rates.h"
 
 namespace strata::train {
 
@@ -27,8 +27,9 @@ struct ProfileRow {
 };
 
 /// Time of an instruction at the machine's rates: the larger of its arithmetic and of its bytes,
-/// each operand once. What caches still hold can be faster.
-double bound_seconds(const runtime::Instruction& in, const PeakRates& rates);
+/// each operand once. What caches still hold can be faster. 0 where nobody has published or
+/// measured what the device does.
+double bound_seconds(const runtime::Instruction& in, const machine::Machine& machine);
 
 /// Operands of an instruction, equal neighbours counted: "fp32 [1024] x4, uint8 [64]".
 std::string shape_of(const runtime::Instruction& in);
@@ -37,12 +38,12 @@ struct ProfileReport {
   std::int64_t first_step = 0, steps = 0;  ///< counted from 0
   double step_seconds = 0;
   std::array<runtime::QueueTime, runtime::kQueues> queues{};  ///< over all steps
-  PeakRates rates;
+  machine::Machine machine;
   std::vector<ProfileRow> rows;  ///< largest loss first
 };
 
 /// Once the executor is idle, before it goes.
-ProfileReport make_report(const runtime::ProfileRecorder& profile, const PeakRates& rates);
+ProfileReport make_report(const runtime::ProfileRecorder& profile, const machine::Machine& machine);
 
 /// One rank's JSON object.
 std::string to_json(const ProfileReport& report, int rank);

@@ -13,15 +13,14 @@ using kernels::TensorType;
 using runtime::Instruction;
 using runtime::Queue;
 
-PeakRates rates() {
-  PeakRates rates;
-  rates.single_flops = 1e12;
-  rates.half_flops = 1e13;
-  rates.memory_bytes = 1e11;
-  rates.source = "made up";
-  rates.moving.peer_bytes = 1e9;
-  rates.moving.shared_cores = 0;
-  return rates;
+machine::Machine rates() {
+  machine::Machine machine;
+  machine.device.capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  machine.device.fp32_flops = machine::measured(1e12);
+  machine.device.bf16_flops = machine::measured(1e13);
+  machine.device.bytes_per_second = machine::measured(1e11);
+  machine.peer_rate = machine::assumed(1e9);
+  return machine;
 }
 
 Instruction instruction(const char* operation, Queue queue, std::vector<TensorType> inputs,
@@ -51,7 +50,7 @@ TEST(ProfileReport, ABoundIsTheLargerOfArithmeticAndBytes) {
   EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 5);
   in.link_bytes = 0;
   EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 1);
-  EXPECT_EQ(bound_seconds(in, PeakRates{}), 0) << "nothing is known";
+  EXPECT_EQ(bound_seconds(in, machine::cpu_machine(1)), 0) << "all is assumed";
 }
 
 TEST(ProfileReport, ShapesAreShort) {

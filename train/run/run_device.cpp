@@ -63,13 +63,11 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
   description_ = device_->description();
 }
 
-kernels::DeviceCapabilities RunDevice::capabilities(int threads) const {
-  return device_ ? device_->capabilities() : kernels::CpuDevice(threads).capabilities();
-}
-
-int RunDevice::vector_bits() const {
+machine::Machine RunDevice::machine(int threads, int local_world) const {
   const int mine = kernels::detect_cpu_features().vector_bits();
-  return static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
+  const auto bits = static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
+  return device_ ? machine::gpu_machine(device_->name(), device_->capabilities(), local_world)
+                 : machine::cpu_machine(threads, bits);
 }
 
 void RunDevice::give_to(EngineParts& parts) const {

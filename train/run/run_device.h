@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "kernels/device.h"
+#include "machine/machine.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
 
@@ -21,11 +22,9 @@ class RunDevice {
   /// which device, and how it computes. `host` and this object outlive the engine.
   RunDevice(const TrainOptions& options, int local_rank, comm::Communicator& host);
 
-  /// For planning.
-  [[nodiscard]] kernels::DeviceCapabilities capabilities(int threads) const;
-  /// Collective. CpuFeatures::vector_bits of the weakest rank, for which the others wait: all
-  /// schedule alike.
-  [[nodiscard]] int vector_bits() const;
+  /// Collective, for planning: the machine of a rank with `threads` threads, whose CPU is the
+  /// weakest of all ranks', for which the others wait: all schedule alike.
+  [[nodiscard]] machine::Machine machine(int threads, int local_world) const;
   /// Of the Programs' collectives.
   [[nodiscard]] comm::Communicator& communicator() const {
     return communicator_ ? *communicator_ : host_;

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -25,8 +24,8 @@ bool uses_disk(const OffloadOptions& options) {
 
 }  // namespace
 
-RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int sharing)
-    : options_(options), used_(uses_disk(options)), sharing_(sharing) {
+RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
+    : options_(options), used_(uses_disk(options)) {
   if (!used_) return;
   if (options.nvme_paths.empty())
     throw ConfigError(
@@ -42,28 +41,25 @@ void RunDisk::measure() {
   request.bytes = offload::probe_bytes(options_.nvme_paths);
   request.options.checksums = options_.checksums;
   const auto store = offload::open_store(request);
-  const offload::ProbeResult result = offload::probe(*store);
-  settings_ = result.settings;
-  read_rate_ = result.read_rate;
-  write_rate_ = result.write_rate;
+  measured_ = offload::probe(*store);
 }
 
 /// All ranks schedule alike, so they take rank 0's numbers.
 void RunDisk::share(comm::Communicator& ranks) {
-  const auto agreed = [&](double mine) {
-    return static_cast<double>(comm::gather_numbers(ranks, std::llround(mine))[0]);
-  };
-  read_rate_ = agreed(read_rate_);
-  write_rate_ = agreed(write_rate_);
-  settings_.request_bytes = comm::gather_numbers(ranks, settings_.request_bytes)[0];
-  settings_.depth = static_cast<int>(comm::gather_numbers(ranks, settings_.depth)[0]);
-  if (options_.request_bytes > 0) settings_.request_bytes = options_.request_bytes;
-  if (options_.queue_depth > 0) settings_.depth = static_cast<int>(options_.queue_depth);
+  const auto agreed = [&](std::int64_t mine) { return comm::gather_numbers(ranks, mine)[0]; };
+  for (machine::Figure* rate : {&measured_.read_rate, &measured_.write_rate})
+    *rate = machine::measured(static_cast<double>(agreed(rate->whole())));
+  measured_.request_bytes = agreed(measured_.request_bytes);
+  measured_.depth = static_cast<int>(agreed(measured_.depth));
+  if (options_.request_bytes > 0) measured_.request_bytes = options_.request_bytes;
+  if (options_.queue_depth > 0) measured_.depth = static_cast<int>(options_.queue_depth);
 }
 
-void RunDisk::add_to(runtime::MachineRates& rates) const {
-  if (read_rate_ > 0) rates.disk_read_bytes = read_rate_ / sharing_;
-  if (write_rate_ > 0) rates.disk_write_bytes = write_rate_ / sharing_;
+void RunDisk::add_to(machine::Machine& machine, int ranks) const {
+  if (!measured_.read_rate.known()) return;
+  machine.disk = measured_;
+  machine.disk.read_rate.value /= ranks;
+  machine.disk.write_rate.value /= ranks;
 }
 
 void RunDisk::require_room(std::int64_t bytes, int ranks) const {
@@ -83,7 +79,7 @@ void RunDisk::open(std::int64_t bytes) {
   offload::StoreRequest request;
   request.directories = options_.nvme_paths;
   request.bytes = bytes;
-  request.options.settings = settings_;
+  request.options.settings = {measured_.request_bytes, measured_.depth};
   request.options.checksums = options_.checksums;
   store_ = offload::open_store(request);
 }
@@ -106,11 +102,12 @@ std::string RunDisk::description() const {
   if (!used_) return "";
   std::string text;
   for (const std::string& path : options_.nvme_paths) text += (text.empty() ? "" : " + ") + path;
-  if (read_rate_ == 0) return text + ": too little free space to measure";
+  if (!measured_.read_rate.known()) return text + ": too little free space to measure";
   char rates[128];
   std::snprintf(rates, sizeof rates, ": %s/s read, %s/s written, %lld MiB x %d at a time",
-                format_bytes(read_rate_).c_str(), format_bytes(write_rate_).c_str(),
-                static_cast<long long>(settings_.request_bytes >> 20), settings_.depth);
+                format_bytes(measured_.read_rate).c_str(),
+                format_bytes(measured_.write_rate).c_str(),
+                static_cast<long long>(measured_.request_bytes >> 20), measured_.depth);
   return text + rates;
 }
 

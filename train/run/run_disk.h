@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "machine/machine.h"
 #include "offload/nvme/nvme_store.h"
-#include "runtime/machine_rates.h"
 #include "train/config/options.h"
 
 namespace strata::train {
@@ -16,11 +16,11 @@ class RunDisk {
  public:
   /// Collective. Where something is to live on the disk, rank 0 measures it for about a second and
   /// tells the others. Throws ConfigError without a path, IoError naming a path that cannot serve.
-  /// `sharing`: ranks of this host, which use the same drives at the same times.
-  RunDisk(const OffloadOptions& options, comm::Communicator& ranks, int sharing);
+  RunDisk(const OffloadOptions& options, comm::Communicator& ranks);
 
-  /// Puts this rank's share of what was measured into the rates that schedules and bounds use.
-  void add_to(runtime::MachineRates& rates) const;
+  /// Puts what was measured into `machine`, that of one of `ranks` of this host which use the same
+  /// drives at the same times.
+  void add_to(machine::Machine& machine, int ranks) const;
   /// Throws HostError with the amounts when the paths have no room for `bytes` of each of `ranks`.
   void require_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
@@ -41,9 +41,7 @@ class RunDisk {
 
   const OffloadOptions& options_;
   bool used_ = false;
-  int sharing_ = 1;
-  offload::TransferSettings settings_;
-  double read_rate_ = 0, write_rate_ = 0;  ///< bytes per second, of all ranks; 0: not measured
+  machine::Disk measured_;  ///< of all ranks together
   std::unique_ptr<offload::NvmeStore> store_;
 };
 

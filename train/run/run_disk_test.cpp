@@ -19,7 +19,7 @@ std::vector<std::string> descriptions(const OffloadOptions& options, int world) 
   for (std::size_t r = 0; r < communicators.size(); ++r)
     ranks.emplace_back([&, r] {
       try {
-        said[r] = RunDisk(options, *communicators[r], world).description();
+        said[r] = RunDisk(options, *communicators[r]).description();
       } catch (const std::exception& error) {
         said[r] = error.what();
         communicators[r]->abort(error.what());

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "comm/gather_texts.h"
-#include "train/accounting/device_peak.h"
+#include "machine/numa.h"
 #include "train/engine/program_set.h"
 #include "train/engine/saved_state.h"
 #include "train/run/checkpoint_room.h"
-#include "train/run/host_memory.h"
-#include "train/run/numa.h"
+#include "train/run/host_limits.h"
 #include "train/run/plan_for_saving.h"
 #include "train/run/plan_report.h"
 #include "train/run/trace_file.h"
@@ -23,14 +22,14 @@ namespace {
 constexpr std::size_t kTraceEvents = 100'000;
 
 /// Collective: ranks tell one another the nodes of their devices.
-std::optional<DevicePlace> device_place(const RunParts& run) {
+std::optional<machine::DevicePlace> device_place(const RunParts& run) {
   const kernels::Device* device = run.device->device();
   const std::optional<int> mine =
-      device != nullptr ? node_of_device(device->pci_address()) : std::nullopt;
+      device != nullptr ? machine::node_of_device(device->pci_address()) : std::nullopt;
   const std::vector<std::int64_t> nodes =
       comm::gather_numbers(*run.communicator, mine ? *mine : -1);
   if (!mine) return {};
-  return DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
+  return machine::DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
 }
 
 void require_memory(const RunParts& run, const ProgramSet& programs) {
@@ -48,17 +47,16 @@ void require_memory(const RunParts& run, const ProgramSet& programs) {
 }
 
 /// With room for snapshots where saves want them and the machine has it.
-ProgramSet build_programs_for_saving(RunParts& run, const kernels::DeviceCapabilities& capabilities,
-                                     const runtime::MachineRates& rates) {
+ProgramSet build_programs_for_saving(RunParts& run) {
   const CheckpointOptions& checkpoint = run.options.checkpoint;
   const bool saves = run.saver->saves();
   const bool snapshots = saves && checkpoint.asynchronous && !run.options.check_device &&
                          (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
   const int local_world = run.request.context.local_world;
   const auto build = [&](SaveMemory saving) {
-    return build_programs({run.request.model, run.options, run.corpus.held_out != nullptr,
-                           local_world, saving, rates},
-                          run.device->communicator(), capabilities);
+    return build_programs(
+        {run.request.model, run.options, run.corpus.held_out != nullptr, local_world, saving},
+        run.device->communicator(), run.machine);
   };
   if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
   return plan_for_snapshots(
@@ -106,7 +104,7 @@ void register_windows(RunParts& run) {
   run.print_notes();
 }
 
-void add_observers(RunParts& run, const runtime::MachineRates& rates, EngineParts& parts) {
+void add_observers(RunParts& run, EngineParts& parts) {
   parts.observers.push_back(&run.observer);
   parts.observers.push_back(&run.meter.observer());
   parts.observers.push_back(&run.transfers.observer());
@@ -127,7 +125,7 @@ void add_observers(RunParts& run, const runtime::MachineRates& rates, EnginePart
     parts.observers.push_back(&*run.trace);
   }
   if (!run.options.profile.empty()) {
-    run.profile.emplace(run.options, run.device->device(), parts.threads, rates,
+    run.profile.emplace(run.options, run.machine,
                         run.resume_point ? run.resume_point->state.step : 0);
     parts.observers.push_back(&run.profile->observer());
   }
@@ -139,16 +137,12 @@ void build_engine(RunParts& run) {
   const TrainOptions& options = run.options;
   const RankContext& context = run.request.context;
   const int threads = threads_per_rank(options, context);
-  const std::vector<NumaNode> nodes = find_numa_nodes();
-  const RankPlace place =
+  const std::vector<machine::NumaNode> nodes = machine::find_numa_nodes();
+  const machine::RankPlace place =
       place_rank(nodes, context.local_rank, context.local_world, device_place(run));
-  const NearMemory near(place);
+  const machine::NearMemory near(place);
   EngineParts parts;
-  const kernels::DeviceCapabilities capabilities = run.device->capabilities(threads);
-  runtime::MachineRates rates =
-      runtime::MachineRates::typical(capabilities, run.device->vector_bits());
-  run.disk->add_to(rates);
-  parts.programs = build_programs_for_saving(run, capabilities, rates);
+  parts.programs = build_programs_for_saving(run);
   report_plan(run, parts.programs, describe(place, nodes.size()));
   require_memory(run, parts.programs);
   run.device->prepare(parts.programs, options);
@@ -160,14 +154,10 @@ void build_engine(RunParts& run) {
   parts.recordings = options.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
   if (options.check_device) parts.lockstep = &run.lockstep;
   parts.threads = threads;
-  add_observers(run, rates, parts);
+  add_observers(run, parts);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);
-  const kernels::Device* device = run.device->device();
-  // Published peaks of fp32 are those without TF32.
-  const bool has_peak = device != nullptr && !options.tf32;
-  run.meter.begin(*run.engine, run.request.model, options,
-                  has_peak ? find_device_peak(device->name()) : std::nullopt, rates);
+  run.meter.begin(*run.engine, run.request.model, options, run.machine);
 }
 
 }  // namespace strata::train

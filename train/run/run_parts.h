@@ -83,6 +83,7 @@ struct RunParts {
   std::unique_ptr<comm::Communicator> communicator;
   std::unique_ptr<RunDevice> device;
   std::unique_ptr<RunDisk> disk;
+  machine::Machine machine;        ///< as this rank has it
   std::unique_ptr<Engine> engine;  // after what it borrows
   std::optional<OutputFolder> output;
   std::optional<CheckpointSaver> saver;

@@ -1,17 +1,20 @@
 #include "train/run/run_profile.h"
 
+#include <utility>
+
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "machine/measure_cpu.h"
 #include "train/run/profile_report.h"
 
 namespace strata::train {
 
-RunProfile::RunProfile(const TrainOptions& options, const kernels::Device* device, int threads,
-                       const runtime::MachineRates& moving, std::int64_t first_step)
+RunProfile::RunProfile(const TrainOptions& options, machine::Machine machine,
+                       std::int64_t first_step)
     : file_(options.profile),
-      on_device_(device != nullptr),
-      recorder_(on_device_ ? runtime::TraceOf::device : runtime::TraceOf::queues,
+      machine_(std::move(machine)),
+      recorder_(machine_.host_is_device() ? runtime::TraceOf::queues : runtime::TraceOf::device,
                 first_step + kLeftOut) {
   if (options.check_device)
     throw ConfigError("--profile measures steps, --check-device compares them; choose one");
@@ -20,20 +23,20 @@ RunProfile::RunProfile(const TrainOptions& options, const kernels::Device* devic
     throw ConfigError("--profile leaves out the first " + std::to_string(kLeftOut) +
                       " steps and none is left; give --steps " + std::to_string(enough) +
                       " or more");
-  rates_ = on_device_ ? device_peaks(*device, moving)
-                      : measure_host_peaks(threads, options.dtype, moving);
+  if (machine_.host_is_device()) measure_cpu(machine_, options.dtype);
 }
 
 std::string RunProfile::write(comm::Communicator& host, const std::string& device) const {
-  const ProfileReport report = make_report(recorder_, rates_);
+  const ProfileReport report = make_report(recorder_, machine_);
   if (report.steps == 0)  // the same on all ranks
     return "no profile: the run ended within the first " + std::to_string(kLeftOut) + " steps\n";
   const std::vector<std::string> ranks = comm::gather_texts(host, to_json(report, host.rank()));
   if (host.rank() == 0) write_file_atomically(file_, profile_file(device, ranks));
   return describe(report) +
-         (on_device_ ? "each instruction was launched by itself: a run without --profile records "
-                       "steps and is faster\n"
-                     : "") +
+         (machine_.host_is_device()
+              ? ""
+              : "each instruction was launched by itself: a run without --profile records "
+                "steps and is faster\n") +
          "all of it: " + file_ + "\n";
 }
 

@@ -5,11 +5,9 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
-#include "runtime/machine_rates.h"
+#include "machine/machine.h"
 #include "runtime/profile.h"
 #include "train/config/options.h"
-#include "train/run/peak_rates.h"
 
 namespace strata::train {
 
@@ -17,8 +15,7 @@ class RunProfile {
  public:
   /// Measures what a CPU can do at most: before the engine takes the memory. `first_step`: steps
   /// done before this process. Throws ConfigError when there are too few steps.
-  RunProfile(const TrainOptions& options, const kernels::Device* device, int threads,
-             const runtime::MachineRates& moving, std::int64_t first_step);
+  RunProfile(const TrainOptions& options, machine::Machine machine, std::int64_t first_step);
 
   /// For ExecutorParts::observers; lives as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return recorder_; }
@@ -31,9 +28,8 @@ class RunProfile {
   static constexpr std::int64_t kLeftOut = 2;  ///< steps: memory, libraries, recordings
 
   std::string file_;
-  bool on_device_;
+  machine::Machine machine_;
   runtime::ProfileRecorder recorder_;
-  PeakRates rates_;
 };
 
 }  // namespace strata::train

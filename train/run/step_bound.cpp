@@ -43,7 +43,7 @@ bool StepBound::moves() const {
 }
 
 StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
-                     const runtime::MachineRates& rates) {
+                     const machine::Machine& machine) {
   StepBound bound;
   bound.usage = usage;
   for (runtime::QueueUsage& queue : bound.usage) {
@@ -59,11 +59,11 @@ StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
   };
   consider("compute", of(bound.usage, Queue::compute).busy_seconds);
   consider("host updates", of(bound.usage, Queue::host).busy_seconds);
-  consider("disk", bytes(Queue::disk_read) / rates.disk_read_bytes +
-                       bytes(Queue::disk_write) / rates.disk_write_bytes);
-  if (rates.shared_cores == 0) {
-    consider("link up", bytes(Queue::upload) / rates.upload_bytes);
-    consider("link down", bytes(Queue::download) / rates.download_bytes);
+  consider("disk", bytes(Queue::disk_read) / machine.disk.read_rate +
+                       bytes(Queue::disk_write) / machine.disk.write_rate);
+  if (!machine.host_is_device()) {
+    consider("link up", bytes(Queue::upload) / machine.link.to_device);
+    consider("link down", bytes(Queue::download) / machine.link.to_host);
   }
   bound.reached = seconds > 0 ? bound.bound_seconds / seconds : 0;
   return bound;

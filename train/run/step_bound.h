@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/machine_rates.h"
+#include "machine/machine.h"
 #include "runtime/usage_recorder.h"
 
 namespace strata::train {
@@ -22,7 +22,7 @@ struct StepBound {
 /// at work; that of the disk and the links their bytes over the rates, which reads and writes of
 /// one disk share.
 StepBound find_bound(const runtime::Usage& usage, double steps, double seconds,
-                     const runtime::MachineRates& rates);
+                     const machine::Machine& machine);
 
 /// "bound 1.92 s (disk), 91 % reached; ..." with bytes per link and waits; for people.
 std::string describe(const StepBound& bound);

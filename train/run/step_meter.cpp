@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/run/host_memory.h"
+#include "machine/host_memory.h"
 
 namespace strata::train {
 
@@ -17,12 +17,12 @@ double SmoothedSeconds::add(double seconds) {
 }
 
 void StepMeter::begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
-                      const std::optional<DevicePeak>& peak, const runtime::MachineRates& rates) {
+                      const machine::Machine& machine) {
   const runtime::Plan& plan = engine.programs().settings.plan;
-  rates_ = rates;
+  machine_ = machine;
   token_flops_ = flops_per_token(model, options.sequence_length);
-  peak_ = peak;
-  dtype_ = options.dtype;
+  // Published peaks of fp32 are those without TF32.
+  if (!options.tf32) peak_ = machine.device.flops(options.dtype);
   step_tokens_ = static_cast<double>(options.global_batch * options.sequence_length);
   world_ = plan.world;
   arena_bytes_ = engine.arena().bytes();
@@ -41,23 +41,22 @@ StepReport StepMeter::complete(const kernels::StepMetrics& metrics, double secon
   report.tokens_per_second = step_tokens_ / seconds;
   report.smoothed_tokens_per_second = step_tokens_ / report.smoothed_seconds;
   report.flops_per_second = step_flops_ / seconds;
-  report.mfu =
-      model_flops_utilization(token_flops_, dtype_, peak_, report.tokens_per_second / world_);
+  report.mfu = model_flops_utilization(token_flops_, peak_, report.tokens_per_second / world_);
   const runtime::Usage usage = usage_.take(metrics.step);
-  if (offloads_) report.bound = find_bound(usage, 1, seconds, rates_);
+  if (offloads_) report.bound = find_bound(usage, 1, seconds, machine_);
   if (report.step > 1) {
     ++steps_;
     seconds_ += seconds;
     runtime::add(sum_, usage);
   }
   report.arena_bytes = arena_bytes_;
-  report.peak_rss_bytes = peak_resident_bytes();
+  report.peak_rss_bytes = machine::peak_resident_bytes();
   return report;
 }
 
 std::optional<StepBound> StepMeter::mean_bound() const {
   if (steps_ == 0 || !offloads_) return {};
-  return find_bound(sum_, steps_, seconds_ / steps_, rates_);
+  return find_bound(sum_, steps_, seconds_ / steps_, machine_);
 }
 
 }  // namespace strata::train

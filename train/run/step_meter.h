@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/machine_rates.h"
+#include "machine/machine.h"
 #include "runtime/usage_recorder.h"
-#include "train/accounting/device_peak.h"
 #include "train/accounting/model_flops.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
@@ -34,10 +33,9 @@ class StepMeter {
   /// For ExecutorParts::observers; lives as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return usage_; }
 
-  /// Once, before the first step. `peak`: of the device that this rank computes on, where one is
-  /// published.
+  /// Once, before the first step. `machine`: this rank's.
   void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
-             const std::optional<DevicePeak>& peak, const runtime::MachineRates& rates);
+             const machine::Machine& machine);
   /// In the order of the steps. `seconds`: since the metrics of the one before.
   StepReport complete(const kernels::StepMetrics& metrics, double seconds);
   /// What was done up to `step` for which there are no metrics (evaluation) is of no step.
@@ -48,10 +46,9 @@ class StepMeter {
 
  private:
   runtime::UsageRecorder usage_;
-  runtime::MachineRates rates_;
+  machine::Machine machine_;
   TokenFlops token_flops_;
-  std::optional<DevicePeak> peak_;
-  DType dtype_ = DType::f32;
+  machine::Figure peak_;    ///< of the products
   double step_flops_ = 0;   ///< of this rank
   double step_tokens_ = 0;  ///< of all ranks
   int world_ = 1;

@@ -1,4 +1,5 @@
 // `train`: one rank of a training run (train --help).
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -6,6 +7,7 @@
 #include "comm/first_cause.h"
 #include "core/error.h"
 #include "core/rank_context.h"
+#include "machine/hardware_file.h"
 #include "train/models/hf_config.h"
 #include "train/run/console.h"
 #include "train/run/find_stored_model.h"
@@ -22,6 +24,27 @@ void print_findings(const ResolvedConfig& config, Console& console) {
   for (const std::string& warning : config.warnings) console.warn(warning);
 }
 
+/// That settings are resolved for: those of this run, or that are assumed where nothing is trained.
+int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request) {
+  if (command_line.assumed_world > 0) return command_line.assumed_world;
+  if (request.hardware) return request.hardware->hosts * request.hardware->devices;
+  return request.context.world;
+}
+
+/// A request that is planned and not run has these ranks, on the machine of --hardware, whose
+/// devices have the memory that driver and libraries leave.
+void assume(int world, RunRequest& request) {
+  RankContext& context = request.context;
+  if (world != context.world) context.world = context.local_world = world;
+  if (!request.hardware) return;
+  const machine::Machine& hardware = *request.hardware;
+  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
+  context.local_world = std::max(std::min(world, hardware.devices), spread);
+  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
+  if (budget == kUnlimitedMemory && hardware.device.memory_bytes.known())
+    budget = hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole();
+}
+
 int run(int argc, char** argv, const RankContext& context, StatusPage& status, Console& console) {
   const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
   if (command_line.action == ParsedCommandLine::Action::help) {
@@ -29,9 +52,11 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status, C
     return static_cast<int>(ExitCode::done);
   }
   const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
-  const int world = command_line.assumed_world > 0 ? command_line.assumed_world : context.world;
   RunRequest request;
   request.context = context;
+  if (!command_line.hardware.empty())
+    request.hardware = machine::load_hardware(command_line.hardware);
+  const int world = ranks_of(command_line, request);
   const std::string requested = requested_model(command_line);
   const std::string directory = resolve_model_directory(requested);
   request.model = read_model_config(directory);
@@ -41,7 +66,7 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status, C
   print_findings(request.config, console);
   if (checks) console.print(describe(request.config));
   if (plans_only(request.config.options, checks)) {
-    if (world != context.world) request.context.world = request.context.local_world = world;
+    assume(world, request);
     if (context.rank == 0) print_plan_only(request, console);
     return static_cast<int>(ExitCode::done);
   }
@@ -50,6 +75,10 @@ int run(int argc, char** argv, const RankContext& context, StatusPage& status, C
     throw InvalidArgument(
         "--world-size assumes ranks where nothing is trained: with --check-config, or with "
         "--print-plan or --print-program and --steps 0");
+  if (request.hardware)
+    throw InvalidArgument(
+        "--hardware plans for a machine and trains nothing: with --print-plan or --print-program "
+        "and --steps 0; a run takes the machine that it is on");
   return static_cast<int>(run_training(request, status, console));
 }
 

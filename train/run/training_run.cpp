@@ -5,10 +5,10 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
-#include "train/run/host_memory.h"
+#include "machine/numa.h"
+#include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/model_directory.h"
-#include "train/run/numa.h"
 #include "train/run/run_batches.h"
 #include "train/run/run_beginning.h"
 #include "train/run/run_data.h"
@@ -57,21 +57,23 @@ void open_machine(RunParts& run) {
   require_checkable_device(options);
   run.device =
       std::make_unique<RunDevice>(options, run.request.context.local_rank, *run.communicator);
-  run.disk = std::make_unique<RunDisk>(options.offload, *run.communicator,
-                                       run.request.context.local_world);
+  run.disk = std::make_unique<RunDisk>(options.offload, *run.communicator);
+  const RankContext& context = run.request.context;
+  run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
+  run.disk->add_to(run.machine, context.local_world);
 }
 
 /// Of a run whose plan does not fit.
 std::string advice(const RunParts& run) {
   const RankContext& context = run.request.context;
-  std::int64_t host_bytes = available_host_bytes();
+  std::int64_t host_bytes = machine::available_host_bytes();
   const std::int64_t limit = host_limit_on_cpu(run.options.offload);
   if (run.device->device() == nullptr && limit > 0)
     host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
   return memory_advice({run.request.model, run.options},
                        {.rank = context.rank,
                         .world = context.world,
-                        .device = run.device->capabilities(threads_per_rank(run.options, context)),
+                        .machine = run.machine,
                         .memory = {.local_world = context.local_world,
                                    .device_bytes = run.device->free_bytes(),
                                    .host_bytes = host_bytes}});
@@ -89,7 +91,8 @@ void build_engine_or_advise(RunParts& run) {
 
 int threads_per_rank(const TrainOptions& options, const RankContext& context) {
   if (options.threads > 0) return static_cast<int>(options.threads);
-  return std::max(1, static_cast<int>(allowed_cores().size()) / std::max(1, context.local_world));
+  return std::max(
+      1, static_cast<int>(machine::allowed_cores().size()) / std::max(1, context.local_world));
 }
 
 ExitCode run_training(const RunRequest& request, StatusPage& status, Console& console) {

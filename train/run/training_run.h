@@ -1,9 +1,12 @@
 // One rank's whole run, from resolved options to the last file.
 #pragma once
 
+#include <optional>
+
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "core/status_page.h"
+#include "machine/machine.h"
 #include "train/config/resolve.h"
 #include "train/models/model_config.h"
 #include "train/run/console.h"
@@ -14,6 +17,7 @@ struct RunRequest {
   RankContext context;
   ResolvedConfig config;
   ModelConfig model;
+  std::optional<machine::Machine> hardware = {};  ///< to plan for, where nothing is trained
 };
 
 /// Builds Programs, loads or initializes weights, trains, evaluates, saves.

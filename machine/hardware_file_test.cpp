@@ -1,0 +1,108 @@
+#include "machine/hardware_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/test_directory.h"
+#include "machine/hardware_table.h"
+
+namespace strata::machine {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+std::string text_of(const std::string& name) { return to_json(find_hardware(name).value()); }
+
+std::string refusal(const std::string& text) {
+  try {
+    (void)read_hardware(text, "box.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// rtx4090's text with `from` replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = text_of("rtx4090");
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(HardwareFile, EveryFileIsReadUnderItsNameAndWrittenBackTheSame) {
+  for (const std::string& name : hardware_names()) {
+    const std::optional<Machine> machine = find_hardware(name);
+    ASSERT_TRUE(machine) << name;
+    EXPECT_EQ(machine->name, name);
+    EXPECT_FALSE(machine->description.empty()) << name;
+    EXPECT_EQ(read_hardware(to_json(*machine), name), *machine);
+    for (const std::string& driver_name : machine->device.names)
+      EXPECT_EQ(find_hardware_of_device(driver_name)->device.fp32_flops, machine->device.fp32_flops)
+          << driver_name;
+  }
+}
+
+TEST(HardwareFile, TheNamesThatPeopleKnowAreThere) {
+  for (const char* name :
+       {"rtx3090", "rtx4080", "rtx4090", "rtx5060ti-16gb", "rtx5090", "a6000", "l40s", "a100-40",
+        "a100-80", "h100", "h200", "gh200", "b200", "two-cores", "8xa100", "8xh100", "16x8xh100"})
+    EXPECT_THAT(hardware_names(), Contains(name));
+  EXPECT_FALSE(find_hardware("rtx4091"));
+  EXPECT_FALSE(find_hardware_of_device("NVIDIA H2"));
+  EXPECT_FALSE(find_hardware_of_device(""));
+  EXPECT_EQ(find_hardware_of_device("NVIDIA H100 80GB HBM3")->name, "h100") << "the smallest";
+}
+
+TEST(HardwareFile, ACpuPlaysTheDeviceWithAllItsCores) {
+  const Machine machine = find_hardware("two-cores").value();
+  EXPECT_TRUE(machine.host_is_device());
+  EXPECT_EQ(machine.device.capabilities.workers, 2);
+  EXPECT_EQ(machine.device.fp32_flops.source, Source::measured);
+}
+
+TEST(HardwareFile, NodesOfMemoryAreKept) {
+  Machine machine = find_hardware("8xa100").value();
+  machine.processor.numa = {{0, {0, 1, 2, 8}}, {1, {3, 4}}};
+  EXPECT_THAT(to_json(machine), HasSubstr("\"cores\": \"0-2,8\""));
+  EXPECT_EQ(read_hardware(to_json(machine), "written"), machine);
+}
+
+TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
+  EXPECT_THAT(refusal(changed("\"hosts\": 1", "\"hosts\": 0")),
+              AllOf(HasSubstr("box.json:5: hosts"), HasSubstr("an integer from 1, found")));
+  EXPECT_THAT(refusal(changed("\"both_ways\"", "\"both_way\"")),
+              HasSubstr("link.both_way: unknown key, expected one of to_device, to_host"));
+  EXPECT_THAT(refusal(changed("\"to_host\"", "\"to_hots\"")),
+              HasSubstr("link: misses the key \"to_host\""));
+  EXPECT_THAT(refusal(changed("\"cuda\"", "\"rocm\"")), HasSubstr("expected \"cpu\" or \"cuda\""));
+  EXPECT_THAT(refusal(changed("\"data sheet\"", "\"advertised\"")),
+              HasSubstr("expected \"assumed\", \"data sheet\" or \"measured\""));
+  EXPECT_THAT(refusal(changed("\"version\": 1", "\"version\": 2")), HasSubstr("version 1"));
+  EXPECT_THAT(refusal(changed("25000000000,", "-3,")), HasSubstr("expected a number above 0"));
+  EXPECT_THAT(refusal(changed("25000000000,", "")), HasSubstr("[1e9, \"measured\"]"));
+  EXPECT_THAT(refusal(""), HasSubstr("box.json"));
+  EXPECT_THAT(refusal("{\"version\": 1}"), HasSubstr("name"));
+}
+
+TEST(HardwareFile, IsLoadedByNameOrByPath) {
+  EXPECT_EQ(load_hardware("h200"), find_hardware("h200"));
+  const TestDirectory directory;
+  EXPECT_EQ(load_hardware(directory.file("mine.json", text_of("h200"))), find_hardware("h200"));
+  try {
+    (void)load_hardware("h2000");
+    ADD_FAILURE() << "there is no such machine";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'h2000'"), HasSubstr("h100, h100-nvl")));
+  }
+}
+
+}  // namespace
+}  // namespace strata::machine

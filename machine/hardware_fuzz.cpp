@@ -1,0 +1,18 @@
+// A machine as text: what is accepted must be written and read back the same.
+#include <cstdint>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/error.h"
+#include "machine/hardware_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size_bytes) {
+  using namespace strata::machine;  // NOLINT(google-build-using-namespace)
+  const std::string_view text(reinterpret_cast<const char*>(data), size_bytes);
+  try {
+    const Machine machine = read_hardware(text, "input");
+    STRATA_CHECK(read_hardware(to_json(machine), "written") == machine, to_json(machine));
+  } catch (const strata::ConfigError&) {  // refused, as it may be
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+#include "machine/host_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "machine/memory_cgroup.h"
+
+namespace strata::machine {
+namespace {
+
+constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t meminfo_available() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  std::int64_t kib = 0;
+  while (file >> key >> kib) {
+    std::getline(file, unit);
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return kUnknown;
+}
+
+}  // namespace
+
+std::int64_t available_host_bytes() {
+  std::int64_t bytes = meminfo_available();
+  // At least 1: an exhausted group is known, not unknown.
+  if (const auto cgroup = tightest_memory_cgroup())
+    bytes = std::min(bytes, std::max<std::int64_t>(1, cgroup->left_bytes));
+  return bytes == kUnknown ? 0 : bytes;
+}
+
+std::int64_t peak_resident_bytes() {
+  // Not getrusage: its peak outlives exec, so that a rank would show that of the Python which
+  // started it.
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
+}
+
+}  // namespace strata::machine

@@ -1,0 +1,101 @@
+#include "machine/machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "machine/hardware_table.h"
+
+namespace strata::machine {
+namespace {
+
+/// What steps reach per core and bit of vectors, fp32: 2e11 with AVX-512 (1.96 measured), half with
+/// AVX2 (0.96), a quarter with SSE4.1 (0.45).
+constexpr double kFlopsPerVectorBit = 2e11 / 512;
+
+}  // namespace
+
+std::string_view name_of(Source source) {
+  switch (source) {
+    case Source::assumed:
+      return "assumed";
+    case Source::data_sheet:
+      return "data sheet";
+    case Source::measured:
+      break;
+  }
+  return "measured";
+}
+
+Figure Device::flops(DType type) const {
+  switch (type) {
+    case DType::f32:
+      return fp32_flops;
+    case DType::bf16:
+    case DType::f16:
+      return bf16_flops;
+    default:
+      return {};
+  }
+}
+
+Machine cpu_machine(int threads, int vector_bits) {
+  Machine machine;
+  machine.processor.cores.value = threads;
+  machine.processor.vector_bits.value = vector_bits;
+  machine.memory.bytes_per_second = assumed(15e9);
+  Device& device = machine.device;
+  device.capabilities.workers = threads;
+  // Beside the other ranks. A schedule that thinks computation or gathers slow puts updates long
+  // before their use, and the computation then waits for their records.
+  device.fp32_flops = device.bf16_flops = assumed(kFlopsPerVectorBit * vector_bits * threads);
+  device.bytes_per_second = assumed(8e9 * threads);
+  machine.link = {.to_device = assumed(8e9), .to_host = assumed(8e9), .both_ways = {}};
+  machine.peer_rate = assumed(2e10);
+  machine.disk.read_rate = assumed(1.5e9);
+  machine.disk.write_rate = assumed(1.2e9);
+  return machine;
+}
+
+Machine typical_machine(const kernels::DeviceCapabilities& capabilities, int vector_bits) {
+  if (capabilities.backend == kernels::DeviceCapabilities::Backend::cpu)
+    return cpu_machine(capabilities.workers, vector_bits);
+  Machine machine;
+  machine.device.capabilities = capabilities;
+  machine.memory.bytes_per_second = assumed(6e10);
+  machine.device.fp32_flops = machine.device.bf16_flops = assumed(2e14);
+  machine.device.bytes_per_second = assumed(1e12);
+  machine.link = {.to_device = assumed(2.2e10), .to_host = assumed(2.2e10), .both_ways = {}};
+  machine.peer_rate = assumed(2e10);
+  machine.disk.read_rate = assumed(5e9);
+  machine.disk.write_rate = assumed(4e9);
+  return machine;
+}
+
+Machine share_of_rank(Machine machine, int ranks) {
+  if (machine.host_is_device()) {
+    const double cores = machine.processor.cores;
+    const double mine = std::max(1.0, std::floor(cores / ranks));
+    machine.processor.cores.value = mine;
+    Device& device = machine.device;
+    device.capabilities.workers = static_cast<int>(mine);
+    for (Figure* rate :
+         {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops, &device.bytes_per_second})
+      rate->value *= mine / cores;
+  }
+  machine.disk.read_rate.value /= ranks;
+  machine.disk.write_rate.value /= ranks;
+  machine.disk.mixed_rate.value /= ranks;
+  return machine;
+}
+
+Machine gpu_machine(const std::string& driver_name, const kernels::DeviceCapabilities& capabilities,
+                    int ranks) {
+  const std::optional<Machine> known = find_hardware_of_device(driver_name);
+  Machine machine = known ? share_of_rank(*known, ranks) : typical_machine(capabilities);
+  machine.device.names = {driver_name};
+  machine.device.capabilities = capabilities;
+  return machine;
+}
+
+}  // namespace strata::machine

@@ -1,0 +1,54 @@
+#include "machine/this_host.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "core/system_call.h"
+#include "kernels/cpu/cpu_features.h"
+#include "machine/memory_cgroup.h"
+
+namespace strata::machine {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+/// Not known where there is no limit.
+Figure locked_bytes() {
+  rlimit limit{};
+  checked(::getrlimit(RLIMIT_MEMLOCK, &limit), "reading the limit of locked memory");
+  if (limit.rlim_cur == RLIM_INFINITY) return {};
+  return measured(std::max(1.0, static_cast<double>(limit.rlim_cur)));  // 0 would be no limit
+}
+
+}  // namespace
+
+Machine look_at_this_host() {
+  const std::vector<int> cores = allowed_cores();
+  const int threads = std::max(1, static_cast<int>(cores.size()));
+  const int vector_bits = kernels::detect_cpu_features().vector_bits();
+  Machine machine = cpu_machine(threads, vector_bits);
+  machine.processor = {.name = processor_name(),
+                       .cores = measured(threads),
+                       .vector_bits = measured(vector_bits),
+                       .numa = find_numa_nodes(cores)};
+  HostMemory& memory = machine.memory;
+  memory.bytes = measured(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  if (const auto group = tightest_memory_cgroup())
+    memory.allowed_bytes = measured(static_cast<double>(group->limit_bytes));
+  memory.locked_bytes = locked_bytes();
+  return machine;
+}
+
+}  // namespace strata::machine

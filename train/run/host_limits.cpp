@@ -1,0 +1,29 @@
+#include "train/run/host_limits.h"
+
+#include <string>
+
+#include "core/error.h"
+#include "train/engine/memory_report.h"
+
+namespace strata::train {
+
+std::int64_t host_limit_on_cpu(const OffloadOptions& options) {
+  const bool limits = options.host_memory_bytes != kUnlimitedMemory &&
+                      options.device_memory_bytes == kUnlimitedMemory;
+  return limits ? options.host_memory_bytes : 0;
+}
+
+void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t room_bytes,
+                         const char* says) {
+  const std::int64_t needed_bytes = arena_bytes * ranks;
+  if (room_bytes == 0 || needed_bytes <= room_bytes) return;
+  const std::string each = format_bytes(static_cast<double>(arena_bytes));
+  const std::string all = format_bytes(static_cast<double>(needed_bytes));
+  throw OutOfMemory("out of memory: " +
+                    (ranks == 1 ? "the one rank on this host plans " + each
+                                : std::to_string(ranks) + " ranks on this host plan " + each +
+                                      " each, " + all + " together") +
+                    ", and " + format_bytes(static_cast<double>(room_bytes)) + " " + says);
+}
+
+}  // namespace strata::train
