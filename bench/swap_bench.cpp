@@ -29,7 +29,7 @@
 #include "runtime/lower.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 #include "train/models/hf_config.h"
 #include "train/models/presets.h"
 
@@ -99,7 +99,7 @@ class SwappedStep {
     request.options.offload.optimizer = train::OffloadTarget::nvme;
     machine::Machine machine = machine::typical_machine(host_.capabilities());
     machine.disk = found;
-    train::ProgramSet set = train::build_programs(request, communicator_, machine);
+    compile::StepPrograms set = train::build_programs(request, communicator_.seat(), machine);
     // Not the run's drain, which finds its first records read.
     runtime::Graph graph = zero::lower_drain(
         train::build_model(request.model, set.shape, train::ModelUse::train).graph, set.settings);
@@ -108,8 +108,8 @@ class SwappedStep {
     persistent_ = set.persistent;
     persistent_.add_all(graph);
     const runtime::Scheduling scheduling{set.settings.plan.limits, runtime::kUnlimitedBytes};
-    return runtime::lower(std::move(graph), persistent_,
-                          {"drain", machine, &communicator_, &scheduling});
+    return std::get<runtime::Program>(runtime::lower_scheduled(
+        std::move(graph), persistent_, {"drain", machine, communicator_.seat()}, scheduling));
   }
 
   void make_executor(runtime::Program program) {

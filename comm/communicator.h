@@ -10,6 +10,7 @@
 
 #include "comm/collective.h"
 #include "comm/reduction.h"
+#include "comm/seat.h"
 #include "core/error.h"
 #include "kernels/stream.h"
 
@@ -43,8 +44,13 @@ class Communicator {
   /// `base`, so that its memory may go.
   virtual void unregister_arena(const std::byte* base) = 0;
 
+  [[nodiscard]] virtual Exchange exchange() const = 0;
+  /// What planning must know of this rank.
+  [[nodiscard]] Seat seat() const { return {rank(), size(), exchange()}; }
   /// Bytes of workspace that `run` needs for this collective on this rank.
-  [[nodiscard]] virtual std::int64_t workspace_bytes(const Collective& collective) const = 0;
+  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const {
+    return comm::workspace_bytes(seat(), collective);
+  }
 
   /// Executes in the order of `stream`: the output is complete, and the input may be overwritten on
   /// this rank, when later work of the stream starts. A CPU backend blocks (sleeping) until then.

@@ -18,10 +18,6 @@ void SingleCommunicator::register_arena(const ArenaRegion& region) {
 
 void SingleCommunicator::unregister_arena(const std::byte* base) { arenas_.remove(base); }
 
-std::int64_t SingleCommunicator::workspace_bytes(const Collective& /*collective*/) const {
-  return 0;
-}
-
 void SingleCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
                              const std::byte* input, std::byte* output,
                              std::span<std::byte> /*workspace*/) {

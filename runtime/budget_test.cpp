@@ -25,7 +25,7 @@ Program model_program() {
   layout.add_all(model.graph);
   layout.add("another Program's", kernels::TensorType(DType::u8, kernels::Shape{1000}),
              Tier::device, Role::control);
-  return lower(std::move(model.graph), layout, {"train.only", {}, nullptr});
+  return lower(std::move(model.graph), layout, {"train.only"});
 }
 
 /// A relay whose gathered values lie in pinned memory.
@@ -36,7 +36,7 @@ Program two_tiers() {
     if (value.name.starts_with("whole.")) value.tier = Tier::pinned;
   PersistentLayout layout;
   layout.add_all(graph);
-  return lower(std::move(graph), layout, {"relay", {}, communicators[0].get()});
+  return lower(std::move(graph), layout, {"relay", {}, communicators[0]->seat()});
 }
 
 TEST(Budget, AllowsExactlyWhatAProgramNeeds) {

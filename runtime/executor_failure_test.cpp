@@ -23,7 +23,7 @@ class SilentCommunicator final : public comm::Communicator {
   [[nodiscard]] std::string_view backend() const override { return "silent"; }
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
-  [[nodiscard]] std::int64_t workspace_bytes(const comm::Collective&) const override { return 0; }
+  [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
   void run(kernels::Stream&, const comm::Collective&, const std::byte*, std::byte*,
            std::span<std::byte>) override {
     std::unique_lock lock(mutex_);

@@ -12,6 +12,7 @@
 
 #include "comm/collective.h"
 #include "kernels/operation.h"
+#include "machine/demand.h"
 #include "runtime/parameter_unit.h"
 #include "runtime/queue.h"
 #include "runtime/tier.h"
@@ -95,7 +96,8 @@ struct Node {
   /// those of copies.
   Queue queue = Queue::compute;
   Moves moves = Moves::nothing;
-  std::string label;  ///< "layer.3.attention"
+  std::string label;       ///< "layer.3.attention"
+  machine::Demand demand;  ///< of time, written when it is lowered
 };
 
 class Graph {

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "runtime/conflicts.h"
-#include "runtime/node_cost.h"
 #include "runtime/program.h"
 
 namespace strata::runtime {
@@ -56,7 +55,6 @@ class ProblemBuilder {
       ScheduleTier place;
       place.name = name_of(tier);
       place.budget_bytes = whole == kUnlimited ? kUnlimited : whole - persistent_bytes_[t];
-      place.kept_bytes = persistent_bytes_[t];
       place.alignment = alignment_of(tier);
       place.ladder = tier == Tier::device;
       problem_.tiers.push_back(std::move(place));
@@ -95,7 +93,7 @@ class ProblemBuilder {
                   : node.moves == Moves::out ? TaskKind::out
                                              : TaskKind::work;
       task.queue = static_cast<int>(queue_of(node, machine_.host_is_device()));
-      task.cost_ns = cost_ns(machine_, graph_, node);
+      task.cost_ns = machine::foreseen_ns(machine_, node.demand);
       task.shares = shares(node);
       task.after = std::move(after[i]);
       task.ordered = node.collective.has_value();

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/check.h"
-#include "core/error.h"
 #include "runtime/alias_in_place.h"
+#include "runtime/node_demand.h"
 #include "runtime/place_lifetimes.h"
 #include "runtime/waits.h"
 
@@ -18,20 +19,24 @@ constexpr kernels::DeviceCapabilities kOnHost;
 class Lowering {
  public:
   Lowering(Graph graph, const PersistentLayout& persistent, const LowerOptions& options)
-      : graph_(std::move(graph)), persistent_(persistent), options_(options) {}
-
-  Program run() {
+      : graph_(std::move(graph)), persistent_(persistent), options_(options) {
     alias_in_place(graph_);
     add_workspaces();
-    if (options_.scheduling != nullptr && has_transfers(graph_)) {
-      place_scheduled();
-    } else {
-      find_lifetimes();
-      place();
-    }
-    emit();
-    place_waits(program_);
-    return std::move(program_);
+    for (Node& node : graph_.nodes) node.demand = demand_of(graph_, node, options_.seat);
+  }
+
+  Program run() {
+    find_lifetimes();
+    place();
+    for (const Node& node : graph_.nodes)
+      program_.foreseen_ns += machine::foreseen_ns(options_.machine, node.demand);
+    return finish();
+  }
+
+  std::variant<Program, Shortage> run(const Scheduling& scheduling) {
+    if (!has_transfers(graph_)) return run();
+    if (std::optional<Shortage> shortage = place_scheduled(scheduling)) return std::move(*shortage);
+    return finish();
   }
 
  private:
@@ -46,8 +51,7 @@ class Lowering {
       const Node& node = graph_.nodes[i];
       std::int64_t bytes = 0;
       if (node.collective) {
-        STRATA_CHECK(options_.communicator != nullptr, "collective without communicator");
-        bytes = options_.communicator->workspace_bytes(*node.collective);
+        bytes = comm::workspace_bytes(options_.seat, *node.collective);
       } else {
         bytes = kernels::workspace_bytes(
             *node.operation, graph_.types(node.inputs), graph_.types(node.outputs), node.attributes,
@@ -107,13 +111,23 @@ class Lowering {
     }
   }
 
-  void place_scheduled() {
+  std::optional<Shortage> place_scheduled(const Scheduling& scheduling) {
     TierBytes persistent{};
     for (const Tier tier : kAllTiers)
       persistent[static_cast<std::size_t>(tier)] = persistent_.bytes(tier);
-    const ScheduledGraph scheduled = schedule(persistent);
+    const ScheduledGraph scheduled =
+        schedule_graph(graph_, workspaces_, options_.machine, scheduling, persistent);
+    if (const std::optional<Tier> tier = scheduled.short_tier) {
+      const auto t = static_cast<std::size_t>(*tier);
+      return Shortage{.program = options_.name,
+                      .tier = *tier,
+                      .budget_bytes = scheduling.budget_bytes[t],
+                      .floor_bytes = scheduled.floor_bytes[t],
+                      .kept_bytes = persistent};
+    }
     program_.persistent_bytes = persistent;
     program_.live_bytes = scheduled.live_bytes;
+    program_.is_scheduled = true;
     program_.foreseen_ns = scheduled.makespan_ns;
     for (std::size_t t = 0; t < persistent.size(); ++t)
       program_.arena_bytes[t] = persistent[t] + scheduled.region_bytes[t];
@@ -123,21 +137,7 @@ class Lowering {
       lifetimes_.push_back(
           {.bytes = graph_.bytes(root), .offset_bytes = persistent[t] + offset_bytes});
     }
-  }
-
-  ScheduledGraph schedule(const TierBytes& persistent) {
-    try {
-      return schedule_graph(graph_, workspaces_, options_.machine, *options_.scheduling,
-                            persistent);
-    } catch (const OutOfMemory& error) {
-      std::string kept;
-      for (const Tier tier : kAllTiers)
-        if (const std::int64_t bytes = persistent[static_cast<std::size_t>(tier)]; bytes > 0)
-          kept += (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " +
-                  std::string(name_of(tier));
-      throw OutOfMemory("Program '" + options_.name + "': " + error.what() +
-                        " (what is kept between steps is, in bytes: " + kept + ")");
-    }
+    return {};
   }
 
   [[nodiscard]] std::int64_t place_of(ValueId root) const {
@@ -159,6 +159,12 @@ class Lowering {
             value.type.span_bytes(), id};
   }
 
+  Program finish() {
+    emit();
+    place_waits(program_);
+    return std::move(program_);
+  }
+
   void emit() {
     program_.name = options_.name;
     program_.blocks = graph_.blocks;
@@ -174,32 +180,13 @@ class Lowering {
       if (workspaces_[i] != kNoValue) in.workspace = operand(workspaces_[i]);
       if (node.predicate != kNoValue) in.predicate = operand(node.predicate);
       in.collective = node.collective;
-      in.cost = node.operation->cost(graph_.types(node.inputs), graph_.types(node.outputs),
-                                     node.attributes);
-      if (node.collective) in.link_bytes = link_bytes(*node.collective);
+      in.demand = node.demand;
       in.block = node.block;
       in.pass = node.pass;
       in.label = node.label;
       program_.instructions.push_back(std::move(in));
     }
     program_.values = std::move(graph_.values);
-  }
-
-  /// Bytes this rank sends for a collective.
-  [[nodiscard]] std::int64_t link_bytes(const comm::Collective& c) const {
-    const int rank = options_.communicator->rank(), peers = options_.communicator->size() - 1;
-    const std::int64_t total = c.partition.total(), mine = c.partition.count(rank);
-    switch (c.kind) {
-      case comm::CollectiveKind::all_gather:
-        return mine * peers * size_of(c.input_type);
-      case comm::CollectiveKind::reduce_scatter:
-        return (total - mine) * size_of(c.wire_type);
-      case comm::CollectiveKind::all_reduce:
-      case comm::CollectiveKind::broadcast:
-        return total * peers * size_of(c.input_type);
-      default:
-        return total * size_of(c.input_type);
-    }
   }
 
   Graph graph_;
@@ -216,6 +203,12 @@ class Lowering {
 
 Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options) {
   return Lowering(std::move(graph), persistent, options).run();
+}
+
+std::variant<Program, Shortage> lower_scheduled(Graph graph, const PersistentLayout& persistent,
+                                                const LowerOptions& options,
+                                                const Scheduling& scheduling) {
+  return Lowering(std::move(graph), persistent, options).run(scheduling);
 }
 
 }  // namespace strata::runtime

@@ -2,28 +2,32 @@
 #pragma once
 
 #include <string>
+#include <variant>
 
-#include "comm/communicator.h"
+#include "comm/seat.h"
 #include "machine/machine.h"
 #include "runtime/graph.h"
 #include "runtime/program.h"
 #include "runtime/schedule_graph.h"
+#include "runtime/shortage.h"
 
 namespace strata::runtime {
 
 struct LowerOptions {
   std::string name;  ///< of the Program
   machine::Machine machine;
-  const comm::Communicator* communicator =
-      nullptr;  ///< for workspaces; may be null without collectives
-  /// Null: transfers stay where they stand in the Graph, which is correct and overlaps little.
-  const Scheduling* scheduling = nullptr;
+  comm::Seat seat = {};  ///< on the axis of all collectives
 };
 
-/// Lowers `graph` (its node order is final, unless it is to be scheduled) over `persistent`, which
-/// must already hold all of its persistent roots. Waits cover every pair of instructions on
-/// different queues whose byte ranges overlap with at least one write, data and storage reuse
-/// alike, transitively reduced.
+/// Lowers `graph`, whose node order is final, over `persistent`, which must already hold all of its
+/// persistent roots. Transfers stay where they stand in the Graph, which is correct and overlaps
+/// little. Waits cover every pair of instructions on different queues whose byte ranges overlap
+/// with at least one write, data and storage reuse alike, transitively reduced.
 Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
+
+/// The same in the order and at the places of a schedule, within its budgets, or what these lack.
+std::variant<Program, Shortage> lower_scheduled(Graph graph, const PersistentLayout& persistent,
+                                                const LowerOptions& options,
+                                                const Scheduling& scheduling);
 
 }  // namespace strata::runtime

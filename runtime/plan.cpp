@@ -12,11 +12,16 @@ namespace {
 constexpr std::array kRecomputeWhats{RecomputeWhat::everything,
                                      RecomputeWhat::norms_and_activations};
 constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
+constexpr std::array kSaveMemories{SaveMemory::none, SaveMemory::writing, SaveMemory::snapshot,
+                                   SaveMemory::windows};
 constexpr std::array kOrders{MicroStepOrder::one_by_one, MicroStepOrder::by_layer};
 constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
 constexpr std::int64_t kMostBlocks = 1 << 30;
+constexpr std::int64_t kMostInShape = 1 << 30;
+constexpr int kPlanVersion = 2;
+constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 /// Where a limit stands under its name in the text.
 struct LimitField {
@@ -144,6 +149,19 @@ ActivationOffload read_activations(const JsonValue& object) {
   return activations;
 }
 
+kernels::DeviceCapabilities::Backend read_backend(const JsonValue& value) {
+  const std::string found = value.as_string();
+  for (std::size_t b = 0; b < kBackends.size(); ++b)
+    if (kBackends[b] == found) return static_cast<kernels::DeviceCapabilities::Backend>(b);
+  refuse(value, "one of cpu, cuda");
+}
+
+BatchShape read_shape(const JsonValue& object) {
+  expect_keys(object, {"dtype", "batch", "sequence"});
+  return {one_of(object.at("dtype"), kGradientTypes), number(object.at("batch"), 1, kMostInShape),
+          number(object.at("sequence"), 1, kMostInShape)};
+}
+
 GradientTypes read_gradient(const JsonValue& object) {
   expect_keys(object, {"produced", "reduced", "accumulated"});
   GradientTypes types;
@@ -221,16 +239,29 @@ std::string_view name_of(MicroStepOrder order) {
   return order == MicroStepOrder::one_by_one ? "one_by_one" : "by_layer";
 }
 
+std::string_view name_of(SaveMemory saving) {
+  constexpr std::string_view kNames[] = {"none", "writing", "snapshot", "windows"};
+  return kNames[static_cast<int>(saving)];
+}
+
 std::string Plan::to_json() const {
-  std::string text = "{\n  \"world\": " + std::to_string(world) +
-                     ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
-                     ",\n  \"virtual_ranks\": " + std::to_string(virtual_ranks) +
-                     ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
-                     ", \"reduced\": " + quoted_name(gradient.reduced) +
-                     ", \"accumulated\": " + quoted_name(gradient.accumulated) +
-                     "},\n  \"limits\": " + limits_json(limits) +
-                     ",\n  \"budget_bytes\": " + budget_json(budget_bytes) +
-                     ",\n  \"recompute\": [";
+  std::string text =
+      "{\n  \"version\": " + std::to_string(kPlanVersion) +
+      ",\n  \"backend\": " + quoted_json(kBackends[static_cast<std::size_t>(backend)]) +
+      ",\n  \"world\": " + std::to_string(world) +
+      ",\n  \"shape\": {\"dtype\": " + quoted_name(shape.dtype) +
+      ", \"batch\": " + std::to_string(shape.batch) +
+      ", \"sequence\": " + std::to_string(shape.sequence) + "}" +
+      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
+      ",\n  \"virtual_ranks\": " + std::to_string(virtual_ranks) +
+      ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
+      ", \"reduced\": " + quoted_name(gradient.reduced) +
+      ", \"accumulated\": " + quoted_name(gradient.accumulated) +
+      "},\n  \"limits\": " + limits_json(limits) + ",\n  \"saving\": " + quoted_name(saving) +
+      ",\n  \"evaluates\": " + boolean(evaluates) + ",\n  \"scheduled\": " + boolean(scheduled) +
+      ",\n  \"read_ahead_bytes\": " + amount(read_ahead_bytes) +
+      ",\n  \"budget_bytes\": " + budget_json(budget_bytes) +
+      ",\n  \"host_bytes\": " + amount(host_bytes) + ",\n  \"recompute\": [";
   for (std::size_t i = 0; i < recompute.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string("[") + std::to_string(recompute[i].first_block) +
             ", " + std::to_string(recompute[i].last_block) + "]";
@@ -247,10 +278,23 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   JsonOptions options;
   options.fault = JsonFault::configuration;
   const JsonValue top = parse_json(text, file, options);
-  expect_keys(top, {"world", "micro_steps", "virtual_ranks", "gradient", "limits", "budget_bytes",
-                    "recompute", "recompute_what", "activations", "updates", "order", "units"});
+  if (const auto version = top.find("version");
+      version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
+    refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
+  expect_keys(top,
+              {"version",        "backend",          "world",        "shape",      "micro_steps",
+               "virtual_ranks",  "gradient",         "limits",       "saving",     "evaluates",
+               "scheduled",      "read_ahead_bytes", "budget_bytes", "host_bytes", "recompute",
+               "recompute_what", "activations",      "updates",      "order",      "units"});
   Plan plan;
+  plan.backend = read_backend(top.at("backend"));
   plan.world = number(top.at("world"), 1, kMostRanks);
+  plan.shape = read_shape(top.at("shape"));
+  plan.saving = one_of(top.at("saving"), kSaveMemories);
+  plan.evaluates = top.at("evaluates").as_boolean();
+  plan.scheduled = top.at("scheduled").as_boolean();
+  plan.read_ahead_bytes = read_amount(top.at("read_ahead_bytes"));
+  plan.host_bytes = read_amount(top.at("host_bytes"));
   plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
   plan.virtual_ranks = number(top.at("virtual_ranks"), 0, kMostRanks);
   plan.gradient = read_gradient(top.at("gradient"));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "kernels/operation.h"
 #include "runtime/tier.h"
 
 namespace strata::runtime {
@@ -101,8 +102,35 @@ struct TransferLimits {
   bool operator==(const TransferLimits&) const = default;
 };
 
+/// Concrete shapes of one micro-batch (design 2.1).
+struct BatchShape {
+  DType dtype = DType::f32;   ///< of parameters and activations
+  std::int64_t batch = 1;     ///< samples
+  std::int64_t sequence = 1;  ///< tokens of each
+  bool operator==(const BatchShape&) const = default;
+};
+
+/// How saving gets its memory.
+enum class SaveMemory : std::uint8_t {
+  none,      ///< nothing is saved
+  writing,   ///< training stands still: blocks on their way to the disk, and pieces of them from
+             ///< other ranks
+  snapshot,  ///< and a copy of what is saved, and what other ranks send for blocks of this one
+  windows,   ///< likewise, but instead of the copy there are a few windows, and room for what
+             ///< other ranks are sent
+};
+std::string_view name_of(SaveMemory saving);
+
+/// Whether steps go on while a checkpoint is written.
+constexpr bool takes_snapshots(SaveMemory saving) {
+  return saving == SaveMemory::snapshot || saving == SaveMemory::windows;
+}
+
 struct Plan {
+  /// What computes: scratch and schedules are of that kind of machine.
+  kernels::DeviceCapabilities::Backend backend = kernels::DeviceCapabilities::Backend::cpu;
   int world = 1;
+  BatchShape shape;
   int micro_steps = 1;  ///< gradient accumulation
   /// Leaves of every sum over ranks (docs/adr/0012): a power of two times `world`, which then is
   /// one too. 0: as many as there are ranks.
@@ -115,7 +143,15 @@ struct Plan {
   MicroStepOrder order = MicroStepOrder::one_by_one;
   GradientTypes gradient;
   TransferLimits limits;
+  SaveMemory saving = SaveMemory::none;
+  bool evaluates = false;  ///< there is a Program for held-out loss
+  /// False: transfers stand where they are needed, overlap nothing and take the least memory; found
+  /// much faster.
+  bool scheduled = true;
+  /// Windows of pinned memory for records of the disk that a step reads for the updates behind it.
+  std::int64_t read_ahead_bytes = 0;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank
+  std::int64_t host_bytes = kUnlimited;      ///< of those in pinned and pageable memory together
 
   bool operator==(const Plan&) const = default;
 

@@ -40,6 +40,14 @@ class RandomPlans {
     plan.activations.least_bytes = amount();
     plan.updates = static_cast<Updates>(below(3));
     plan.order = static_cast<MicroStepOrder>(below(2));
+    plan.shape = {dtype(), static_cast<std::int64_t>(1 + below(64)),
+                  static_cast<std::int64_t>(1 + below(4096))};
+    plan.saving = static_cast<SaveMemory>(below(4));
+    plan.evaluates = coin();
+    if (coin()) plan.backend = kernels::DeviceCapabilities::Backend::cuda;
+    plan.scheduled = coin();
+    plan.read_ahead_bytes = amount();
+    plan.host_bytes = amount();
     return plan;
   }
 
@@ -122,6 +130,15 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.activations.least_bytes = 1; });
   differs([](Plan& p) { p.updates = Updates::next_step; });
   differs([](Plan& p) { p.order = MicroStepOrder::by_layer; });
+  differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; });
+  differs([](Plan& p) { p.shape.dtype = DType::bf16; });
+  differs([](Plan& p) { p.shape.batch = 2; });
+  differs([](Plan& p) { p.shape.sequence = 2; });
+  differs([](Plan& p) { p.saving = SaveMemory::windows; });
+  differs([](Plan& p) { p.evaluates = true; });
+  differs([](Plan& p) { p.scheduled = false; });
+  differs([](Plan& p) { p.read_ahead_bytes = 1; });
+  differs([](Plan& p) { p.host_bytes = 1; });
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     differs([&](Plan& p) { p.budget_bytes[tier] = 1; });
 }
@@ -149,10 +166,18 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
   };
   const Row rows[] = {
       {"\"world\": 1", "\"world\": 0",
-       "plan.json:2: world: expected an integer from 1 to 1048576, found integer 0"},
+       "plan.json:4: world: expected an integer from 1 to 1048576, found integer 0"},
       {"\"world\": 1", "\"world\": \"1\"", "world: expected integer, found string \"1\""},
       {"\"world\": 1", "\"world\": 1.0", "world: expected integer, found real number 1.0"},
-      {"\"world\": 1", "\"World\": 1", "World: unknown key, expected one of world, micro_steps, "},
+      {"\"world\": 1", "\"World\": 1",
+       "World: unknown key, expected one of version, backend, world, "},
+      {"\"version\": 2", "\"version\": 1", "version: expected version 2 of Plans, found integer 1"},
+      {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
+       "backend: expected one of cpu, cuda, found string \"tpu\""},
+      {"\"batch\": 1", "\"batch\": 0", "shape.batch: expected an integer from 1 to "},
+      {"\"saving\": \"none\"", "\"saving\": \"some\"",
+       "saving: expected one of none, writing, snapshot, windows, found string \"some\""},
+      {"\"scheduled\": true", "\"scheduled\": 1", "scheduled: expected boolean, found integer 1"},
       {"\"world\": 1,", "", "top level: misses the key \"world\""},
       {"\"world\": 1,", "\"world\": 1, \"world\": 1,", "world"},
       {"\"micro_steps\": 1", "\"micro_steps\": -1",
@@ -186,7 +211,7 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"tier\": {", "\"tier\": {\"color\": 1, ",
        "units[0].tier.color: unknown key, expected one of optimizer, gradient, parameter"},
       {"\"units\": [", "\"units\": 3, \"other\": [", "other: unknown key"},
-      {"{\n  \"world\"", "[\n  \"world\"", "plan.json:2: "},
+      {"{\n  \"version\"", "[\n  \"version\"", "plan.json:2: "},
       {"  ]\n}\n", "", "plan.json:"},
   };
   for (const Row& row : rows) {

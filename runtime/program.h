@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/demand.h"
 #include "runtime/disk.h"
 #include "runtime/graph.h"
 #include "runtime/queue.h"
@@ -39,8 +40,7 @@ struct Instruction {
   std::vector<std::int32_t> waits;
   /// Bit q set: queue q of the Program before this one must have finished (event handed on).
   std::uint32_t border_waits = 0;
-  kernels::Cost cost;
-  std::int64_t link_bytes = 0;  ///< that cross between ranks because of it, sent by this rank
+  machine::Demand demand;
   int block = 0;
   Pass pass = Pass::forward;
   std::string label;
@@ -82,7 +82,8 @@ struct Program {
   std::array<std::int64_t, kTiers> arena_bytes{};  ///< persistent + transient
   /// Largest sum of live transient bytes at any instruction: the bound of the layout.
   std::array<std::int64_t, kTiers> live_bytes{};
-  std::int64_t foreseen_ns = 0;  ///< how long it takes as simulated; 0: it was not
+  bool is_scheduled = false;     ///< its transfers were placed by simulation
+  std::int64_t foreseen_ns = 0;  ///< how long it takes: as simulated, or one after another
 
   /// One line per collective, the same on every rank; compared at start (design 2.9).
   [[nodiscard]] std::vector<std::string> collective_sequence() const;

@@ -1,10 +1,8 @@
 #include "runtime/schedule.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "core/error.h"
 #include "runtime/schedule_index.h"
 #include "runtime/schedule_ladder.h"
 #include "runtime/schedule_sequence.h"
@@ -37,23 +35,18 @@ std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   return runs;
 }
 
-void refuse_below_floor(const ScheduleIndex& index, const std::vector<SerialRun>& runs) {
+/// Nothing where one of the runs fits.
+std::optional<int> find_short_tier(const ScheduleIndex& index, const std::vector<SerialRun>& runs) {
   const ScheduleProblem& problem = index.problem;
   std::vector<std::int64_t> budget;
   for (const ScheduleTier& tier : problem.tiers) budget.push_back(tier.budget_bytes);
   for (const SerialRun& run : runs)
-    if (fits(index, run.schedule, budget)) return;
+    if (fits(index, run.schedule, budget)) return {};
   const std::vector<std::int64_t>& floor = runs.back().schedule.arena_bytes;
   for (std::size_t t = 0; t < floor.size(); ++t) {
-    const ScheduleTier& tier = problem.tiers[t];
-    if (tier.soft || floor[t] <= budget[t]) continue;
-    throw OutOfMemory("out of memory in tier " + tier.name + ": its budget is " +
-                      std::to_string(budget[t] + tier.kept_bytes) +
-                      " bytes, and this Plan needs at least " +
-                      std::to_string(floor[t] + tier.kept_bytes) +
-                      ", even with one instruction after another: raise the budget, or lower the "
-                      "batch, offload more or recompute more");
+    if (!problem.tiers[t].soft && floor[t] > budget[t]) return static_cast<int>(t);
   }
+  return {};
 }
 
 }  // namespace
@@ -66,7 +59,12 @@ Schedule make_schedule(const ScheduleProblem& problem) {
     return nothing;
   }
   std::vector<SerialRun> runs = serial_runs(index);
-  refuse_below_floor(index, runs);
+  if (const std::optional<int> tier = find_short_tier(index, runs)) {
+    Schedule none;
+    none.floor_bytes = runs.back().schedule.arena_bytes;
+    none.short_tier = tier;
+    return none;
+  }
   SerialRun least = std::move(runs.back());
   runs.pop_back();
   for (ShakenOrder& order : shaken_orders(index))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,6 @@ struct ScheduleTier {
   /// Less than the whole budget is tried too, in steps from the floor, and the fastest schedule
   /// kept: more memory in this tier alone never makes it slower. For the device.
   bool ladder = false;
-  std::int64_t kept_bytes = 0;  ///< of the tier beside the budget: what refusals count with it
 };
 
 struct ScheduleProblem {
@@ -96,10 +96,12 @@ struct Schedule {
   std::vector<std::int64_t> arena_bytes;  ///< per tier; of soft ones what is held at most
   std::vector<std::int64_t> floor_bytes;  ///< per tier: the smallest budget of this problem
   std::int64_t makespan_ns = 0;
+  /// The first tier whose floor is larger than its budget: there is no schedule, and of all this
+  /// only floor_bytes are set.
+  std::optional<int> short_tier;
 };
 
-/// Throws OutOfMemory naming the tier, its budget and its floor when a tier's floor is larger. The
-/// same problem gives the same schedule, to the byte, on every machine.
+/// The same problem gives the same schedule, to the byte, on every machine.
 Schedule make_schedule(const ScheduleProblem& problem);
 
 }  // namespace strata::runtime

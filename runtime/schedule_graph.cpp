@@ -147,7 +147,14 @@ ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
   const GraphProblem problem =
       pose_problem(graph, workspaces, machine, scheduling, persistent_bytes);
   const Schedule schedule = make_schedule(problem.problem);
-  return Application(graph, workspaces, problem, schedule).run();
+  ScheduledGraph scheduled;
+  if (schedule.short_tier)
+    scheduled.short_tier = static_cast<Tier>(*schedule.short_tier);
+  else
+    scheduled = Application(graph, workspaces, problem, schedule).run();
+  for (std::size_t t = 0; t < persistent_bytes.size(); ++t)
+    scheduled.floor_bytes[t] = persistent_bytes[t] + schedule.floor_bytes[t];
+  return scheduled;
 }
 
 }  // namespace strata::runtime

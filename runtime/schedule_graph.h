@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "runtime/graph.h"
@@ -14,6 +15,10 @@ struct ScheduledGraph {
   TierBytes region_bytes{};
   TierBytes live_bytes{};  ///< most of it in use at one time, as simulated
   std::int64_t makespan_ns = 0;
+  TierBytes floor_bytes{};  ///< the smallest budgets that work, what is kept included
+  /// Whose budget is below its floor: of all this only the floors are set, and the Graph is as it
+  /// was.
+  std::optional<Tier> short_tier;
 };
 
 /// Whether there is anything to place: gathers, copies, disk transfers.
@@ -21,8 +26,7 @@ bool has_transfers(const Graph& graph);
 
 /// Puts `graph.nodes` in the order of the schedule, and `workspaces` (one value per node or
 /// kNoValue) along with them. Copies that survive until their next use take its place, and their
-/// transfers go. `persistent_bytes` is what the arenas hold besides. Throws OutOfMemory naming the
-/// tier when its budget is below the smallest that works.
+/// transfers go. `persistent_bytes` is what the arenas hold besides.
 ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
                               const machine::Machine& machine, const Scheduling& scheduling,
                               const TierBytes& persistent_bytes);

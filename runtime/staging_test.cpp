@@ -65,7 +65,7 @@ class Rank {
   explicit Rank(Observer* observer) {
     Graph graph = summing();
     layout_.add_all(graph);
-    Program program = lower(std::move(graph), layout_, {"sum", {}, nullptr});
+    Program program = lower(std::move(graph), layout_, {"sum"});
     EXPECT_EQ(verify(program), std::vector<std::string>{});
     ExecutorParts parts;
     for (Tier tier : {Tier::device, Tier::pinned}) {

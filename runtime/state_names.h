@@ -43,4 +43,11 @@ inline constexpr const char* kAgreedWord = "agreed_word";  ///< int64 [AgreedWor
 inline constexpr const char* kHostWord = "host/word";  ///< what the host adds to the agreed word
 inline constexpr const char* kHostMetrics = "host/metrics";  ///< StepMetrics [2], by step modulo 2
 
+// Of saving, where it is planned (SaveMemory).
+inline constexpr const char* kSaveBlocks = "save/blocks";  ///< of whoever writes blocks
+/// Pieces that other ranks save: of a stretch, or all of a snapshot's.
+inline constexpr const char* kSaveArriving = "save/arriving";
+/// Pieces that other ranks write, where a snapshot goes through windows.
+inline constexpr const char* kSaveLeaving = "save/leaving";
+
 }  // namespace strata::runtime

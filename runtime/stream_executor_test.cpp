@@ -38,7 +38,7 @@ class StreamCommunicator final : public comm::Communicator {
   [[nodiscard]] bool runs_on_host() const override { return false; }
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
-  [[nodiscard]] std::int64_t workspace_bytes(const comm::Collective&) const override { return 0; }
+  [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
   void run(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte>) override {
     device_.copy(stream, output, input, operand_bytes(collective, 0).output);
@@ -99,7 +99,7 @@ class RelayRank {
     layout_.add_all(graph);
     Program program =
         lower(std::move(graph), layout_,
-              {"relay", machine::typical_machine(device_.capabilities()), communicator_.get()});
+              {"relay", machine::typical_machine(device_.capabilities()), communicator_->seat()});
     arena_ = Arena(device_, kernels::MemoryKind::device, program.arena_bytes[0]);
     communicator_->register_arena({arena_.base(), arena_.bytes(), -1});
     fill("start", 0.1f);
@@ -405,8 +405,8 @@ TEST(LockstepExecutor, ResultsThatAreWrittenOverAnInputKeepIt) {
   PersistentLayout layout;
   layout.add_all(graph);
   SimulatedDevice device(ThreadOrder::forward);
-  Program program = lower(std::move(graph), layout,
-                          {"sum", machine::typical_machine(device.capabilities()), nullptr});
+  Program program =
+      lower(std::move(graph), layout, {"sum", machine::typical_machine(device.capabilities())});
   Arena arena(device, kernels::MemoryKind::device, program.arena_bytes[0]);
   const auto values = [&](const char* name) {
     return std::span(reinterpret_cast<float*>(arena.base() + layout.find(name).offset_bytes),

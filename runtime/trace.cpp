@@ -106,8 +106,8 @@ void TraceRecorder::write_instructions(std::string& text) const {
              static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
       text += std::to_string(e.step) + ", \"operation\": " + quoted_json(in.operation->name) +
               ", \"program\": " + quoted_json(e.program->name);
-      append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.cost.flops,
-             in.collective ? static_cast<double>(in.link_bytes) : in.cost.bytes);
+      append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.demand.flops,
+             in.collective ? static_cast<double>(in.demand.moved_bytes) : in.demand.bytes);
     }
 }
 

@@ -8,10 +8,10 @@ std::int64_t bytes_between_tiers(const Instruction& in) {
   switch (in.queue) {
     case Queue::upload:
     case Queue::download:
-      return in.outputs[0].bytes;
+      return in.demand.moved_bytes;
     case Queue::disk_read:
     case Queue::disk_write:
-      return room_of(in.outputs[0].bytes, Tier::disk);
+      return room_of(in.demand.moved_bytes, Tier::disk);
     case Queue::compute:
     case Queue::communication:
     case Queue::host:

@@ -11,7 +11,7 @@ namespace {
 Instruction moving(Queue queue, std::int64_t bytes, bool conditional = false) {
   Instruction in;
   in.queue = queue;
-  in.outputs.push_back({.bytes = bytes});
+  in.demand.moved_bytes = bytes;
   if (conditional) in.predicate = Operand{};
   return in;
 }

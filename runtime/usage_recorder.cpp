@@ -5,15 +5,6 @@
 #include "runtime/transfer_tally.h"
 
 namespace strata::runtime {
-namespace {
-
-/// Between tiers or to other ranks; what computes moves nothing.
-std::int64_t moved_bytes(const Instruction& in) {
-  return in.queue == Queue::communication ? in.link_bytes : bytes_between_tiers(in);
-}
-
-}  // namespace
-
 void add(Usage& sum, const Usage& more) {
   for (std::size_t q = 0; q < sum.size(); ++q) {
     sum[q].busy_seconds += more[q].busy_seconds;
@@ -25,7 +16,9 @@ void add(Usage& sum, const Usage& more) {
 void UsageRecorder::begin_program(const Program& program, std::int64_t step) {
   StepBytes& of_step = bytes_[static_cast<std::size_t>(step) % bytes_.size()];
   for (const Instruction& in : program.instructions)
-    if (const std::int64_t bytes = moved_bytes(in); bytes > 0)
+    if (const std::int64_t bytes =
+            in.queue == Queue::communication ? in.demand.moved_bytes : bytes_between_tiers(in);
+        bytes > 0)
       of_step[static_cast<std::size_t>(in.queue)].fetch_add(bytes, std::memory_order_relaxed);
 }
 

@@ -26,7 +26,7 @@ Program relay_program(int links = 5) {
   hoist_gathers(graph, limits);
   PersistentLayout layout;
   layout.add_all(graph);
-  return lower(std::move(graph), layout, {"relay", {}, communicators[0].get()});
+  return lower(std::move(graph), layout, {"relay", {}, communicators[0]->seat()});
 }
 
 /// Index of the instruction with this label.

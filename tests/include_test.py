@@ -17,7 +17,9 @@ BELOW = {  # a folder includes itself and these
     "runtime": {"core", "kernels", "machine", "comm"},
     "zero": {"core", "kernels", "machine", "comm", "runtime"},
     "offload": {"core", "kernels", "machine", "runtime"},  # has not heard of ranks
-    "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload"},
+    "compile": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload"},
+    "plan": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload", "compile"},
+    "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload", "compile", "plan"},
     "launcher": {"core"},
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}

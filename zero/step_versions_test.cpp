@@ -67,7 +67,7 @@ Program step_program(const Kind& kind) {
       lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.position);
   layout.add_all(graph);
   return lower(std::move(graph), layout,
-               {"step", {}, communicators[static_cast<std::size_t>(kind.rank)].get()});
+               {"step", {}, communicators[static_cast<std::size_t>(kind.rank)]->seat()});
 }
 
 /// Index of the `count`th instruction with this label.

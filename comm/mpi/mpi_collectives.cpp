@@ -30,17 +30,7 @@ std::span<std::byte> bytes_at(const std::byte* base, std::int64_t offset, std::i
   return {const_cast<std::byte*>(base) + offset, static_cast<std::size_t>(bytes)};
 }
 
-constexpr std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 }  // namespace
-
-std::int64_t MpiCommunicator::workspace_bytes(const Collective& collective) const {
-  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
-  const std::int64_t size = size_of(collective.wire_type);
-  const bool converts = collective.input_type != collective.wire_type;
-  return (converts ? padded(collective.partition.total() * size) : 0) +
-         (world_ - 1) * padded(collective.partition.count(rank_) * size);
-}
 
 template <typename Outgoing, typename Incoming>
 void MpiCommunicator::exchange(const Outgoing& outgoing, const Incoming& incoming) {
@@ -85,12 +75,12 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
   if (collective.input_type != wire) {
     kernels::convert_to_wire(nullptr, collective.input_type, input, wire, partition.total(), free);
     rounded = free;
-    free += padded(partition.total() * size);
+    free += padded_piece(partition.total() * size);
   }
   const std::int64_t count = partition.count(rank_);
   for (int peer = 0; peer < world_; ++peer) {
     contributions_[peer] = peer == rank_ ? rounded + partition.begin(rank_) * size : free;
-    if (peer != rank_) free += padded(count * size);
+    if (peer != rank_) free += padded_piece(count * size);
   }
   exchange(
       [&](int peer) {

@@ -29,7 +29,7 @@ class MpiCommunicator final : public Communicator {
   [[nodiscard]] std::string_view backend() const override { return "mpi"; }
   void register_arena(const ArenaRegion& region) override;
   void unregister_arena(const std::byte* base) override;
-  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  [[nodiscard]] Exchange exchange() const override { return Exchange::messages; }
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override;

@@ -17,8 +17,6 @@ namespace {
 /// How often a rank that waits looks whether a peer died.
 constexpr std::chrono::milliseconds kLivenessInterval{20};
 
-constexpr std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 bool even(const Partition& partition) {
   for (int rank = 1; rank < partition.ranks(); ++rank)
     if (partition.count(rank) != partition.count(0)) return false;
@@ -165,15 +163,6 @@ void NcclCommunicator::group(const Body& body) {
   require(end, "ncclGroupEnd");
 }
 
-std::int64_t NcclCommunicator::workspace_bytes(const Collective& collective) const {
-  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
-  const std::int64_t element = size_of(collective.wire_type);
-  const bool converts = collective.input_type != collective.wire_type;
-  const int pieces = device_.reduction == Reduction::native ? 1 : size() - 1;
-  return (converts ? padded(collective.partition.total() * element) : 0) +
-         pieces * padded(collective.partition.count(rank()) * element);
-}
-
 void NcclCommunicator::all_gather(const Collective& collective, const std::byte* input,
                                   std::byte* output) {
   const Partition& partition = collective.partition;
@@ -205,7 +194,7 @@ void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective&
   if (collective.input_type != wire) {
     cuda::convert_to_wire(stream, collective.input_type, input, wire, partition.total(), free);
     rounded = free;
-    free += padded(partition.total() * element);
+    free += padded_piece(partition.total() * element);
   }
   const std::int64_t mine = partition.count(rank());
   if (device_.reduction == Reduction::native) {
@@ -224,7 +213,7 @@ void NcclCommunicator::reduce_scatter(kernels::Stream& stream, const Collective&
       if (mine > 0)
         call(nccl_.receive(free, static_cast<std::size_t>(mine * element), ncclInt8, peer, comm_,
                            stream_));
-      free += padded(mine * element);
+      free += padded_piece(mine * element);
     }
   });
   cuda::ordered_sum(stream, contributions_, wire, mine, collective.scale, output);

@@ -45,7 +45,9 @@ class NcclCommunicator : public Communicator {
   /// Concerns this rank alone.
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
-  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  [[nodiscard]] Exchange exchange() const override {
+    return device_.reduction == Reduction::native ? Exchange::native_messages : Exchange::messages;
+  }
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override;
   void check() override;

@@ -35,9 +35,7 @@ class OnSimulatedDevice final : public Communicator {
   [[nodiscard]] std::string_view backend() const override { return nccl_.backend(); }
   void register_arena(const ArenaRegion& region) override { nccl_.register_arena(region); }
   void unregister_arena(const std::byte* base) override { nccl_.unregister_arena(base); }
-  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override {
-    return nccl_.workspace_bytes(collective);
-  }
+  [[nodiscard]] Exchange exchange() const override { return nccl_.exchange(); }
   void run(kernels::Stream&, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override {
     nccl_.run(stream_, collective, input, output, workspace);

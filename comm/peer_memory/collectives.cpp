@@ -8,9 +8,6 @@
 #include "kernels/ordered_sum.h"
 
 namespace strata::comm {
-std::int64_t PeerCommunicator::workspace_bytes(const Collective& collective) const {
-  return collective.kind == CollectiveKind::all_reduce ? operand_bytes(collective, rank_).input : 0;
-}
 
 void PeerCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
                            const std::byte* input, std::byte* output,

@@ -18,10 +18,6 @@ LoneDeviceCommunicator::LoneDeviceCommunicator(kernels::Device& device)
   STRATA_CHECK(convert_ != nullptr, "the device cannot convert");
 }
 
-std::int64_t LoneDeviceCommunicator::workspace_bytes(const Collective& collective) const {
-  return rounds(collective) ? collective.partition.total() * size_of(collective.wire_type) : 0;
-}
-
 void LoneDeviceCommunicator::run(kernels::Stream& stream, const Collective& collective,
                                  const std::byte* input, std::byte* output,
                                  std::span<std::byte> workspace) {

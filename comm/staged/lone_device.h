@@ -18,7 +18,7 @@ class LoneDeviceCommunicator final : public Communicator {
   [[nodiscard]] bool runs_on_host() const override { return false; }
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
-  [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const override;
+  [[nodiscard]] Exchange exchange() const override { return Exchange::own_rounding; }
   /// A reduce_scatter here has scale 1: a mean over one rank.
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override;

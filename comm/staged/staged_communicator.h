@@ -27,8 +27,8 @@ class StagedCommunicator final : public Communicator {
   [[nodiscard]] bool runs_on_host() const override { return true; }
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
-  /// None on the device.
-  [[nodiscard]] std::int64_t workspace_bytes(const Collective&) const override { return 0; }
+  /// No scratch on the device.
+  [[nodiscard]] Exchange exchange() const override { return Exchange::none; }
   /// Returns when the output is complete on the device.
   void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override;

@@ -39,8 +39,8 @@ int main() {
   const auto communicator = comm::make_communicator({}, "single");
   constexpr int kThreads = 2;
   train::EngineParts parts;
-  parts.programs =
-      train::build_programs({model, options, false}, *communicator, machine::cpu_machine(kThreads));
+  parts.programs = train::build_programs({model, options, false}, communicator->seat(),
+                                         machine::cpu_machine(kThreads));
   std::fputs(train::format_memory(train::count_memory(parts.programs)).c_str(), stdout);
 
   // 3. The engine owns arena, executor and threads.

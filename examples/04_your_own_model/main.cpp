@@ -67,7 +67,7 @@ std::unique_ptr<train::Engine> make_engine(comm::Communicator& communicator) {
   request.build_model = build_model;
   request.options = make_options();
   train::EngineParts parts;
-  parts.programs = train::build_programs(request, communicator, machine::cpu_machine(1));
+  parts.programs = train::build_programs(request, communicator.seat(), machine::cpu_machine(1));
   parts.communicator = &communicator;
   return std::make_unique<train::Engine>(std::move(parts));
 }

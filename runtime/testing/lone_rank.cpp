@@ -17,8 +17,8 @@ LoneRank::LoneRank(Graph graph, ValueId loss, std::uint64_t seed) : units_(graph
     }
   graph.make_persistent(loss, "loss");
   layout_.add_all(graph);
-  Program lowered = lower(std::move(graph), layout_,
-                          {"alone", machine::typical_machine(device_.capabilities()), nullptr});
+  Program lowered =
+      lower(std::move(graph), layout_, {"alone", machine::typical_machine(device_.capabilities())});
   const std::int64_t arena_bytes = lowered.arena_bytes[static_cast<int>(Tier::device)];
   arena_ = Arena("device", arena_bytes, ArenaKind::private_memory);
   std::memset(arena_.base(), 0xff, static_cast<std::size_t>(arena_bytes));

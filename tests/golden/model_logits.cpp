@@ -12,8 +12,8 @@ std::vector<double> model_logits(const std::string& directory, DType dtype,
   const train::ModelConfig model = train::read_model_config(directory);
   const auto communicator = comm::make_communicator({}, "single");
   train::EngineParts parts;
-  parts.programs =
-      train::build_generation(model, {dtype, 1, sequence}, *communicator, machine::cpu_machine(1));
+  parts.programs = train::build_generation(model, {dtype, 1, sequence}, communicator->seat(),
+                                           machine::cpu_machine(1));
   parts.communicator = communicator.get();
   train::Engine engine(std::move(parts));
   train::load_weights(engine, train::ModelFiles(directory));

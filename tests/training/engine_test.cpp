@@ -30,7 +30,7 @@ TEST(Engine, RefusesAProgramThatTheVerifierRefuses) {
   const auto make = [&](std::int64_t shift_bytes) {
     train::EngineParts parts;
     parts.programs = build_rank(training, *communicator);
-    parts.programs.train.begin()->second.instructions.front().outputs.front().offset_bytes +=
+    parts.programs.programs.begin()->second.instructions.front().outputs.front().offset_bytes +=
         shift_bytes;
     parts.communicator = communicator.get();
     return std::make_unique<train::Engine>(std::move(parts));
@@ -164,7 +164,7 @@ class SaveMisused : public testing::Test {
 
 TEST_F(SaveMisused, WithoutASnapshotOrADrainedStateIsRefused) {
   TrainingCase training = one_rank();
-  training.saving = train::SaveMemory::snapshot;
+  training.saving = runtime::SaveMemory::snapshot;
   OneEngine one(training);
   {
     train::CheckpointSave save(*one.engine, files_, request());

@@ -48,8 +48,8 @@ TrainingCase limited() {
 
 void expect_within_limit(const TrainingCase& training) {
   const auto communicators = comm::make_thread_communicators(training.world);
-  const train::ProgramSet programs = build_rank(training, *communicators[0]);
-  const std::int64_t most = most_gathered(programs.train.begin()->second);
+  const compile::StepPrograms programs = build_rank(training, *communicators[0]);
+  const std::int64_t most = most_gathered(programs.programs.begin()->second);
   EXPECT_LE(most, kLimit);
   EXPECT_GT(most, kLimit / 2);
 }

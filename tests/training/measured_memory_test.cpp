@@ -73,12 +73,12 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
     on_rank_threads(2, [&](comm::Communicator& communicator) {
       train::EngineParts parts;
       parts.programs = build_rank(training, communicator);
-      const train::ProgramSet predicted = parts.programs;
+      const compile::StepPrograms predicted = parts.programs;
       const runtime::Program& step =
-          std::ranges::max_element(predicted.train, {}, [](const auto& program) {
+          std::ranges::max_element(predicted.programs, {}, [](const auto& program) {
             return program.second.arena_bytes[0];
           })->second;
-      parts.programs.train.begin()->second.arena_bytes[0] = step.arena_bytes[0] + kBehind;
+      parts.programs.programs.begin()->second.arena_bytes[0] = step.arena_bytes[0] + kBehind;
       const std::int64_t longest = parts.programs.arena_bytes(runtime::Tier::device);
       parts.communicator = &communicator;
       Engine engine(std::move(parts));

@@ -25,7 +25,7 @@ TrainingCase gpt2_124m_case(int world, int stage) {
   return training;
 }
 
-train::ProgramSet build(const TrainingCase& training, int rank) {
+compile::StepPrograms build(const TrainingCase& training, int rank) {
   return build_rank(
       training, *comm::make_thread_communicators(training.world)[static_cast<std::size_t>(rank)]);
 }
@@ -34,10 +34,11 @@ double transient_bytes(const Program& program) {
   return static_cast<double>(program.arena_bytes[0] - program.persistent_bytes[0]);
 }
 
-std::vector<const Program*> programs_of(const train::ProgramSet& set) {
+std::vector<const Program*> programs_of(const compile::StepPrograms& set) {
   std::vector<const Program*> programs;
-  for (const auto& [position, program] : set.train) programs.push_back(&program);
-  if (set.evaluate) programs.push_back(&*set.evaluate);
+  for (const auto& [key, program] : set.programs)
+    if (key.kind == compile::ProgramKind::train || key.kind == compile::ProgramKind::evaluate)
+      programs.push_back(&program);
   return programs;
 }
 
@@ -48,7 +49,7 @@ TEST_P(Gpt2Memory, TransientStorageIsWithinFivePercentOfTheLargestLiveSet) {
     for (bool recompute : {false, true}) {
       TrainingCase training = gpt2_124m_case(world, GetParam());
       training.options.activation_checkpointing = recompute;
-      const train::ProgramSet set = build(training, world - 1);
+      const compile::StepPrograms set = build(training, world - 1);
       for (const Program* program : programs_of(set)) {
         EXPECT_LE(transient_bytes(*program), 1.05 * static_cast<double>(program->live_bytes[0]))
             << program->name << ", world " << world << ", recompute " << recompute;
@@ -61,7 +62,7 @@ TEST_P(Gpt2Memory, EveryProgramIsProvedSafe) {
   for (bool recompute : {false, true}) {
     TrainingCase training = gpt2_124m_case(2, GetParam());
     training.options.activation_checkpointing = recompute;
-    const train::ProgramSet set = build(training, 1);
+    const compile::StepPrograms set = build(training, 1);
     for (const Program* program : programs_of(set))
       EXPECT_EQ(runtime::verify(*program), std::vector<std::string>{}) << program->name;
   }
@@ -74,7 +75,7 @@ TEST_P(Gpt2Memory, PersistentBytesPerRankAreWhatTheStageLeaves) {
   const auto communicators = comm::make_thread_communicators(kWorld);
   double parameters = 0;
   for (int rank : {0, 3, kWorld - 1}) {
-    const train::ProgramSet set =
+    const compile::StepPrograms set =
         build_rank(training, *communicators[static_cast<std::size_t>(rank)]);
     parameters = 0;
     for (const runtime::ParameterUnit& unit : set.units)
@@ -123,7 +124,7 @@ TEST_P(Gpt2Memory, GatheredBytesStayWithinTheLiveLimit) {
   constexpr std::int64_t kLimit = 60'000'000;  // the embedding's 39 million and two layers
   TrainingCase training = gpt2_124m_case(2, GetParam());
   training.options.zero.max_live_parameters_elements = kLimit;
-  const train::ProgramSet set = build(training, 0);
+  const compile::StepPrograms set = build(training, 0);
   for (const Program* program : programs_of(set)) {
     std::map<runtime::ValueId, std::pair<std::size_t, std::size_t>> span;  // root -> first, last
     const auto touch = [&](const runtime::Operand& operand, std::size_t i) {

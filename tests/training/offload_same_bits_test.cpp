@@ -245,9 +245,9 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   training.model.layers = 6;
   training.options.offload.optimizer = OffloadTarget::nvme;
   const comm::SingleCommunicator communicator;
-  const train::ProgramSet set = build_rank(training, communicator);
-  ASSERT_TRUE(set.read_ahead);
-  const std::vector<runtime::Instruction>& step = set.train.at(zero::Position::only).instructions;
+  const compile::StepPrograms set = build_rank(training, communicator);
+  ASSERT_TRUE(set.find(compile::ProgramKind::read_ahead));
+  const std::vector<runtime::Instruction>& step = set.train(zero::Position::only).instructions;
   std::int64_t ahead = 0, all = 0, before_backward_ends = 0;
   std::size_t last_backward = 0;
   for (std::size_t i = 0; i < step.size(); ++i)
@@ -262,10 +262,10 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   EXPECT_GT(ahead, all / 4);
   EXPECT_EQ(before_backward_ends, ahead);
   std::int64_t made_ready = 0;
-  for (const runtime::Instruction& in : set.read_ahead->instructions)
+  for (const runtime::Instruction& in : set.find(compile::ProgramKind::read_ahead)->instructions)
     made_ready += in.outputs[0].bytes;
   EXPECT_EQ(made_ready, ahead);
-  for (const runtime::Instruction& in : set.drain->instructions)
+  for (const runtime::Instruction& in : set.find(compile::ProgramKind::drain)->instructions)
     EXPECT_FALSE(in.label.starts_with("read ahead")) << in.label;
 
   const TrainingResult late = run_training(training);
@@ -280,9 +280,9 @@ TEST(OffloadSameBitsOf, UpdatesAmongTheForwardPass) {
   training.model.layers = 6;
   training.options.offload.optimizer = OffloadTarget::nvme;
   const comm::SingleCommunicator communicator;
-  const train::ProgramSet set = build_rank(training, communicator);
+  const compile::StepPrograms set = build_rank(training, communicator);
   bool forward = false, update_behind_forward = false;
-  for (const runtime::Instruction& in : set.train.at(zero::Position::only).instructions) {
+  for (const runtime::Instruction& in : set.train(zero::Position::only).instructions) {
     forward = forward || in.label.starts_with("layer.0.");
     update_behind_forward =
         update_behind_forward || (forward && in.label.starts_with("update layer.5"));

@@ -23,7 +23,7 @@ Program step_program(int stage, bool recompute) {
   training.options.activation_checkpointing = recompute;
   training.world = 2;
   const auto communicators = comm::make_thread_communicators(2);
-  return build_rank(training, *communicators[1]).train.at(zero::Position::only);
+  return build_rank(training, *communicators[1]).train(zero::Position::only);
 }
 
 class ProgramSafety : public testing::TestWithParam<int> {

@@ -39,10 +39,11 @@ void for_each_rank(int stage, const Each& each) {
     machine::Machine machine = machine::cpu_machine(1);
     machine.disk.read_rate.value = machine.disk.write_rate.value = disk_rate;
     for (const auto& communicator : communicators) {
-      const train::ProgramSet programs = train::build_programs(request, *communicator, machine);
-      each(programs.train.begin()->second, "stage " + std::to_string(stage) + ", rank " +
-                                               std::to_string(communicator->rank()) +
-                                               ", bytes per second " + std::to_string(disk_rate));
+      const compile::StepPrograms programs =
+          train::build_programs(request, communicator->seat(), machine);
+      each(programs.programs.begin()->second,
+           "stage " + std::to_string(stage) + ", rank " + std::to_string(communicator->rank()) +
+               ", bytes per second " + std::to_string(disk_rate));
     }
   }
 }

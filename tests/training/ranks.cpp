@@ -41,7 +41,7 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
 }
 
 /// What the disk's queues move in a run of `run_rank`, by its Programs.
-runtime::DiskCounters promised_transfers(const train::ProgramSet& programs,
+runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
                                          const train::TrainOptions& options) {
   const bool late = programs.settings.plan.updates == runtime::Updates::next_step;
   runtime::DiskCounters promised;
@@ -56,11 +56,13 @@ runtime::DiskCounters promised_transfers(const train::ProgramSet& programs,
         promised.written_bytes += (idle_once ? runs - 1 : runs) * bytes;
     }
   };
-  for (const auto& [position, program] : programs.train)
-    add(program, options.steps * zero::runs_per_step(programs.settings.plan, position));
-  if (programs.drain) add(*programs.drain, 1);
-  if (programs.read_ahead) add(*programs.read_ahead, 1);
-  if (programs.evaluate) add(*programs.evaluate, programs.settings.plan.leaves_per_rank());
+  using compile::ProgramKind;
+  for (const auto& [key, program] : programs.programs) {
+    if (key.kind == ProgramKind::train)
+      add(program, options.steps * zero::runs_per_step(programs.settings.plan, key.position));
+    if (key.kind == ProgramKind::drain || key.kind == ProgramKind::read_ahead) add(program, 1);
+    if (key.kind == ProgramKind::evaluate) add(program, programs.settings.plan.leaves_per_rank());
+  }
   return promised;
 }
 
@@ -168,16 +170,12 @@ void skip_first_steps(train::TrainOptions& options) {
   options.steps = 12;
 }
 
-void verify_all(const train::ProgramSet& programs) {
+void verify_all(const compile::StepPrograms& programs) {
   const auto check = [](const runtime::Program& program) {
     const auto problems = runtime::verify(program);
     if (!problems.empty()) throw InternalError(program.name + ": " + problems.front());
   };
-  for (const auto& [position, program] : programs.train) check(program);
-  if (programs.drain) check(*programs.drain);
-  if (programs.read_ahead) check(*programs.read_ahead);
-  if (programs.snapshot) check(*programs.snapshot);
-  if (programs.evaluate) check(*programs.evaluate);
+  for (const auto& [key, program] : programs.programs) check(program);
 }
 
 train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator& communicator,
@@ -196,7 +194,7 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
     parts.lockstep = training.lockstep;
   }
   parts.programs = train::build_programs(
-      {training.model, training.options, true, 1, training.saving}, *planned, machine);
+      {training.model, training.options, true, 1, training.saving}, planned->seat(), machine);
   verify_all(parts.programs);
   if (const std::int64_t bytes = parts.programs.disk_bytes(); bytes > 0) {
     device.disk = std::make_unique<MemoryDisk>(bytes);
@@ -218,9 +216,10 @@ void on_engines(const TrainingCase& training, const std::function<void(train::En
   });
 }
 
-train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator) {
+compile::StepPrograms build_rank(const TrainingCase& training,
+                                 const comm::Communicator& communicator) {
   return train::build_programs({training.model, training.options, true, 1, training.saving},
-                               communicator, machine::cpu_machine(training.threads));
+                               communicator.seat(), machine::cpu_machine(training.threads));
 }
 
 TrainingResult run_training(const TrainingCase& training) {

@@ -22,7 +22,7 @@ struct TrainingCase {
   std::function<std::unique_ptr<kernels::Device>()> make_device;
   runtime::Recordings recordings = runtime::Recordings::on;
   runtime::LockstepReport* lockstep = nullptr;
-  train::SaveMemory saving = train::SaveMemory::none;
+  runtime::SaveMemory saving = runtime::SaveMemory::none;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
 };
 
@@ -55,7 +55,7 @@ TrainingResult run_training(const TrainingCase& training);
 void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what);
 
 /// Throws InternalError with the first problem that the verifier finds in any Program.
-void verify_all(const train::ProgramSet& programs);
+void verify_all(const compile::StepPrograms& programs);
 
 /// The device of one rank, none on the CPU, and its disk tier where the Programs use one.
 struct RankDevice {
@@ -73,6 +73,7 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
 void on_engines(const TrainingCase& training, const std::function<void(train::Engine&)>& body);
 
 /// Programs of one rank, built without communication partners.
-train::ProgramSet build_rank(const TrainingCase& training, const comm::Communicator& communicator);
+compile::StepPrograms build_rank(const TrainingCase& training,
+                                 const comm::Communicator& communicator);
 
 }  // namespace strata::tests

@@ -30,9 +30,10 @@ TEST(ReadAhead, MakesNoStepSlowerWhenTheDiskIsFaster) {
     machine::Machine machine = machine::cpu_machine(1);
     machine.disk.read_rate.value = rate;
     machine.disk.write_rate.value = 1.5 * rate;
-    const train::ProgramSet set = train::build_programs(offloading(), *communicators[1], machine);
-    ASSERT_TRUE(set.read_ahead);
-    const std::int64_t ns = set.train.begin()->second.foreseen_ns;
+    const compile::StepPrograms set =
+        train::build_programs(offloading(), communicators[1]->seat(), machine);
+    ASSERT_TRUE(set.find(compile::ProgramKind::read_ahead));
+    const std::int64_t ns = set.scheduled_ns();
     EXPECT_GT(ns, 0);
     EXPECT_TRUE(before_ns == 0 || ns <= before_ns + before_ns / 100) << rate << ": " << ns;
     before_ns = ns;

@@ -65,9 +65,9 @@ struct Run {
 
 /// Steps overlap as in a run: nothing is drained but for a save that stands.
 Run train_and_save(TrainingCase training, Save save, const std::string& output) {
-  training.saving = save == Save::standing   ? train::SaveMemory::writing
-                    : save == Save::snapshot ? train::SaveMemory::snapshot
-                                             : train::SaveMemory::windows;
+  training.saving = save == Save::standing   ? runtime::SaveMemory::writing
+                    : save == Save::snapshot ? runtime::SaveMemory::snapshot
+                                             : runtime::SaveMemory::windows;
   PosixFileSystem files;
   train::prepare_output_folder(files, output);
   const train::SaveRequest request{
@@ -185,15 +185,15 @@ TEST(Snapshot, WindowsTakeLittleMemory) {
     training.options.tile_elements = 1024;
     training.options.offload.optimizer = optimizer;
     on_rank_threads(1, [&](comm::Communicator& communicator) {
-      const auto build = [&](train::SaveMemory saving) {
+      const auto build = [&](runtime::SaveMemory saving) {
         training.saving = saving;
         return build_rank(training, communicator);
       };
       using runtime::Tier;
-      const train::ProgramSet still = build(train::SaveMemory::writing);
-      const train::ProgramSet memory = build(train::SaveMemory::snapshot);
-      const train::ProgramSet windows = build(train::SaveMemory::windows);
-      const auto host_bytes = [](const train::ProgramSet& programs) {
+      const compile::StepPrograms still = build(runtime::SaveMemory::writing);
+      const compile::StepPrograms memory = build(runtime::SaveMemory::snapshot);
+      const compile::StepPrograms windows = build(runtime::SaveMemory::windows);
+      const auto host_bytes = [](const compile::StepPrograms& programs) {
         return programs.arena_bytes(Tier::pinned) + programs.arena_bytes(Tier::pageable);
       };
       std::int64_t copied = 0;
@@ -217,10 +217,11 @@ TEST(Snapshot, NothingWaitsForAllWindows) {
     training.options.tile_elements = 1024;
     training.options.offload.optimizer = OffloadTarget::cpu;
     training.options.offload.updates = updates;
-    training.saving = train::SaveMemory::windows;
+    training.saving = runtime::SaveMemory::windows;
     on_rank_threads(2, [&](comm::Communicator& communicator) {
-      const train::ProgramSet programs = build_rank(training, communicator);
-      const std::vector<runtime::Instruction>& all = programs.snapshot->instructions;
+      const compile::StepPrograms programs = build_rank(training, communicator);
+      const std::vector<runtime::Instruction>& all =
+          programs.find(compile::ProgramKind::snapshot)->instructions;
       const auto find = [&](auto begin, auto end, std::string_view label) {
         return std::find_if(begin, end, [&](const runtime::Instruction& in) {
           return std::string_view(in.label).starts_with(label);
@@ -265,7 +266,7 @@ std::string state_after(const TrainingCase& training, std::int64_t steps) {
 
 /// Every operation of one rank fails once, in a save of its own: all ranks hear of it, nothing is
 /// left, training is as without saves, and the save behind them works.
-void expect_failures_change_nothing(train::SaveMemory saving, int bad_rank,
+void expect_failures_change_nothing(runtime::SaveMemory saving, int bad_rank,
                                     FileOperation operation) {
   TrainingCase training = small_case(2, 3, DType::bf16);
   training.saving = saving;
@@ -327,7 +328,7 @@ void expect_failures_change_nothing(train::SaveMemory saving, int bad_rank,
 }
 
 TEST(Snapshot, ThatCannotBeWrittenChangesNothing) {
-  for (const auto saving : {train::SaveMemory::snapshot, train::SaveMemory::windows})
+  for (const auto saving : {runtime::SaveMemory::snapshot, runtime::SaveMemory::windows})
     for (const int rank : {0, 1})
       for (const auto operation : {FileOperation::write, FileOperation::sync}) {
         SCOPED_TRACE("saving " + std::to_string(static_cast<int>(saving)) + ", rank " +
@@ -343,7 +344,7 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
   training.model.context = training.options.sequence_length = 128;
   training.model.layers = 4;
   training.options.offload.activations = OffloadTarget::nvme;
-  training.saving = train::SaveMemory::windows;
+  training.saving = runtime::SaveMemory::windows;
   on_rank_threads(1, [&](comm::Communicator& communicator) {
     const std::int64_t all = train::count_memory(build_rank(training, communicator)).arena();
     // They leave the device only where memory is short.

@@ -36,7 +36,7 @@ void train_rank(const Job& job, comm::Communicator& communicator) {
   const train::TrainOptions& options = job.options;
   const int threads = static_cast<int>(options.threads);
   train::EngineParts parts;
-  parts.programs = train::build_programs({job.model, options, false}, communicator,
+  parts.programs = train::build_programs({job.model, options, false}, communicator.seat(),
                                          machine::cpu_machine(threads));
   parts.communicator = &communicator;
   parts.threads = threads;

@@ -147,7 +147,7 @@ TEST(VirtualRanksOf, PartialSumsAreInTheLayout) {
          {std::array{1, 1, 1}, {2, 1, 0}, {4, 1, 0}, {1, 2, 2}, {2, 2, 1}, {4, 2, 0}}) {
       const TrainingCase training = on_ranks(plain_case(kVirtualRanks, stage, accumulation), world);
       const auto communicators = comm::make_thread_communicators(world);
-      const train::ProgramSet set = build_rank(training, *communicators[0]);
+      const compile::StepPrograms set = build_rank(training, *communicators[0]);
       std::int64_t found = 0, expected = 0;
       for (const runtime::ParameterUnit& unit : set.units) {
         const zero::OwnedUnit owned = zero::owned_unit(unit, {}, world, 0);
@@ -164,7 +164,10 @@ TEST(VirtualRanksOf, ProgramsAreFew) {
   const auto communicators = comm::make_thread_communicators(1);
   const auto count = [&](int stage, int accumulation) {
     const TrainingCase training = on_ranks(plain_case(16, stage, accumulation), 1);
-    return build_rank(training, *communicators[0]).train.size();
+    const compile::StepPrograms set = build_rank(training, *communicators[0]);
+    return std::ranges::count_if(set.programs, [](const auto& entry) {
+      return entry.first.kind == compile::ProgramKind::train;
+    });
   };
   EXPECT_EQ(count(0, 1), 6u);  // the first leaf, those that join 0 to 3, the last one
   EXPECT_EQ(count(2, 1), 6u);

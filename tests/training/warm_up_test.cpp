@@ -121,9 +121,7 @@ class Listening final : public comm::Communicator {
   [[nodiscard]] std::string_view backend() const override { return real_.backend(); }
   void register_arena(const comm::ArenaRegion& region) override { real_.register_arena(region); }
   void unregister_arena(const std::byte* base) override { real_.unregister_arena(base); }
-  [[nodiscard]] std::int64_t workspace_bytes(const comm::Collective& c) const override {
-    return real_.workspace_bytes(c);
-  }
+  [[nodiscard]] comm::Exchange exchange() const override { return real_.exchange(); }
   void run(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
            std::byte* output, std::span<std::byte> workspace) override {
     const bool small = collective.partition.total() == size();

@@ -129,6 +129,7 @@ constexpr std::array kFlags = {
             "full_shard: --zero 3, shard_grad_op: --zero 2, no_shard: --zero 0; offload: to host "
             "memory"},
     on_off("--autotune", "autotune"),
+    value("--plan", "plan", "FILE"),
     value("--choices", "choices", "FILE"),
     on_off("--check-device", "check_device"),
     on_off("--device-graphs", "device_graphs"),

@@ -269,6 +269,10 @@ void add_run_fields(TrainOptions& o, std::vector<OptionField>& fields) {
        {"device", "auto: a GPU where there is one; cpu; cuda", &o.device},
        {"autotune", "measure the libraries' algorithms before the first step; false: their first",
         &o.autotune},
+       {"plan",
+        "file with the Plan to run, as --print-plan prints it: it decides what is sharded, where "
+        "state lives and what is recomputed, and settings of these are not asked",
+        &o.plan},
        {"choices",
         "file of algorithm choices: read where it exists, then written with those that were added; "
         "default: the model directory's, read only",

@@ -254,6 +254,7 @@ struct TrainOptions {
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;       ///< measure matrix products before the first step
+  std::string plan;           ///< file of the Plan to run; empty: one is made
   std::string choices;        ///< file of algorithm choices to begin with
   bool check_device = false;  ///< compare every instruction with the CPU's
   bool device_graphs = true;  ///< record steps and replay them

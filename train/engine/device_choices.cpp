@@ -17,10 +17,12 @@ std::byte* pretended_address(std::int64_t offset_bytes) {
 /// Calls of all Programs, and the operands that they point to.
 class PlannedCalls {
  public:
-  explicit PlannedCalls(const ProgramSet& programs) {
-    for (const auto& [position, program] : programs.train) add(program);
-    for (const auto* program : {&programs.evaluate, &programs.generate})
-      if (*program) add(**program);
+  explicit PlannedCalls(const compile::StepPrograms& programs) {
+    using compile::ProgramKind;
+    for (const auto& [key, program] : programs.programs)
+      if (key.kind == ProgramKind::train || key.kind == ProgramKind::evaluate ||
+          key.kind == ProgramKind::generate)
+        add(program);
   }
   [[nodiscard]] const std::vector<kernels::PlannedCall>& calls() const { return calls_; }
 
@@ -50,8 +52,9 @@ class PlannedCalls {
 
 }  // namespace
 
-void agree_on_choices(kernels::Device& device, comm::Communicator& host, const ProgramSet& programs,
-                      const std::string& known, const std::string& file, kernels::ChooseBy by) {
+void agree_on_choices(kernels::Device& device, comm::Communicator& host,
+                      const compile::StepPrograms& programs, const std::string& known,
+                      const std::string& file, kernels::ChooseBy by) {
   const PlannedCalls planned(programs);
   std::string chosen;
   if (host.rank() == 0) {

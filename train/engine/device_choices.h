@@ -6,7 +6,7 @@
 
 #include "comm/communicator.h"
 #include "kernels/device.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 
 namespace strata::train {
 
@@ -14,7 +14,8 @@ namespace strata::train {
 /// (the text of `file`; empty: none) does not settle, and all ranks take its choices; a rank on
 /// another kind of device adds its own. Before arenas are allocated. Throws DataError naming
 /// `file`.
-void agree_on_choices(kernels::Device& device, comm::Communicator& host, const ProgramSet& programs,
-                      const std::string& known, const std::string& file, kernels::ChooseBy by);
+void agree_on_choices(kernels::Device& device, comm::Communicator& host,
+                      const compile::StepPrograms& programs, const std::string& known,
+                      const std::string& file, kernels::ChooseBy by);
 
 }  // namespace strata::train

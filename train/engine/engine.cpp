@@ -21,6 +21,7 @@
 
 namespace strata::train {
 
+using compile::ProgramKind;
 using kernels::AgreedWord;
 using zero::Position;
 
@@ -35,7 +36,7 @@ void require(bool holds, const char* fault) {
 /// Looks at the parts before anything is made of them; returns the same.
 EngineParts& checked(EngineParts& parts) {
   require(parts.communicator != nullptr, "EngineParts has no communicator");
-  const ProgramSet& set = parts.programs;
+  const compile::StepPrograms& set = parts.programs;
   const comm::Communicator& communicator = *parts.communicator;
   require(
       set.settings.plan.world == communicator.size() && set.settings.rank == communicator.rank(),
@@ -113,15 +114,10 @@ Engine::Engine(EngineParts parts)
     sequence.insert(sequence.end(), lines.begin(), lines.end());
     return executor_->load(program);
   };
-  for (const auto& [position, program] : programs_.train) train_handles_[position] = load(program);
-  if (programs_.drain) drain_handle_ = load(*programs_.drain);
-  if (programs_.read_ahead) read_ahead_handle_ = load(*programs_.read_ahead);
-  if (programs_.snapshot) snapshot_handle_ = load(*programs_.snapshot);
-  if (programs_.evaluate) evaluate_handle_ = load(*programs_.evaluate);
-  if (programs_.generate) generate_handle_ = load(*programs_.generate);
+  for (const auto& [key, program] : programs_.programs) handles_[key] = load(program);
   comm::require_equal_sequences(*communicator_, sequence);
 
-  if (programs_.train.empty()) return;
+  if (!programs_.trains()) return;
   kernels::StepState state;
   state.loss_scale = parts.initial_loss_scale.value_or(programs_.initial_loss_scale);
   state.hysteresis = kernels::StepRules::from(programs_.settings.control).hysteresis;
@@ -173,16 +169,23 @@ void Engine::write_word(std::uint32_t flags) {
     word[AgreedWord::kFirstFlag + flag] = flags >> flag & 1u;
 }
 
+std::optional<int> Engine::handle(ProgramKind kind) const {
+  for (const auto& [key, handle] : handles_)
+    if (key.kind == kind) return handle;
+  return {};
+}
+
 int Engine::train_handle(Position position, Snapshot snapshot) const {
-  return snapshot == Snapshot::take && position == programs_.snapshot_position
-             ? snapshot_handle_
-             : train_handles_.at(position);
+  const auto copying = handles_.find({ProgramKind::snapshot, position});
+  return snapshot == Snapshot::take && copying != handles_.end()
+             ? copying->second
+             : handles_.at({ProgramKind::train, position});
 }
 
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill,
                                                        Snapshot snapshot) {
-  require(!programs_.train.empty(), "it has no Programs that train");
-  require(snapshot == Snapshot::none || snapshot_handle_ >= 0,
+  require(programs_.trains(), "it has no Programs that train");
+  require(snapshot == Snapshot::none || handle(ProgramKind::snapshot),
           "no Program takes snapshots: set ProgramRequest::saving before build_programs");
   require(!in_step_, kHalfStep);
   complete_snapshot();
@@ -196,7 +199,8 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   last_step_ = step;
   if (!under_way_) steps_started_ = steps_in_state();  // a state may have been loaded
   const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
-  if (read_ahead_handle_ >= 0 && !is_read_ahead_) start(read_ahead_handle_, step);
+  if (const auto reads = handle(ProgramKind::read_ahead); reads && !is_read_ahead_)
+    start(*reads, step);
   for (const auto& [position, batch] : micro_steps_) {
     if (by_layer)
       for (int a = 0; a < programs_.settings.plan.micro_steps; ++a) write_inputs(step, a, fill, a);
@@ -206,7 +210,7 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     start(train_handle(position, snapshot), step);
   }
   in_step_ = false;
-  updates_pending_ = drain_handle_ >= 0;
+  updates_pending_ = handle(ProgramKind::drain).has_value();
   is_read_ahead_ = true;
   const auto before = std::exchange(under_way_, StepUnderWay{last_run_, steps_started_++});
   if (!before) return std::nullopt;
@@ -235,7 +239,7 @@ std::optional<kernels::StepMetrics> Engine::drain() {
   require(!in_step_, kHalfStep);
   complete_snapshot();
   if (std::exchange(updates_pending_, false)) {
-    start(drain_handle_, last_step_);
+    start(*handle(ProgramKind::drain), last_step_);
     is_read_ahead_ = false;  // the updates have used it
   }
   settle();
@@ -268,7 +272,8 @@ kernels::StepMetrics Engine::read_metrics(std::int64_t ordinal) const {
 }
 
 double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
-  if (!programs_.evaluate)
+  const std::optional<int> evaluation = handle(ProgramKind::evaluate);
+  if (!evaluation)
     throw InvalidArgument(
         "the engine has no Program that evaluates: set ProgramRequest::evaluate before "
         "build_programs");
@@ -286,7 +291,7 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
     const std::span<double> batch = input<double>("batch");
     batch[0] = places;
     batch[1] = 1;
-    start(evaluate_handle_, last_step_);
+    start(*evaluation, last_step_);
     executor_->wait(last_run_);
     const std::span<std::int64_t> word = input<std::int64_t>(runtime::kAgreedWord);
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
@@ -298,7 +303,8 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
 }
 
 std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
-  require(generate_handle_ >= 0, "logits() needs the Programs of build_generation()");
+  const std::optional<int> generation = handle(ProgramKind::generate);
+  require(generation.has_value(), "logits() needs the Programs of build_generation()");
   const std::span<std::int32_t> row = input<std::int32_t>("tokens");
   if (tokens.empty() || tokens.size() > row.size())
     throw InvalidArgument("Engine: logits() of " + std::to_string(tokens.size()) +
@@ -307,9 +313,9 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
   // Attention is causal: what stands behind the row that is read does not matter.
   std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);
   input<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
-  start(generate_handle_, 0);
+  start(*generation, 0);
   executor_->wait(last_run_);
-  const std::span<std::byte> from = storage(runtime::host_name(kLogits));
+  const std::span<std::byte> from = storage(runtime::host_name(compile::kLogits));
   const DType dtype = programs_.settings.dtype;
   std::vector<float> result(from.size() / static_cast<std::size_t>(size_of(dtype)));
   kernels::convert_range(dtype, from.data(), DType::f32,

@@ -12,8 +12,8 @@
 #include "kernels/step_state.h"
 #include "runtime/executor.h"
 #include "runtime/lockstep.h"
+#include "train/engine/build_programs.h"
 #include "train/engine/engine_memory.h"
-#include "train/engine/program_set.h"
 #include "zero/state_table.h"
 
 namespace strata::train {
@@ -45,7 +45,7 @@ using FillBatch = std::function<void(std::int64_t step, int micro_step, const Mi
 
 /// All pointers are borrowed: what they point to outlives the engine.
 struct EngineParts {
-  ProgramSet programs;
+  compile::StepPrograms programs;
   /// Carries the host's agreement and what happens between steps, on the CPU also what the Programs
   /// send. Its rank and world are those that the Programs were built for.
   comm::Communicator* communicator = nullptr;
@@ -54,7 +54,7 @@ struct EngineParts {
   /// Of the Programs' collectives on `device`; needed with one.
   comm::Communicator* device_communicator = nullptr;
   runtime::Recordings recordings = runtime::Recordings::on;
-  /// The disk tier, of ProgramSet::disk_bytes; null where Programs need none.
+  /// The disk tier, of compile::StepPrograms::disk_bytes; null where Programs need none.
   runtime::Disk* disk = nullptr;
   /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
@@ -118,7 +118,7 @@ class Engine {
   /// Enters the agreed word of the next step that is started.
   void raise(Flag flag) { pending_flags_ |= 1u << static_cast<int>(flag); }
 
-  [[nodiscard]] const ProgramSet& programs() const { return programs_; }
+  [[nodiscard]] const compile::StepPrograms& programs() const { return programs_; }
   [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
   /// The host's threads, whatever runs the Programs.
   [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
@@ -188,12 +188,14 @@ class Engine {
     settled_ = false;
     last_run_ = executor_->start(handle, step);
   }
+  /// The only Program of a kind but train.
+  [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
   [[nodiscard]] int train_handle(zero::Position position, Snapshot snapshot) const;
   void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 
-  ProgramSet programs_;
+  compile::StepPrograms programs_;
   std::vector<zero::MicroStep> micro_steps_;
   comm::Communicator* communicator_;
   kernels::Device* device_;  ///< null: the Programs run on host_
@@ -204,10 +206,8 @@ class Engine {
   EngineMemory memory_;
   runtime::Arena exchange_;  ///< window of collectives between steps
   std::unique_ptr<runtime::Executor> executor_;
-  std::map<zero::Position, int> train_handles_;
-  int drain_handle_ = -1, read_ahead_handle_ = -1, snapshot_handle_ = -1, evaluate_handle_ = -1,
-      generate_handle_ = -1;
-  bool settled_ = true;  ///< nothing runs
+  std::map<compile::ProgramKey, int> handles_;  ///< of the executor
+  bool settled_ = true;                         ///< nothing runs
   bool has_snapshot_ = false;
   /// The updates that a snapshot is to hold were in the step that was started last.
   bool hold_is_due_ = false;

@@ -18,7 +18,7 @@ runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator) {
 namespace {
 
 /// One arena per tier that is used. Collectives work on the device's.
-std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& programs,
+std::array<runtime::Arena, runtime::kTiers> make_arenas(const compile::StepPrograms& programs,
                                                         const comm::Communicator& communicator,
                                                         kernels::Device* device) {
   std::array<runtime::Arena, runtime::kTiers> arenas;
@@ -40,7 +40,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const ProgramSet& progra
 }
 
 /// Null where snapshots hold nothing on the disk.
-std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
+std::unique_ptr<runtime::SnapshotDisk> make_records(const compile::StepPrograms& programs,
                                                     runtime::Disk* disk) {
   if (programs.snapshot_records.empty()) return nullptr;
   const runtime::OutletDisk::Outlet outlet = programs.outlet();
@@ -56,7 +56,8 @@ std::unique_ptr<runtime::SnapshotDisk> make_records(const ProgramSet& programs,
 }
 
 /// Null where snapshots have no windows.
-std::unique_ptr<runtime::OutletDisk> make_outlet(const ProgramSet& programs, runtime::Disk* disk) {
+std::unique_ptr<runtime::OutletDisk> make_outlet(const compile::StepPrograms& programs,
+                                                 runtime::Disk* disk) {
   const runtime::OutletDisk::Outlet outlet = programs.outlet();
   if (outlet.bytes() == 0) return nullptr;
   return std::make_unique<runtime::OutletDisk>(disk, outlet);
@@ -64,8 +65,9 @@ std::unique_ptr<runtime::OutletDisk> make_outlet(const ProgramSet& programs, run
 
 }  // namespace
 
-EngineMemory::EngineMemory(const ProgramSet& programs, const comm::Communicator& communicator,
-                           kernels::Device* device, runtime::Disk* disk)
+EngineMemory::EngineMemory(const compile::StepPrograms& programs,
+                           const comm::Communicator& communicator, kernels::Device* device,
+                           runtime::Disk* disk)
     : programs_(programs),
       device_(device),
       arenas_(make_arenas(programs, communicator, device)),

@@ -15,7 +15,7 @@
 #include "runtime/arena.h"
 #include "runtime/outlet_disk.h"
 #include "runtime/snapshot_disk.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 #include "zero/state_table.h"
 
 namespace strata::train {
@@ -23,17 +23,18 @@ namespace strata::train {
 /// Of memory that the communicator's collectives work on.
 runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator);
 
-/// Is given what of a snapshot goes through windows (SaveMemory::windows): bytes of a storage from
-/// `begin` on, piece by piece in no order, on a thread of the executor. Throws nothing.
+/// Is given what of a snapshot goes through windows (runtime::SaveMemory::windows): bytes of a
+/// storage from `begin` on, piece by piece in no order, on a thread of the executor. Throws
+/// nothing.
 using SnapshotTaker = std::function<void(const std::string& storage, std::int64_t begin,
                                          std::span<const std::byte> bytes)>;
 
 /// Borrows all that it is made of.
 class EngineMemory {
  public:
-  /// `device`: where Programs run; null: on the CPU. `disk`: of ProgramSet::disk_bytes; null where
-  /// they need none.
-  EngineMemory(const ProgramSet& programs, const comm::Communicator& communicator,
+  /// `device`: where Programs run; null: on the CPU. `disk`: of compile::StepPrograms::disk_bytes;
+  /// null where they need none.
+  EngineMemory(const compile::StepPrograms& programs, const comm::Communicator& communicator,
                kernels::Device* device, runtime::Disk* disk);
 
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier) const {
@@ -83,7 +84,7 @@ class EngineMemory {
                                                 std::vector<std::byte>& buffer) const;
   void write(const Place& place, std::span<const std::byte> bytes) const;
 
-  const ProgramSet& programs_;
+  const compile::StepPrograms& programs_;
   kernels::Device* device_;
   std::array<runtime::Arena, runtime::kTiers> arenas_;
   std::unique_ptr<runtime::SnapshotDisk> records_;

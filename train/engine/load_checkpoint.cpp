@@ -37,7 +37,7 @@ class Load {
 
   std::vector<std::string> run() {
     engine_.require_drained("load_checkpoint");
-    const ProgramSet& set = engine_.programs();
+    const compile::StepPrograms& set = engine_.programs();
     for (const zero::StateEntry& entry : zero::list_state(
              set.units, set.settings, zero::StateScope::held, step_state(engine_).updates))
       if (entry.kind != "scalar") load(entry);

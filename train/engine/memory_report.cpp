@@ -9,12 +9,12 @@ namespace {
 
 using runtime::Tier;
 
-TierMemory count_tier(const ProgramSet& programs, Tier tier) {
+TierMemory count_tier(const compile::StepPrograms& programs, Tier tier) {
   TierMemory memory;
   for (const runtime::PersistentValue& value : programs.persistent.values()) {
     if (value.tier != tier) continue;
     const std::int64_t bytes = value.type.span_bytes();
-    // What has windows only passes through (ProgramSet::outlet).
+    // What has windows only passes through (compile::StepPrograms::outlet).
     if (tier == Tier::disk && value.role == runtime::Role::snapshot) continue;
     switch (value.role) {
       case runtime::Role::parameter:
@@ -41,7 +41,7 @@ TierMemory count_tier(const ProgramSet& programs, Tier tier) {
 
 }  // namespace
 
-MemoryBytes count_memory(const ProgramSet& programs) {
+MemoryBytes count_memory(const compile::StepPrograms& programs) {
   MemoryBytes memory;
   static_cast<TierMemory&>(memory) = count_tier(programs, Tier::device);
   memory.pinned = count_tier(programs, Tier::pinned);

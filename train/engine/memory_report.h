@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 
 namespace strata::train {
 
@@ -24,7 +24,7 @@ struct MemoryBytes : TierMemory {
   TierMemory pinned, pageable, disk;
 };
 
-MemoryBytes count_memory(const ProgramSet& programs);
+MemoryBytes count_memory(const compile::StepPrograms& programs);
 
 /// "1.23 GiB", "456 MiB", "789 bytes".
 std::string format_bytes(double bytes);

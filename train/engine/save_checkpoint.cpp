@@ -10,6 +10,7 @@
 #include "comm/host_stream.h"
 #include "comm/together.h"
 #include "core/error.h"
+#include "runtime/state_names.h"
 
 namespace strata::train {
 namespace {
@@ -126,8 +127,8 @@ std::string CheckpointSave::staging() const {
 std::unique_ptr<BlockWriter> CheckpointSave::make_writer(const std::string& directory,
                                                          BlockWriter::Role role) const {
   BlockWriterOptions options;
-  if (engine_.programs().persistent.has(kSaveBlocks))
-    options.memory = engine_.storage(kSaveBlocks).data();
+  if (engine_.programs().persistent.has(runtime::kSaveBlocks))
+    options.memory = engine_.storage(runtime::kSaveBlocks).data();
   return std::make_unique<BlockWriter>(files_, directory, state_.layout(),
                                        state_.assignment().blocks_of(rank()), role, options);
 }
@@ -226,7 +227,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
-/// Of a piece that this rank saves: it has been written, or waits in kSaveLeaving.
+/// Of a piece that this rank saves: it has been written, or waits in runtime::kSaveLeaving.
 bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }
@@ -238,13 +239,14 @@ void CheckpointSave::take(const SavedState::Routed& part) {
   const auto [place, waiting] =
       *std::prev(leaving_.upper_bound({part.piece.file, part.piece.begin}));
   const std::int64_t at = waiting + part.piece.begin - place.second;
-  std::memcpy(engine_.storage(kSaveLeaving).data() + at, part.bytes.data(), part.bytes.size());
+  std::memcpy(engine_.storage(runtime::kSaveLeaving).data() + at, part.bytes.data(),
+              part.bytes.size());
 }
 
 /// After an error zeros: nobody will see them, but somebody may wait for them.
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
   if (had_window(piece, source))
-    return engine_.storage(kSaveLeaving)
+    return engine_.storage(runtime::kSaveLeaving)
         .subspan(static_cast<std::size_t>(leaving_.at({piece.file, piece.begin})),
                  static_cast<std::size_t>(piece.size_bytes()));
   if (!error_) try {
@@ -268,7 +270,7 @@ void CheckpointSave::write_snapshot() {
   begin_writing(engine_.has_snapshot(),
                 "write_snapshot() without a snapshot; start a step with Snapshot::take first");
   const std::span<const RoutedPiece> pieces = state_.pieces();
-  const std::span<std::byte> arriving = engine_.storage(kSaveArriving);
+  const std::span<std::byte> arriving = engine_.storage(runtime::kSaveArriving);
   engine_.complete_snapshot();
   {
     PieceCarrier carrier(engine_.communicator());
@@ -288,8 +290,8 @@ void CheckpointSave::write_state() {
                 "a step is under way, so there is no one state; drain() first");
   std::vector<std::byte> own;  // where the Plan has none
   std::span<std::byte> arriving;
-  if (engine_.programs().persistent.has(kSaveArriving)) {
-    arriving = engine_.storage(kSaveArriving);
+  if (engine_.programs().persistent.has(runtime::kSaveArriving)) {
+    arriving = engine_.storage(runtime::kSaveArriving);
   } else {
     own.resize(static_cast<std::size_t>(state_.stretch_bytes()));
     arriving = own;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "train/checkpoint/block_writer.h"
 
 namespace strata::train {
 namespace {
@@ -18,11 +19,11 @@ std::string stored_name(const zero::StateEntry& entry) {
 }
 
 /// What each rank saves, scalars left out: they are text.
-std::vector<std::vector<zero::StateEntry>> list_saved(const ProgramSet& set) {
-  zero::StepSettings settings = set.settings;
+std::vector<std::vector<zero::StateEntry>> list_saved(
+    const std::vector<runtime::ParameterUnit>& units, zero::StepSettings settings) {
   std::vector<std::vector<zero::StateEntry>> saved;
   for (settings.rank = 0; settings.rank < settings.plan.world; ++settings.rank) {
-    saved.push_back(zero::list_state(set.units, settings, zero::StateScope::saved, 0));
+    saved.push_back(zero::list_state(units, settings, zero::StateScope::saved, 0));
     std::erase_if(saved.back(),
                   [](const zero::StateEntry& entry) { return entry.kind == "scalar"; });
   }
@@ -42,12 +43,13 @@ std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<zero::StateEn
   return specs;
 }
 
-CheckpointLayout make_layout(const ProgramSet& set,
+CheckpointLayout make_layout(const std::vector<runtime::ParameterUnit>& units,
+                             const zero::StepSettings& settings,
                              const std::vector<std::vector<zero::StateEntry>>& saved) {
   const std::map<Key, TensorSpec> specs = find_specs(saved);
   std::vector<TensorSpec> model, optimizer;
-  const std::vector<zero::OptimizerState> kinds = zero::optimizer_states(set.settings);
-  for (const runtime::ParameterUnit& unit : set.units) {
+  const std::vector<zero::OptimizerState> kinds = zero::optimizer_states(settings);
+  for (const runtime::ParameterUnit& unit : units) {
     const auto add = [&](const std::string& kind, std::vector<TensorSpec>& list) {
       for (const runtime::Segment& segment : unit.segments)
         if (const auto spec = specs.find({kind, segment.name}); spec != specs.end())
@@ -66,11 +68,14 @@ std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor
   return std::string(kind) + "." + std::string(tensor);
 }
 
-SavedState::SavedState(const ProgramSet& programs) : SavedState(programs, list_saved(programs)) {}
+SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
+                       const zero::StepSettings& settings)
+    : SavedState(units, settings, list_saved(units, settings)) {}
 
-SavedState::SavedState(const ProgramSet& programs,
+SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
+                       const zero::StepSettings& settings,
                        const std::vector<std::vector<zero::StateEntry>>& saved)
-    : rank_(programs.settings.rank), layout_(make_layout(programs, saved)) {
+    : rank_(settings.rank), layout_(make_layout(units, settings, saved)) {
   std::map<std::string_view, std::size_t> model, optimizer;
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
     const CheckpointLayout::PlacedTensor& tensor = layout_.tensors()[t];
@@ -201,6 +206,15 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
     }
   }
   return all;
+}
+
+compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
+                              const zero::StepSettings& settings) {
+  const SavedState saved(units, settings);
+  return {.blocks = kBlockWriterBytes,
+          .arriving = saved.stretch_bytes(),
+          .snapshot_arriving = saved.arriving_bytes(),
+          .leaving = saved.leaving_bytes()};
 }
 
 }  // namespace strata::train

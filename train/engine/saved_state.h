@@ -20,13 +20,6 @@ namespace strata::train {
 /// Name in optimizer.safetensors of one kind of state of a tensor: "moment1.model.norm.weight".
 std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor);
 
-/// Storage that saving uses, where it is planned (SaveMemory).
-inline constexpr const char* kSaveBlocks = "save/blocks";  ///< of the BlockWriter
-/// Pieces that other ranks save: of a stretch, or all of a snapshot's.
-inline constexpr const char* kSaveArriving = "save/arriving";
-/// Pieces that other ranks write, where a snapshot goes through windows.
-inline constexpr const char* kSaveLeaving = "save/leaving";
-
 /// Where a save finds the bytes: in the engine as it stands between steps, or in the last snapshot.
 enum class SaveSource : std::uint8_t { state, snapshot };
 
@@ -35,7 +28,9 @@ enum class SaveSource : std::uint8_t { state, snapshot };
 /// range of a file.
 class SavedState {
  public:
-  explicit SavedState(const ProgramSet& programs);
+  SavedState(const std::vector<runtime::ParameterUnit>& units, const zero::StepSettings& settings);
+  explicit SavedState(const compile::StepPrograms& programs)
+      : SavedState(programs.units, programs.settings) {}
 
   [[nodiscard]] const CheckpointLayout& layout() const { return layout_; }
   [[nodiscard]] const BlockAssignment& assignment() const { return assignment_; }
@@ -81,7 +76,8 @@ class SavedState {
     Piece piece;
     zero::StateEntry state;
   };
-  SavedState(const ProgramSet& programs, const std::vector<std::vector<zero::StateEntry>>& saved);
+  SavedState(const std::vector<runtime::ParameterUnit>& units, const zero::StepSettings& settings,
+             const std::vector<std::vector<zero::StateEntry>>& saved);
 
   int rank_;
   CheckpointLayout layout_;
@@ -92,5 +88,9 @@ class SavedState {
   std::map<std::pair<std::string, std::int64_t>, std::size_t> by_storage_;
   BlockAssignment assignment_;
 };
+
+/// What compiling asks (compile/model.h).
+compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
+                              const zero::StepSettings& settings);
 
 }  // namespace strata::train

@@ -48,7 +48,7 @@ std::string scalar_text(DType dtype, std::span<const std::byte> bytes) {
 /// Every rank keeps the same ones.
 std::string describe_scalars(const Engine& engine) {
   std::vector<std::byte> buffer;
-  const ProgramSet& set = engine.programs();
+  const compile::StepPrograms& set = engine.programs();
   std::string text;
   for (const zero::StateEntry& entry : zero::list_state(
            set.units, set.settings, zero::StateScope::held, step_state(engine).updates))
@@ -68,7 +68,7 @@ kernels::StepState step_state(const Engine& engine) {
 }
 
 std::string describe_state(Engine& engine) {
-  const ProgramSet& set = engine.programs();
+  const compile::StepPrograms& set = engine.programs();
   std::vector<std::string> lines;  // "name kind dtype", in unit order
   std::map<std::string, std::size_t> line_of;
   for (const runtime::ParameterUnit& unit : set.units)

@@ -15,7 +15,7 @@ class StatusObserver final : public runtime::Observer {
   void begin(const runtime::Program& program, int instruction) override {
     const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
     if (in.queue == runtime::Queue::communication) {
-      page_.begin_collective(in.label, in.link_bytes);
+      page_.begin_collective(in.label, in.demand.moved_bytes);
       return;
     }
     if (in.queue != runtime::Queue::compute) return;  // the page has one writer per field

@@ -11,7 +11,7 @@ namespace strata::train {
 namespace {
 
 std::vector<zero::StateEntry> scalar_entries(const Engine& engine) {
-  const ProgramSet& set = engine.programs();
+  const compile::StepPrograms& set = engine.programs();
   std::vector<zero::StateEntry> entries =
       zero::list_state(set.units, set.settings, zero::StateScope::held, step_state(engine).updates);
   std::erase_if(entries, [](const zero::StateEntry& entry) { return entry.kind != "scalar"; });

@@ -43,12 +43,10 @@ bool is_in_place(CollectiveKind kind) {
 
 class WarmUp {
  public:
-  WarmUp(kernels::Device& device, comm::Communicator& communicator, const ProgramSet& programs)
+  WarmUp(kernels::Device& device, comm::Communicator& communicator,
+         const compile::StepPrograms& programs)
       : device_(device), communicator_(communicator) {
-    for (const auto& [position, program] : programs.train) programs_.push_back(&program);
-    for (const auto* program :
-         {&programs.drain, &programs.read_ahead, &programs.snapshot, &programs.evaluate})
-      if (*program) programs_.push_back(&**program);
+    for (const auto& [key, program] : programs.programs) programs_.push_back(&program);
     find_collectives();
     moved_to_ = padded(programs.arena_bytes(Tier::device));
     std::int64_t more = 0;
@@ -202,7 +200,7 @@ class WarmUp {
 }  // namespace
 
 void warm_up(kernels::Device& device, comm::Communicator& communicator,
-             const ProgramSet& programs) {
+             const compile::StepPrograms& programs) {
   WarmUp(device, communicator, programs).run();
 }
 

@@ -4,7 +4,7 @@
 
 #include "comm/communicator.h"
 #include "kernels/device.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 
 namespace strata::train {
 
@@ -13,6 +13,7 @@ namespace strata::train {
 /// of one element per rank of each kind, and the largest of each kind. So kernels and plans of
 /// libraries are loaded, peers are connected, and memory found in use afterwards is what steps find
 /// beside their arena. Before arenas are made. Throws OutOfMemory, HostError, PeerError.
-void warm_up(kernels::Device& device, comm::Communicator& communicator, const ProgramSet& programs);
+void warm_up(kernels::Device& device, comm::Communicator& communicator,
+             const compile::StepPrograms& programs);
 
 }  // namespace strata::train

@@ -71,7 +71,7 @@ BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, Model
   }
   model.graph = builder.finish();
   if (use == ModelUse::generate) {
-    model.graph.make_persistent(model.logits, kLogits);
+    model.graph.make_persistent(model.logits, compile::kLogits);
   }
   return model;
 }

@@ -316,7 +316,7 @@ const std::set<std::string> kElsewhere{
     "log_every_seconds", "metrics", "micro_batch", "model", "nonfinite_steps", "offload.checksums",
     "offload.device_memory_bytes",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
-    "offload.request_bytes", "on_nonfinite", "output", "print_config", "print_plan", "print_program", "profile", "reduction",
+    "offload.request_bytes", "on_nonfinite", "output", "plan", "print_config", "print_plan", "print_program", "profile", "reduction",
     "data_is_text", "token_cache", "tokenizer", "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",
     "scheduler.min_lr", "scheduler.warmup_ratio",
     "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",

@@ -19,9 +19,9 @@ std::unique_ptr<Engine> make_engine(comm::Communicator& communicator) {
   request.options.sequence_length = 16;
   request.options.micro_batch = request.options.global_batch = 1;
   request.options.steps = 3;
-  request.saving = SaveMemory::snapshot;
+  request.saving = runtime::SaveMemory::snapshot;
   EngineParts parts;
-  parts.programs = build_programs(request, communicator, machine::cpu_machine(1));
+  parts.programs = build_programs(request, communicator.seat(), machine::cpu_machine(1));
   parts.communicator = &communicator;
   auto engine = std::make_unique<Engine>(std::move(parts));
   initialize_weights(*engine, 1);

@@ -29,8 +29,8 @@ Generator::Generator(const GeneratorOptions& options)
   runtime_->communicator = comm::make_communicator({}, "single");
   EngineParts parts;
   parts.programs =
-      build_generation(config_, {options_.dtype, 1, options_.sequence}, *runtime_->communicator,
-                       machine::cpu_machine(options_.threads));
+      build_generation(config_, {options_.dtype, 1, options_.sequence},
+                       runtime_->communicator->seat(), machine::cpu_machine(options_.threads));
   require_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 #include "train/models/model_config.h"
 
 namespace strata::train {

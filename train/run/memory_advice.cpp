@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "comm/factory.h"
 #include "core/error.h"
 
 namespace strata::train {
@@ -134,14 +133,11 @@ std::string flags_of(const TrainOptions& changed, const TrainOptions& original) 
 class Search {
  public:
   Search(const ProgramRequest& request, const CrowdedMachine& machine)
-      : request_(request),
-        machine_(machine),
-        communicators_(comm::make_thread_communicators(machine.world)),
-        refused_(needs(request.options)) {}
+      : request_(request), machine_(machine), refused_(needs(request.options)) {}
 
   std::string run() {
     const TrainOptions& options = request_.options;
-    const std::vector<TrainOptions> here = cheapest_first(options, machine_.world);
+    const std::vector<TrainOptions> here = cheapest_first(options, machine_.seat.ranks);
     // The last ones, which differ in the stage alone, tell whether there is anything to look for.
     const std::int64_t stages = here.back().zero.stage - here.front().zero.stage + 1;
     if (const auto last = first_that_fits({here.end() - stages, here.end()})) {
@@ -150,7 +146,7 @@ class Search {
                    : said(*last, "fits: it needs ");
     }
     const std::vector<TrainOptions> tiers =
-        further_tiers(options, machine_.world, machine_.memory.device_bytes.has_value());
+        further_tiers(options, machine_.seat.ranks, machine_.memory.device_bytes.has_value());
     if (auto first = first_that_fits(tiers)) {
       set_limits(*first);
       return said(*first, "is the cheapest change that fits: it needs ");
@@ -169,18 +165,17 @@ class Search {
   [[nodiscard]] std::optional<MemoryNeeds> needs(const TrainOptions& options) const {
     ProgramRequest changed = request_;
     changed.options = options;
+    changed.options.plan.clear();  // another one is looked for
     changed.local_ranks = machine_.memory.local_world;
     // Schedules take as much memory as they may have; what they need at least is known sooner.
     changed.scheduled = !options.offload.moves_state();
     try {
-      const ProgramSet set = build_programs(
-          changed, *communicators_[static_cast<std::size_t>(machine_.rank)], machine_.machine);
-      for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
-        if (set.arena_bytes(tier) > set.settings.plan.budget_bytes[static_cast<std::size_t>(tier)])
-          return {};
-      return memory_needs(set);
-    } catch (const Error&) {
-      return {};
+      const compile::Compiled found =
+          plan_programs(changed, machine_.seat, machine_.machine, {changed.saving});
+      if (!found.fit.fits()) return {};
+      return memory_needs(found.programs);
+    } catch (const InvalidArgument&) {
+      return {};  // settings exclude each other
     }
   }
 
@@ -242,7 +237,6 @@ class Search {
 
   const ProgramRequest& request_;
   const CrowdedMachine& machine_;
-  std::vector<std::unique_ptr<comm::Communicator>> communicators_;  // nobody meets in them
   std::optional<MemoryNeeds> refused_;  ///< by the options as they are; nothing: cannot be planned
   std::optional<Found> least_;          ///< that was tried
   Clock::time_point end_ = Clock::now() + kLongestSearch;

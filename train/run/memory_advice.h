@@ -3,16 +3,16 @@
 
 #include <string>
 
+#include "comm/seat.h"
 #include "machine/machine.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 #include "train/run/memory_needs.h"
 
 namespace strata::train {
 
 /// Where a run does not fit.
 struct CrowdedMachine {
-  int rank = 0;   ///< whose memory is planned; others need nearly as much
-  int world = 1;  ///< ranks of the run
+  comm::Seat seat;  ///< of the rank whose memory is planned; others need nearly as much
   machine::Machine machine;
   MachineMemory memory;
 };

@@ -33,10 +33,10 @@ ProgramRequest wide_request(int world = kWorld) {
 }
 
 MemoryNeeds needs_of(const ProgramRequest& request, int world) {
-  const auto communicators = comm::make_thread_communicators(world);
   ProgramRequest quick = request;
   quick.scheduled = !request.options.offload.moves_state();
-  return memory_needs(build_programs(quick, *communicators[0], machine::cpu_machine(1)));
+  return memory_needs(
+      build_programs(quick, {0, world, comm::Exchange::peer_memory}, machine::cpu_machine(1)));
 }
 
 /// On a CPU, whose arenas are in host memory.
@@ -45,8 +45,9 @@ MachineMemory cpu_memory(int world, std::int64_t free_bytes) {
 }
 
 std::string advice(const ProgramRequest& request, int world, const MachineMemory& memory) {
-  return memory_advice(
-      request, {.rank = 0, .world = world, .machine = machine::cpu_machine(1), .memory = memory});
+  return memory_advice(request, {.seat = {0, world, comm::Exchange::peer_memory},
+                                 .machine = machine::cpu_machine(1),
+                                 .memory = memory});
 }
 std::string advice(const ProgramRequest& request, int world, std::int64_t free_bytes) {
   return advice(request, world, cpu_memory(world, free_bytes));

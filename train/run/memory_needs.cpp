@@ -4,7 +4,7 @@
 
 namespace strata::train {
 
-MemoryNeeds memory_needs(const ProgramSet& programs) {
+MemoryNeeds memory_needs(const compile::StepPrograms& programs) {
   return {
       programs.arena_bytes(runtime::Tier::device),
       programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable),

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/operation.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 
 namespace strata::train {
 
@@ -16,7 +16,7 @@ struct MemoryNeeds {
   std::int64_t host = 0;  ///< pinned and pageable
   std::int64_t disk = 0;
 };
-MemoryNeeds memory_needs(const ProgramSet& programs);
+MemoryNeeds memory_needs(const compile::StepPrograms& programs);
 
 /// Where the ranks of one host find their memory.
 struct MachineMemory {

@@ -2,11 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "comm/factory.h"
 #include "core/error.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/machine.h"
+#include "train/engine/build_programs.h"
 #include "train/engine/memory_report.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
@@ -54,54 +55,49 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   return memory;
 }
 
-ProgramSet build(const RunRequest& request, const machine::Machine& machine, SaveMemory saving) {
-  const TrainOptions& options = request.config.options;
-  const auto communicators = comm::make_thread_communicators(request.context.world);
-  ProgramRequest programs{request.model, options};
-  programs.evaluate = !options.eval_data.empty() || options.eval_every_steps > 0;
-  programs.local_ranks = request.context.local_world;
-  programs.saving = saving;
-  ProgramSet set = build_programs(programs, *communicators.front(), machine);
-  const auto& budget = set.settings.plan.budget_bytes;
-  for (const runtime::Tier tier : {runtime::Tier::device, runtime::Tier::pinned})
-    if (set.arena_bytes(tier) > budget[static_cast<std::size_t>(tier)])
-      throw OutOfMemory("out of memory in tier " + std::string(name_of(tier)) +
-                        ": this plan needs " +
-                        format_bytes(static_cast<double>(set.arena_bytes(tier))) + " of " +
-                        format_bytes(static_cast<double>(budget[static_cast<std::size_t>(tier)])));
-  return set;
+/// Ranks of one host read one another's memory; others, and devices, send.
+comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
+  const RankContext& context = request.context;
+  if (context.world == 1) return on_cuda ? comm::Exchange::own_rounding : comm::Exchange::none;
+  return on_cuda || context.local_world < context.world ? comm::Exchange::messages
+                                                        : comm::Exchange::peer_memory;
 }
 
-void require_room(const ProgramSet& set, const MachineMemory& memory, const std::string& says) {
+void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
+                  const std::string& says) {
   const MemoryNeeds needs = memory_needs(set);
   if (memory.holds(needs)) return;
   throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
                     format_bytes(static_cast<double>(memory.host_bytes)) + " are " + says);
 }
 
-/// As a run would: with room for the fastest way of saving that fits.
-ProgramSet build_with_saving(const RunRequest& request, const machine::Machine& machine,
-                             const MachineMemory& memory) {
-  const TrainOptions& options = request.config.options;
-  const auto attempt = [&](SaveMemory saving) {
-    ProgramSet set = build(request, machine, saving);
-    require_room(set, memory,
-                 options.offload.host_memory_bytes != kUnlimitedMemory ? "what --host-memory allows"
-                 : request.hardware
-                     ? "what the host of --hardware has"
-                     : "free on this machine (--host-memory SIZE and --hardware NAME "
-                       "plan for another one)");
-    return set;
-  };
-  if (options.output.empty()) return attempt(SaveMemory::none);
+/// As a run would: with the fastest way of saving that fits.
+std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options) {
+  using enum runtime::SaveMemory;
+  if (options.output.empty()) return {none};
   const SaveInterval& every = options.checkpoint.every;
   if (options.checkpoint.asynchronous && (every.steps > 0 || every.seconds > 0))
-    for (const SaveMemory saving : {SaveMemory::snapshot, SaveMemory::windows}) try {
-        return attempt(saving);
-      } catch (const OutOfMemory&) {
-        // Saving then takes less, and training waits longer for it.
-      }
-  return attempt(SaveMemory::writing);
+    return {snapshot, windows, writing};
+  return {writing};
+}
+
+compile::StepPrograms build(const RunRequest& request, const machine::Machine& machine,
+                            const comm::Seat& seat, const MachineMemory& memory) {
+  const TrainOptions& options = request.config.options;
+  ProgramRequest programs{request.model, options};
+  programs.evaluate = !options.eval_data.empty() || options.eval_every_steps > 0;
+  programs.local_ranks = request.context.local_world;
+  compile::Compiled found =
+      plan_programs(programs, seat, machine, savings_of(options), [&](const auto& tried) {
+        return tried.fit.fits() && memory.holds(memory_needs(tried.programs));
+      });
+  require_fit(found.fit, programs);
+  require_room(found.programs, memory,
+               options.offload.host_memory_bytes != kUnlimitedMemory ? "what --host-memory allows"
+               : request.hardware ? "what the host of --hardware has"
+                                  : "free on this machine (--host-memory SIZE and --hardware NAME "
+                                    "plan for another one)");
+  return std::move(found.programs);
 }
 
 std::string describe_device(const RunRequest& request, bool on_cuda) {
@@ -127,19 +123,20 @@ void print_plan_only(const RunRequest& request, Console& console) {
   const bool on_cuda = plans_for_cuda(request);
   const machine::Machine machine = machine_of(request, on_cuda);
   const MachineMemory memory = memory_of(request, on_cuda);
-  std::optional<ProgramSet> set;
+  const comm::Seat seat{0, request.context.world, exchange_of(request, on_cuda)};
+  std::optional<compile::StepPrograms> set;
   try {
-    set = build_with_saving(request, machine, memory);
+    set = build(request, machine, seat, memory);
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(
-        std::string(error.what()) + "; " +
-        memory_advice({request.model, options},
-                      {.world = request.context.world, .machine = machine, .memory = memory}));
+    throw OutOfMemory(std::string(error.what()) + "; " +
+                      memory_advice({request.model, options},
+                                    {.seat = seat, .machine = machine, .memory = memory}));
   }
   print_plan(request.config, options, *set,
              {.ranks = request.context.world,
               .transport = "planned only",
-              .device = describe_device(request, on_cuda)},
+              .device = describe_device(request, on_cuda),
+              .rates = machine.device.fp32_flops.source},
              console);
   console.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
 }

@@ -17,7 +17,7 @@ std::string names(const std::vector<std::string>& files) {
   return files.front() + " and " + std::to_string(files.size() - 1) + " other files";
 }
 
-std::string describe_model(const TrainOptions& options, const ProgramSet& programs,
+std::string describe_model(const TrainOptions& options, const compile::StepPrograms& programs,
                            const RunFacts& facts) {
   std::int64_t parameters = 0;
   for (const runtime::ParameterUnit& unit : programs.units)
@@ -69,11 +69,12 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
 }  // namespace
 
 void print_plan(const ResolvedConfig& config, const TrainOptions& options,
-                const ProgramSet& programs, const RunFacts& facts, Console& console) {
+                const compile::StepPrograms& programs, const RunFacts& facts, Console& console) {
   if (options.print_config) console.print(describe(config));
   if (options.print_plan) console.print(programs.settings.plan.to_json());
   if (options.print_program)
-    for (const auto& [position, program] : programs.train) console.print(program.to_string());
+    for (const auto& [key, program] : programs.programs)
+      if (key.kind == compile::ProgramKind::train) console.print(program.to_string());
   console.print(describe_plan(options, programs, facts));
 }
 
@@ -84,10 +85,15 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-std::string describe_plan(const TrainOptions& options, const ProgramSet& programs,
+std::string describe_plan(const TrainOptions& options, const compile::StepPrograms& programs,
                           const RunFacts& facts) {
   std::string text = describe_model(options, programs, facts) + describe_data(options, facts) +
                      describe_steps(options, facts);
+  const double seconds = programs.foreseen_step_seconds();
+  const auto tokens = static_cast<double>(options.global_batch * options.sequence_length);
+  text += format_number("foreseen: %.3g s per step", seconds) +
+          format_number(", %.4g tokens/s, at ", tokens / seconds) +
+          std::string(name_of(facts.rates)) + " rates\n";
   if (const double decay = options.optimizer.weight_decay; decay > 0)
     text +=
         format_number("weight decay: %g on matrices, ", decay) +

@@ -8,31 +8,11 @@
 #include <tuple>
 
 #include "core/json_writer.h"
-#include "runtime/transfer_tally.h"
 
 namespace strata::train {
 namespace {
 
 using runtime::Queue;
-
-bool is_float(DType type) {
-  return type == DType::f32 || type == DType::bf16 || type == DType::f16;
-}
-
-/// In which a product multiplies: the type of its first operand of floats.
-DType type_of(const runtime::Instruction& in) {
-  for (const auto* operands : {&in.inputs, &in.outputs})
-    for (const runtime::Operand& operand : *operands)
-      if (is_float(operand.type.dtype)) return operand.type.dtype;
-  return DType::f32;
-}
-
-double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
-
-/// At what the device does at most; 0: that is a guess.
-double least_seconds(double work, machine::Figure rate) {
-  return rate.source == machine::Source::assumed ? 0 : seconds_at(work, rate);
-}
 
 /// Where the device's rates come from, for people.
 std::string source_of(const machine::Machine& machine) {
@@ -59,33 +39,6 @@ std::string time_text(double seconds) {
 constexpr std::size_t kWidth = 100;  ///< of a line of the table, columns
 
 }  // namespace
-
-double bound_seconds(const runtime::Instruction& in, const machine::Machine& machine) {
-  const machine::Device& device = machine.device;
-  const bool cpu = machine.host_is_device();  // "links" are copies in host memory
-  const double in_memory = least_seconds(in.cost.bytes, device.bytes_per_second);
-  const auto moved = [&] { return static_cast<double>(runtime::bytes_between_tiers(in)); };
-  switch (in.queue) {
-    case Queue::compute:
-      return std::max(in_memory, least_seconds(in.cost.flops, device.flops(type_of(in))));
-    case Queue::communication:
-      return in.link_bytes == 0 ? in_memory
-                                : seconds_at(static_cast<double>(in.link_bytes), machine.peer_rate);
-    case Queue::upload:
-      return cpu ? least_seconds(2 * moved(), device.bytes_per_second)
-                 : seconds_at(moved(), machine.link.to_device);
-    case Queue::download:
-      return cpu ? least_seconds(2 * moved(), device.bytes_per_second)
-                 : seconds_at(moved(), machine.link.to_host);
-    case Queue::disk_read:
-      return seconds_at(moved(), machine.disk.read_rate);
-    case Queue::disk_write:
-      return seconds_at(moved(), machine.disk.write_rate);
-    case Queue::host:
-      return cpu ? in_memory : seconds_at(in.cost.bytes, machine.memory.bytes_per_second);
-  }
-  return 0;
-}
 
 std::string shape_of(const runtime::Instruction& in) {
   std::string text;
@@ -137,9 +90,9 @@ ProfileReport make_report(const runtime::ProfileRecorder& profile,
     const double runs = static_cast<double>(time.runs) / steps;
     row.count += runs;
     row.seconds += static_cast<double>(time.ns) * 1e-9 / steps;
-    row.flops += in.cost.flops * runs;
-    row.bytes += in.cost.bytes * runs;
-    row.bound_seconds += bound_seconds(in, machine) * runs;
+    row.flops += in.demand.flops * runs;
+    row.bytes += in.demand.bytes * runs;
+    row.bound_seconds += machine::least_seconds(machine, in.demand) * runs;
   }
   for (auto& [key, row] : rows) {
     row.share = row.seconds / report.step_seconds;

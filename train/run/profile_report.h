@@ -26,11 +26,6 @@ struct ProfileRow {
   [[nodiscard]] double loss_seconds() const { return seconds - bound_seconds; }
 };
 
-/// Time of an instruction at the machine's rates: the larger of its arithmetic and of its bytes,
-/// each operand once. What caches still hold can be faster. 0 where nobody has published or
-/// measured what the device does.
-double bound_seconds(const runtime::Instruction& in, const machine::Machine& machine);
-
 /// Operands of an instruction, equal neighbours counted: "fp32 [1024] x4, uint8 [64]".
 std::string shape_of(const runtime::Instruction& in);
 

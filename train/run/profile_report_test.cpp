@@ -34,25 +34,6 @@ Instruction instruction(const char* operation, Queue queue, std::vector<TensorTy
   return in;
 }
 
-TEST(ProfileReport, ABoundIsTheLargerOfArithmeticAndBytes) {
-  const TensorType x(DType::f32, {100, 100}), half(DType::bf16, {100, 100});
-  Instruction in = instruction("linear", Queue::compute, {x, x}, x);
-  in.cost = {.flops = 2e12, .bytes = 1e11};
-  EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 2);
-  in.cost.bytes = 3e11;
-  EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 3);
-  in = instruction("linear", Queue::compute, {half, half}, half);
-  in.cost = {.flops = 2e13, .bytes = 1e11};
-  EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 2);
-  // What travels is bound by its link, and by memory where the world is one.
-  in.queue = Queue::communication;
-  in.link_bytes = 5'000'000'000;
-  EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 5);
-  in.link_bytes = 0;
-  EXPECT_DOUBLE_EQ(bound_seconds(in, rates()), 1);
-  EXPECT_EQ(bound_seconds(in, machine::cpu_machine(1)), 0) << "all is assumed";
-}
-
 TEST(ProfileReport, ShapesAreShort) {
   const TensorType a(DType::bf16, {512, 768}), b(DType::bf16, {2304, 768}), u(DType::u8, {64});
   EXPECT_EQ(shape_of(instruction("linear", Queue::compute, {a, b}, {DType::bf16, {512, 2304}})),
@@ -69,12 +50,13 @@ class Profiled {
     const TensorType big(DType::f32, {1000, 1000}), small(DType::f32, {1000});
     for (int layer = 0; layer < 2; ++layer) {
       program.instructions.push_back(instruction("linear", Queue::compute, {big, big}, big));
-      program.instructions.back().cost = {.flops = 2e9, .bytes = 12e6};  // 2 ms
+      program.instructions.back().demand = {.flops = 2e9, .bytes = 12e6};  // 2 ms
     }
     program.instructions.push_back(instruction("copy", Queue::compute, {small}, small));
-    program.instructions.back().cost.bytes = 1e8;  // 1 ms
+    program.instructions.back().demand.bytes = 1e8;  // 1 ms
     program.instructions.push_back(instruction("copy", Queue::communication, {big}, big));
-    program.instructions.back().link_bytes = 4'000'000;  // 4 ms
+    program.instructions.back().demand = {.resource = machine::Resource::peers,
+                                          .moved_bytes = 4'000'000};  // 4 ms
     for (std::int64_t step = 0; step < 5; ++step) {
       recorder.starting(program, step);
       const std::int64_t start = step * 20'000'000;

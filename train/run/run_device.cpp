@@ -94,7 +94,7 @@ std::optional<std::int64_t> RunDevice::free_bytes() const {
   return std::max<std::int64_t>(0, device_->memory().free_bytes - kBesideTheArenaBytes);
 }
 
-void RunDevice::prepare(const ProgramSet& programs, const TrainOptions& options) {
+void RunDevice::prepare(const compile::StepPrograms& programs, const TrainOptions& options) {
   if (!device_) return;
   choose(programs, options);
   warm_up(*device_, *communicator_, programs);
@@ -111,7 +111,7 @@ void RunDevice::prepare(const ProgramSet& programs, const TrainOptions& options)
                     format_bytes(static_cast<double>(memory.free_bytes)));
 }
 
-void RunDevice::choose(const ProgramSet& programs, const TrainOptions& options) {
+void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options) {
   std::string file = options.choices, known;
   if (!file.empty() && !std::filesystem::exists(file)) file.clear();  // to be written
   if (options.choices.empty() &&

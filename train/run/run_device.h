@@ -40,7 +40,7 @@ class RunDevice {
   /// --choices or of the model's directory, the rest now; --choices then holds all of them. Loads
   /// what is loaded at first use (train/engine/warm_up.h); throws OutOfMemory when that leaves less
   /// than the arena takes.
-  void prepare(const ProgramSet& programs, const TrainOptions& options);
+  void prepare(const compile::StepPrograms& programs, const TrainOptions& options);
   /// Files, by name, that belong beside saved weights.
   [[nodiscard]] std::map<std::string, std::string> files() const;
   /// What people should know: slower ways that had to be taken.
@@ -55,7 +55,7 @@ class RunDevice {
   void close();
 
  private:
-  void choose(const ProgramSet& programs, const TrainOptions& options);
+  void choose(const compile::StepPrograms& programs, const TrainOptions& options);
   void make(const TrainOptions& options, int local_rank);
 
   comm::Communicator& host_;

@@ -8,12 +8,12 @@
 
 #include "comm/gather_texts.h"
 #include "machine/numa.h"
-#include "train/engine/program_set.h"
+#include "train/engine/build_programs.h"
 #include "train/engine/saved_state.h"
 #include "train/run/checkpoint_room.h"
 #include "train/run/host_limits.h"
-#include "train/run/plan_for_saving.h"
 #include "train/run/plan_report.h"
+#include "train/run/room_for_saving.h"
 #include "train/run/trace_file.h"
 
 namespace strata::train {
@@ -32,7 +32,7 @@ std::optional<machine::DevicePlace> device_place(const RunParts& run) {
   return machine::DevicePlace{*mine, static_cast<int>(std::ranges::count(nodes, *mine))};
 }
 
-void require_memory(const RunParts& run, const ProgramSet& programs) {
+void require_memory(const RunParts& run, const compile::StepPrograms& programs) {
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
   run.device->require_memory(arena_bytes);
   const bool on_cpu = run.device->device() == nullptr;
@@ -47,25 +47,33 @@ void require_memory(const RunParts& run, const ProgramSet& programs) {
 }
 
 /// With room for snapshots where saves want them and the machine has it.
-ProgramSet build_programs_for_saving(RunParts& run) {
+compile::StepPrograms build_programs_for_saving(RunParts& run) {
+  using enum runtime::SaveMemory;
   const CheckpointOptions& checkpoint = run.options.checkpoint;
   const bool saves = run.saver->saves();
   const bool snapshots = saves && checkpoint.asynchronous && !run.options.check_device &&
                          (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
-  const int local_world = run.request.context.local_world;
-  const auto build = [&](SaveMemory saving) {
-    return build_programs(
-        {run.request.model, run.options, run.corpus.held_out != nullptr, local_world, saving},
-        run.device->communicator(), run.machine);
-  };
-  if (!snapshots) return build(saves ? SaveMemory::writing : SaveMemory::none);
-  return plan_for_snapshots(
-      {*run.communicator, *run.disk, run.console, local_world, build,
-       [&run](const ProgramSet& programs) { require_memory(run, programs); }});
+  ProgramRequest request{run.request.model, run.options};
+  request.evaluate = run.corpus.held_out != nullptr;
+  request.local_ranks = run.request.context.local_world;
+  const comm::Seat seat = run.device->communicator().seat();
+  RoomForSaving room(
+      {*run.communicator, *run.disk, request,
+       [&run](const compile::StepPrograms& programs) { require_memory(run, programs); }});
+  std::vector<runtime::SaveMemory> savings{saves ? writing : none};
+  if (snapshots) savings = {snapshot, windows, writing};
+  compile::Compiled found =
+      plan_programs(request, seat, run.machine, savings,
+                    [&](const compile::Compiled& tried) { return room.accepts(tried); });
+  require_fit(found.fit, request);
+  if (snapshots && run.options.plan.empty())
+    if (const std::string note = room.note(found.programs.settings.plan.saving); !note.empty())
+      run.console.note(note);
+  return std::move(found.programs);
 }
 
 /// Collective.
-void require_checkpoint_room(RunParts& run, const ProgramSet& programs) {
+void require_checkpoint_room(RunParts& run, const compile::StepPrograms& programs) {
   if (!run.saver->saves()) return;
   OutputFolder& output = *run.output;
   output.together([&] {
@@ -81,13 +89,15 @@ void require_checkpoint_room(RunParts& run, const ProgramSet& programs) {
   });
 }
 
-void report_plan(const RunParts& run, const ProgramSet& programs, const std::string& place) {
+void report_plan(const RunParts& run, const compile::StepPrograms& programs,
+                 const std::string& place) {
   if (!run.first) return;
   const RunFacts facts{.ranks = run.communicator->size(),
                        .transport = std::string(run.communicator->backend()),
                        .device = run.device->description(),
                        .place = place,
                        .disk = run.disk->description(),
+                       .rates = run.machine.device.fp32_flops.source,
                        .tokens = run.corpus.training->size(),
                        .held_out_tokens = run.corpus.held_out != nullptr
                                               ? std::optional(run.corpus.held_out->size())

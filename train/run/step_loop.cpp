@@ -99,11 +99,11 @@ class StepLoop {
     const std::int64_t every = options_.eval_every_steps;
     const bool evaluates = every > 0 && position.steps_done % every == 0;
     const bool saves = saver_.is_due(position.steps_done);
-    if (saves && !position.stopped && engine_.programs().snapshot) {
+    if (saves && !position.stopped && engine_.programs().find(compile::ProgramKind::snapshot)) {
       engine_.settle();
       saver_.begin(engine_, save_contents(run_));
     }
-    const bool stands = saves && !engine_.programs().snapshot;
+    const bool stands = saves && !engine_.programs().find(compile::ProgramKind::snapshot);
     if (!evaluates && !stands) return;
     take(engine_.drain());
     if (stands && !position.stopped) save(run_);

@@ -27,9 +27,10 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   world_ = plan.world;
   arena_bytes_ = engine.arena().bytes();
   offloads_ = options.offload.moves_state();
-  for (const auto& [position, program] : engine.programs().train)
-    for (const runtime::Instruction& in : program.instructions)
-      step_flops_ += in.cost.flops * zero::runs_per_step(plan, position);
+  for (const auto& [key, program] : engine.programs().programs)
+    if (key.kind == compile::ProgramKind::train)
+      for (const runtime::Instruction& in : program.instructions)
+        step_flops_ += in.demand.flops * zero::runs_per_step(plan, key.position);
 }
 
 StepReport StepMeter::complete(const kernels::StepMetrics& metrics, double seconds) {

@@ -20,7 +20,7 @@ class OtherMachine final : public comm::Communicator {
   [[nodiscard]] std::string_view backend() const override { return "test"; }
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
-  [[nodiscard]] std::int64_t workspace_bytes(const comm::Collective&) const override { return 0; }
+  [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
   void run(kernels::Stream&, const comm::Collective& gather, const std::byte* input,
            std::byte* output, std::span<std::byte>) override {
     if (gather.partition.count(1) != sizeof(std::int64_t)) {

@@ -71,8 +71,7 @@ std::string advice(const RunParts& run) {
   if (run.device->device() == nullptr && limit > 0)
     host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
   return memory_advice({run.request.model, run.options},
-                       {.rank = context.rank,
-                        .world = context.world,
+                       {.seat = run.device->communicator().seat(),
                         .machine = run.machine,
                         .memory = {.local_world = context.local_world,
                                    .device_bytes = run.device->free_bytes(),

@@ -5,7 +5,7 @@
 
 #include "zero/step.h"
 
-namespace strata::train {
+namespace strata::plan {
 
 /// Lets records stay in host memory as long as `free_bytes` of this rank last: those that the next
 /// forward pass needs first, because their way from the disk hides least. What stays is neither
@@ -19,4 +19,4 @@ void keep_records_in_host_memory(zero::StepSettings& settings,
 std::int64_t window_bytes(const zero::StepSettings& settings,
                           const std::vector<runtime::ParameterUnit>& units);
 
-}  // namespace strata::train
+}  // namespace strata::plan

@@ -1,9 +1,9 @@
-#include "train/planning/read_ahead.h"
+#include "compile/read_ahead.h"
 
 #include "runtime/program.h"
 #include "zero/optimizer_storage.h"
 
-namespace strata::train {
+namespace strata::compile {
 
 std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& settings,
                                                    const std::vector<runtime::ParameterUnit>& units,
@@ -29,4 +29,4 @@ std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& set
   return records;
 }
 
-}  // namespace strata::train
+}  // namespace strata::compile

@@ -7,7 +7,7 @@
 #include "offload/place_transfers.h"
 #include "zero/step.h"
 
-namespace strata::train {
+namespace strata::compile {
 
 /// The first records of this rank that the updates need, as long as their windows, side by side
 /// from place 0, take at most `window_bytes` of pinned memory.
@@ -15,4 +15,4 @@ std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& set
                                                    const std::vector<runtime::ParameterUnit>& units,
                                                    std::int64_t window_bytes);
 
-}  // namespace strata::train
+}  // namespace strata::compile

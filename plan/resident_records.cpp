@@ -1,10 +1,10 @@
-#include "train/planning/resident_records.h"
+#include "plan/resident_records.h"
 
 #include <algorithm>
 
 #include "zero/partition.h"
 
-namespace strata::train {
+namespace strata::plan {
 namespace {
 
 /// One is read, one is updated, one is written; one more of each keeps the disk busy in between.
@@ -55,4 +55,4 @@ std::int64_t window_bytes(const zero::StepSettings& settings,
   return kWindows * largest * record_bytes_per_element(settings);
 }
 
-}  // namespace strata::train
+}  // namespace strata::plan

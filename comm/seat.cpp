@@ -1,0 +1,72 @@
+#include "comm/seat.h"
+
+namespace strata::comm {
+namespace {
+
+/// Of a reduce_scatter: the own contribution in the wire type, where that is another, and pieces of
+/// `peers` contributions to what this rank keeps.
+std::int64_t message_bytes(const Seat& seat, const Collective& collective, int peers) {
+  if (collective.kind != CollectiveKind::reduce_scatter) return 0;
+  const std::int64_t element = size_of(collective.wire_type);
+  const bool converts = collective.input_type != collective.wire_type;
+  return (converts ? padded_piece(collective.partition.total() * element) : 0) +
+         peers * padded_piece(collective.partition.count(seat.rank) * element);
+}
+
+}  // namespace
+
+std::string_view name_of(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::none:
+      return "none";
+    case Exchange::peer_memory:
+      return "peer_memory";
+    case Exchange::messages:
+      return "messages";
+    case Exchange::native_messages:
+      return "native_messages";
+    case Exchange::own_rounding:
+      break;
+  }
+  return "own_rounding";
+}
+
+std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
+  switch (seat.exchange) {
+    case Exchange::none:
+      return 0;
+    case Exchange::peer_memory:
+      return collective.kind == CollectiveKind::all_reduce
+                 ? operand_bytes(collective, seat.rank).input
+                 : 0;
+    case Exchange::messages:
+      return message_bytes(seat, collective, seat.ranks - 1);
+    case Exchange::native_messages:
+      return message_bytes(seat, collective, 1);
+    case Exchange::own_rounding:
+      break;
+  }
+  const bool rounds = collective.kind == CollectiveKind::reduce_scatter &&
+                      collective.wire_type != DType::f32 &&
+                      collective.wire_type != collective.input_type;
+  return rounds ? collective.partition.total() * size_of(collective.wire_type) : 0;
+}
+
+std::int64_t sent_bytes(const Seat& seat, const Collective& collective) {
+  const int peers = seat.ranks - 1;
+  const std::int64_t total = collective.partition.total();
+  const std::int64_t mine = collective.partition.count(seat.rank);
+  switch (collective.kind) {
+    case CollectiveKind::all_gather:
+      return mine * peers * size_of(collective.input_type);
+    case CollectiveKind::reduce_scatter:
+      return (total - mine) * size_of(collective.wire_type);
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::broadcast:
+      return total * peers * size_of(collective.input_type);
+    default:
+      return total * size_of(collective.input_type);
+  }
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,234 @@
+#include "compile/compile.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "compile/read_ahead.h"
+#include "core/error.h"
+#include "offload/offload_activations.h"
+#include "offload/place_transfers.h"
+#include "runtime/autodiff.h"
+#include "runtime/layer_major.h"
+#include "runtime/lower.h"
+#include "runtime/recompute.h"
+#include "runtime/staging.h"
+#include "runtime/state_names.h"
+#include "zero/policy.h"
+
+namespace strata::compile {
+namespace {
+
+using runtime::Graph;
+using runtime::Tier;
+using zero::Position;
+
+constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
+
+class Compiling {
+ public:
+  Compiling(const TrainingModel& model, const runtime::Plan& plan, const machine::Machine& machine,
+            const Coordinates& where)
+      : model_(model), plan_(plan), machine_(machine), where_(where) {
+    set_.shape = plan.shape;
+    set_.vocabulary = model.vocabulary;
+    set_.seed = model.seed;
+    set_.initial_loss_scale = model.initial_loss_scale;
+    set_.settings = settings_of(model, plan, where);
+  }
+
+  Compiled run() {
+    BuiltModel built = model_.build(plan_.shape, ModelUse::train);
+    set_.units = built.graph.units;
+    runtime::differentiate(built.graph, {plan_.gradient.produced});
+    runtime::recompute(built.graph, plan_.recompute, plan_.recompute_what);
+    offload::offload_activations(built.graph, plan_.activations);
+    zero::declare_state(set_.persistent, set_.units, set_.settings);
+    ahead_.records = records_read_ahead(set_.settings, set_.units, plan_.read_ahead_bytes);
+    declare_saving();
+    add_steps(built);
+    add_between_steps(built.graph);
+    if (plan_.evaluates) add_evaluation();
+    return lower_all();
+  }
+
+ private:
+  void declare_saving() {
+    if (plan_.saving == runtime::SaveMemory::none) return;
+    const bool windows = plan_.saving == runtime::SaveMemory::windows;
+    const bool snapshots = takes_snapshots(plan_.saving);
+    const SaveRooms rooms = model_.save_rooms(set_.units, set_.settings);
+    const auto room = [&](const char* name, std::int64_t bytes, Tier tier) {
+      set_.persistent.add(name, {DType::u8, kernels::Shape{bytes}}, tier, runtime::Role::snapshot);
+    };
+    room(runtime::kSaveBlocks, rooms.blocks, Tier::pinned);
+    room(runtime::kSaveArriving, snapshots ? rooms.snapshot_arriving : rooms.arriving,
+         Tier::pageable);
+    if (!snapshots) return;
+    set_.snapshot_pieces =
+        zero::list_snapshot(set_.units, set_.settings,
+                            windows ? zero::SnapshotCopies::windows : zero::SnapshotCopies::kept);
+    zero::declare_snapshot(set_.persistent, set_.snapshot_pieces);
+    set_.snapshot_records = zero::list_snapshot_records(set_.units, set_.settings);
+    if (windows) room(runtime::kSaveLeaving, rooms.leaving, Tier::pageable);
+  }
+
+  void add(const ProgramKey& key, Graph graph, bool uses_ahead, bool reads_ahead) {
+    ahead_.use = uses_ahead;
+    ahead_.read = reads_ahead;
+    offload::place_transfers(graph, ahead_);
+    runtime::stage_inputs(graph);
+    set_.persistent.add_all(graph);
+    graphs_.emplace(key, std::move(graph));
+  }
+
+  void add_step(const Position& position, Graph graph) {
+    const bool uses_ahead = zero::begins_step(position), reads_ahead = zero::ends_step(position);
+    if (takes_snapshots(plan_.saving) && zero::takes_snapshot(plan_.updates, position)) {
+      Graph snapshot = graph;
+      zero::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);
+      add({ProgramKind::snapshot, position}, std::move(snapshot), uses_ahead, reads_ahead);
+    }
+    add({ProgramKind::train, position}, std::move(graph), uses_ahead, reads_ahead);
+  }
+
+  void add_steps(const BuiltModel& built) {
+    if (plan_.order == runtime::MicroStepOrder::by_layer) {
+      runtime::LayerMajorStep step = runtime::layer_major(
+          built.graph, built.loss, plan_.micro_steps, plan_.gradient.accumulated);
+      return add_step(Position::only, zero::lower_micro_step(std::move(step.graph), step.losses,
+                                                             set_.settings, Position::only));
+    }
+    for (const auto& [position, batch] : zero::micro_steps(plan_))
+      if (!graphs_.contains({ProgramKind::train, position}))
+        add_step(position,
+                 zero::lower_micro_step(built.graph, {built.loss}, set_.settings, position));
+  }
+
+  void add_between_steps(const Graph& graph) {
+    if (plan_.updates == runtime::Updates::next_step)
+      add({ProgramKind::drain}, zero::lower_drain(graph, set_.settings), true, false);
+    if (ahead_.records.empty()) return;
+    Graph read = graph;
+    read.nodes.clear();
+    add({ProgramKind::read_ahead}, std::move(read), false, true);
+  }
+
+  void add_evaluation() {
+    BuiltModel forward = model_.build(plan_.shape, ModelUse::evaluate);
+    Graph graph = zero::lower_evaluation(std::move(forward.graph), forward.loss, set_.settings);
+    offload::place_transfers(graph);
+    runtime::stage_inputs(graph);
+    runtime::stage_output(graph, runtime::kAgreedWord);
+    set_.persistent.add_all(graph);
+    graphs_.emplace(ProgramKey{ProgramKind::evaluate}, std::move(graph));
+  }
+
+  /// Host memory is one budget: what only the host touches is known, the rest is for transfers.
+  [[nodiscard]] std::optional<KeptTooMuch> limit_host_memory(runtime::TierBytes& budget) const {
+    if (plan_.host_bytes == runtime::kUnlimited) return {};
+    const std::int64_t pageable = set_.persistent.bytes(Tier::pageable);
+    const std::int64_t pinned = set_.persistent.bytes(Tier::pinned);
+    if (pageable + pinned > plan_.host_bytes) {
+      std::int64_t saving = 0;
+      for (const runtime::PersistentValue& value : set_.persistent.values())
+        if (value.role == runtime::Role::snapshot && value.tier != Tier::disk)
+          saving += value.type.span_bytes();
+      return KeptTooMuch{plan_.host_bytes, pageable + pinned - saving, saving};
+    }
+    budget[index_of(Tier::pageable)] = pageable;
+    std::int64_t& rest = budget[index_of(Tier::pinned)];
+    rest = std::min(rest, plan_.host_bytes - pageable);
+    return {};
+  }
+
+  Compiled lower_all() {
+    runtime::TierBytes budget = plan_.budget_bytes;
+    Fit short_fit;
+    short_fit.kept_too_much = limit_host_memory(budget);
+    if (short_fit.kept_too_much) return {{}, std::move(short_fit)};
+    const runtime::Scheduling scheduling{plan_.limits, budget};
+    for (auto& [key, graph] : graphs_) {
+      const runtime::LowerOptions options{name_of(key), machine_, where_.data};
+      if (!plan_.scheduled) {
+        set_.programs[key] = runtime::lower(std::move(graph), set_.persistent, options);
+        continue;
+      }
+      auto lowered =
+          runtime::lower_scheduled(std::move(graph), set_.persistent, options, scheduling);
+      if (auto* shortage = std::get_if<runtime::Shortage>(&lowered)) {
+        short_fit.shortage = std::move(*shortage);
+        return {{}, std::move(short_fit)};
+      }
+      set_.programs[key] = std::get<runtime::Program>(std::move(lowered));
+    }
+    Fit fit = find_fit(set_, budget);
+    return {std::move(set_), std::move(fit)};
+  }
+
+  const TrainingModel& model_;
+  const runtime::Plan& plan_;
+  const machine::Machine& machine_;
+  const Coordinates& where_;
+  StepPrograms set_;
+  offload::RecordsAhead ahead_;
+  std::map<ProgramKey, Graph> graphs_;
+};
+
+void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
+                   const Coordinates& where) {
+  const bool cpu = plan.backend == kernels::DeviceCapabilities::Backend::cpu;
+  if (cpu != machine.host_is_device())
+    throw InvalidArgument(std::string("the Plan is for ") + (cpu ? "a CPU" : "a GPU") +
+                          " (backend), and " + (cpu ? "a GPU" : "the CPU") +
+                          " is what computes here");
+  if (plan.world != where.data.ranks)
+    throw InvalidArgument("the Plan is for " + std::to_string(plan.world) +
+                          " ranks (world), and there are " + std::to_string(where.data.ranks));
+}
+
+}  // namespace
+
+zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
+                               const Coordinates& where) {
+  zero::StepSettings settings;
+  settings.plan = plan;
+  settings.rank = where.data.rank;
+  settings.dtype = plan.shape.dtype;
+  settings.optimizer = model.optimizer;
+  settings.control = model.control;
+  return settings;
+}
+
+Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
+                 const machine::Machine& machine, const Coordinates& where) {
+  check_machine(plan, machine, where);
+  return Compiling(model, plan, machine, where).run();
+}
+
+StepPrograms compile_generation(const ModelFunction& build, const runtime::BatchShape& shape,
+                                std::int64_t vocabulary, const machine::Machine& machine,
+                                const Coordinates& where) {
+  StepPrograms set;
+  set.shape = shape;
+  set.vocabulary = vocabulary;
+  BuiltModel model = build(shape, ModelUse::generate);
+  for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
+  set.units = model.graph.units;
+  set.settings.rank = where.data.rank;
+  set.settings.dtype = shape.dtype;
+  set.settings.plan.shape = shape;
+  set.settings.plan.world = where.data.ranks;
+  set.settings.plan.units = zero::plan_units(set.units, {}, where.data.ranks);
+  zero::declare_state(set.persistent, set.units, set.settings);
+  Graph graph = zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
+  runtime::stage_inputs(graph);
+  runtime::stage_output(graph, kLogits);
+  set.persistent.add_all(graph);
+  const ProgramKey key{ProgramKind::generate};
+  set.programs[key] =
+      runtime::lower(std::move(graph), set.persistent, {name_of(key), machine, where.data});
+  return set;
+}
+
+}  // namespace strata::compile

@@ -1,0 +1,55 @@
+#include "compile/fit.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/budget.h"
+
+namespace strata::compile {
+namespace {
+
+constexpr std::size_t kMostConsumers = 8;
+
+std::vector<Consumer> largest_consumers(const StepPrograms& programs) {
+  std::map<std::pair<runtime::Tier, std::string>, std::int64_t> bytes;
+  for (const runtime::PersistentValue& value : programs.persistent.values())
+    bytes[{value.tier, std::string(name_of(value.role))}] += value.type.span_bytes();
+  for (const runtime::Tier tier : runtime::kAllTiers)
+    bytes[{tier, "transient"}] = programs.arena_bytes(tier) - programs.persistent.bytes(tier);
+  std::vector<Consumer> largest;
+  for (const auto& [key, sum] : bytes)
+    if (sum > 0) largest.push_back({key.first, key.second, sum});
+  std::ranges::stable_sort(largest, std::ranges::greater{}, &Consumer::bytes);
+  largest.resize(std::min(largest.size(), kMostConsumers));
+  return largest;
+}
+
+}  // namespace
+
+bool Fit::fits() const {
+  return !shortage && !kept_too_much && std::ranges::all_of(tiers, &TierFit::fits);
+}
+
+std::string describe(const Fit& fit) {
+  if (const auto& kept = fit.kept_too_much)
+    return "out of host memory: " + std::to_string(kept->state_bytes + kept->saving_bytes) +
+           " bytes are kept there, and the Plan has " + std::to_string(kept->budget_bytes);
+  if (fit.shortage) return runtime::describe(*fit.shortage);
+  return fit.excess;
+}
+
+Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_bytes) {
+  Fit fit;
+  for (const runtime::Tier tier : runtime::kAllTiers)
+    fit.tiers[static_cast<std::size_t>(tier)] = {programs.arena_bytes(tier),
+                                                 budget_bytes[static_cast<std::size_t>(tier)]};
+  fit.largest = largest_consumers(programs);
+  for (const auto& [key, program] : programs.programs)
+    if (const auto excess = runtime::over_budget(program, budget_bytes);
+        fit.excess.empty() && !excess.empty())
+      fit.excess = excess.front();
+  return fit;
+}
+
+}  // namespace strata::compile

@@ -1,0 +1,54 @@
+// Whether what was compiled fits, as a value: bytes per tier, and what lacks where it does not.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compile/step_programs.h"
+#include "runtime/shortage.h"
+
+namespace strata::compile {
+
+/// Of one tier of one rank.
+struct TierFit {
+  std::int64_t needed_bytes = 0;  ///< the arena; where Programs could not be made, what is known
+  std::int64_t budget_bytes = runtime::kUnlimited;
+  [[nodiscard]] bool fits() const { return needed_bytes <= budget_bytes; }
+};
+
+/// One of the largest users of memory: parameters, a kind of state, inputs, or what is transient.
+struct Consumer {
+  runtime::Tier tier = runtime::Tier::device;
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+/// Host memory that is kept between steps, where it alone is above the Plan's host_bytes.
+struct KeptTooMuch {
+  std::int64_t budget_bytes = 0;
+  std::int64_t state_bytes = 0;   ///< of state and inputs
+  std::int64_t saving_bytes = 0;  ///< for saving
+};
+
+struct Fit {
+  std::array<TierFit, runtime::kTiers> tiers;
+  /// Of the first Program that no schedule fits into its budgets; the others were not made.
+  std::optional<runtime::Shortage> shortage;
+  std::optional<KeptTooMuch> kept_too_much;
+  /// What stands in memory at the peak of the first Program that is above a budget; empty: none is.
+  std::string excess;
+  std::vector<Consumer> largest;  ///< largest first
+
+  [[nodiscard]] bool fits() const;
+};
+
+/// For people: what lacks. Empty where it fits.
+std::string describe(const Fit& fit);
+
+/// Of Programs that were all made.
+Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_bytes);
+
+}  // namespace strata::compile

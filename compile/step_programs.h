@@ -1,0 +1,73 @@
+// All Programs of a run for one rank, over one layout of persistent storage.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/outlet_disk.h"
+#include "runtime/program.h"
+#include "zero/snapshot.h"
+#include "zero/step.h"
+
+namespace strata::compile {
+
+enum class ProgramKind : std::uint8_t {
+  train,       ///< a micro-step
+  drain,       ///< of Updates::next_step: the updates of the last step
+  read_ahead,  ///< reads what a step leaves in pinned memory for the updates behind it
+               ///< (offload::RecordsAhead): before a step that none went before
+  snapshot,    ///< a micro-step that also copies the state that the step before it left
+               ///< (zero/snapshot.h); none: saving stands still, or nothing is saved
+  evaluate,    ///< held-out loss of one micro-batch
+  generate,    ///< logits of one row
+};
+std::string_view name_of(ProgramKind kind);
+
+struct ProgramKey {
+  ProgramKind kind = ProgramKind::train;
+  zero::Position position = zero::Position::only;  ///< of micro-steps
+  auto operator<=>(const ProgramKey&) const = default;
+};
+/// "train.only", "train.snapshot", "drain".
+std::string name_of(const ProgramKey& key);
+
+struct StepPrograms {
+  std::vector<runtime::ParameterUnit> units;
+  zero::StepSettings settings;
+  runtime::PersistentLayout persistent;
+  std::map<ProgramKey, runtime::Program> programs;
+  std::vector<zero::SnapshotPiece> snapshot_pieces;
+  std::vector<std::string> snapshot_records;  ///< storages of the disk, which have two places
+  runtime::BatchShape shape;
+  std::int64_t seed = 1;          ///< TrainingModel::seed
+  double initial_loss_scale = 1;  ///< TrainingModel::initial_loss_scale
+  std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
+
+  /// The only one of a kind but train; null: there is none.
+  [[nodiscard]] const runtime::Program* find(ProgramKind kind) const;
+  /// The micro-step at `position`, which there is.
+  [[nodiscard]] const runtime::Program& train(const zero::Position& position) const {
+    return programs.at({ProgramKind::train, position});
+  }
+  [[nodiscard]] bool trains() const { return find(ProgramKind::train) != nullptr; }
+
+  /// The largest arena of all Programs, bytes of one tier.
+  [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
+  /// What the second places of snapshot_records take of the disk, behind its arena.
+  [[nodiscard]] std::int64_t second_places_bytes() const;
+  /// Where snapshot_pieces that go through windows stand in the arena of the disk: that part takes
+  /// nothing of it.
+  [[nodiscard]] runtime::OutletDisk::Outlet outlet() const;
+  [[nodiscard]] std::int64_t disk_bytes() const {
+    return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
+  }
+  /// Of one micro-step of each kind, of those that schedules change.
+  [[nodiscard]] std::int64_t scheduled_ns() const;
+  /// Of a step on this rank.
+  [[nodiscard]] double foreseen_step_seconds() const;
+};
+
+}  // namespace strata::compile

@@ -1,0 +1,83 @@
+#include "machine/demand.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata::machine {
+namespace {
+
+double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
+
+/// At what the device does at most; 0: that is a guess.
+double least_at(double work, Figure rate) {
+  return rate.source == Source::assumed ? 0 : seconds_at(work, rate);
+}
+
+/// A device whose vendor names no rate for a type multiplies it in fp32.
+double product_rate(const Device& device, DType type) {
+  const Figure peak = device.flops(type);
+  return (peak.known() ? peak : device.fp32_flops) * device.product_efficiency;
+}
+
+Figure moving_rate(const Machine& machine, Resource resource) {
+  switch (resource) {
+    case Resource::upload:
+      return machine.link.to_device;
+    case Resource::download:
+      return machine.link.to_host;
+    case Resource::disk_read:
+      return machine.disk.read_rate;
+    case Resource::disk_write:
+      return machine.disk.write_rate;
+    default:
+      return machine.peer_rate;
+  }
+}
+
+}  // namespace
+
+std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
+  double seconds = 0;
+  switch (demand.resource) {
+    case Resource::device:
+      seconds = std::max(demand.flops / product_rate(machine.device, demand.type),
+                         demand.bytes / machine.device.bytes_per_second);
+      break;
+    case Resource::peers:  // operands are read and written on the way
+      seconds = demand.bytes / machine.peer_rate;
+      break;
+    case Resource::host:
+      seconds = demand.bytes / machine.memory.bytes_per_second;
+      break;
+    default:
+      seconds = static_cast<double>(demand.moved_bytes) / moving_rate(machine, demand.resource);
+  }
+  return std::llround(machine.instruction_seconds * 1e9) + std::llround(seconds * 1e9);
+}
+
+double least_seconds(const Machine& machine, const Demand& demand) {
+  const Device& device = machine.device;
+  const double in_memory = least_at(demand.bytes, device.bytes_per_second);
+  const auto moved = static_cast<double>(demand.moved_bytes);
+  switch (demand.resource) {
+    case Resource::device:
+      return std::max(in_memory, least_at(demand.flops, device.flops(demand.type)));
+    case Resource::peers:
+      if (demand.moved_bytes == 0) return in_memory;
+      break;
+    case Resource::host:
+      return machine.host_is_device()
+                 ? in_memory
+                 : seconds_at(demand.bytes, machine.memory.bytes_per_second);
+    case Resource::upload:
+    case Resource::download:
+      // Copies in host memory, read and written.
+      if (machine.host_is_device()) return least_at(2 * moved, device.bytes_per_second);
+      break;
+    default:
+      break;
+  }
+  return seconds_at(moved, moving_rate(machine, demand.resource));
+}
+
+}  // namespace strata::machine

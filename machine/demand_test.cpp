@@ -1,0 +1,63 @@
+#include "machine/demand.h"
+
+#include <gtest/gtest.h>
+
+namespace strata::machine {
+namespace {
+
+Machine gpu() {
+  Machine machine;
+  machine.device.capabilities.backend = kernels::DeviceCapabilities::Backend::cuda;
+  machine.device.fp32_flops = measured(1e12);
+  machine.device.bf16_flops = measured(1e13);
+  machine.device.product_efficiency = assumed(0.5);
+  machine.device.bytes_per_second = measured(1e11);
+  machine.link = {.to_device = assumed(2e10), .to_host = assumed(1e10), .both_ways = {}};
+  machine.memory.bytes_per_second = assumed(4e10);
+  machine.peer_rate = assumed(1e9);
+  machine.disk.read_rate = assumed(5e9);
+  machine.disk.write_rate = assumed(2e9);
+  machine.instruction_seconds = assumed(1e-6);
+  return machine;
+}
+
+TEST(Demand, AProductTakesTheLargerOfArithmeticAndBytesAtTheRateOfItsType) {
+  Demand product{.type = DType::f32, .flops = 2e12, .bytes = 1e11};
+  EXPECT_DOUBLE_EQ(least_seconds(gpu(), product), 2);
+  EXPECT_EQ(foreseen_ns(gpu(), product), 4'000'001'000) << "half of the peak is reached";
+  product.bytes = 5e11;
+  EXPECT_DOUBLE_EQ(least_seconds(gpu(), product), 5);
+  EXPECT_EQ(foreseen_ns(gpu(), product), 5'000'001'000);
+  product = {.type = DType::bf16, .flops = 2e13, .bytes = 1e11};
+  EXPECT_DOUBLE_EQ(least_seconds(gpu(), product), 2);
+}
+
+TEST(Demand, WhatTravelsTakesItsOwnLink) {
+  const auto least = [](Resource resource) {
+    return least_seconds(gpu(), {.resource = resource, .bytes = 8e11, .moved_bytes = 20'000'000'000});
+  };
+  EXPECT_DOUBLE_EQ(least(Resource::upload), 1);
+  EXPECT_DOUBLE_EQ(least(Resource::download), 2);
+  EXPECT_DOUBLE_EQ(least(Resource::disk_read), 4);
+  EXPECT_DOUBLE_EQ(least(Resource::disk_write), 10);
+  EXPECT_DOUBLE_EQ(least(Resource::peers), 20);
+  EXPECT_DOUBLE_EQ(least(Resource::host), 20) << "operands under an update";
+  EXPECT_DOUBLE_EQ(least_seconds(gpu(), {.resource = Resource::peers, .bytes = 1e11}), 1)
+      << "a world of one copies";
+}
+
+TEST(Demand, ACpuThatPlaysTheDeviceCopiesInItsMemory) {
+  Machine cpu = cpu_machine(1);
+  const Demand upload{.resource = Resource::upload, .moved_bytes = 1'000'000'000};
+  EXPECT_EQ(least_seconds(cpu, upload), 0) << "all is assumed";
+  cpu.device.bytes_per_second = measured(1e10);
+  EXPECT_DOUBLE_EQ(least_seconds(cpu, upload), 0.2);
+  EXPECT_EQ(foreseen_ns(cpu, upload), 125'002'000) << "as links are assumed";
+}
+
+TEST(Demand, ATypeWithoutARateIsMultipliedInFp32) {
+  EXPECT_EQ(foreseen_ns(gpu(), {.type = DType::i32, .flops = 1e12}), 2'000'001'000);
+}
+
+}  // namespace
+}  // namespace strata::machine

@@ -1,0 +1,142 @@
+#include "plan/find_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "compile/read_ahead.h"
+#include "plan/resident_records.h"
+
+namespace strata::plan {
+namespace {
+
+using compile::Compiled;
+using runtime::Plan;
+using runtime::SaveMemory;
+using runtime::Tier;
+
+/// Steps that are foreseen within this factor of one another are equally fast: rates are not known
+/// any better.
+constexpr double kAsFast = 1.01;
+/// One is filled, one is on its way to the disk, and two so that neither waits for the other.
+constexpr int kSnapshotWindows = 4;
+
+bool has_records_on_disk(const Plan& plan) {
+  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
+    return unit.optimizer_tier == Tier::disk;
+  });
+}
+
+class Searching {
+ public:
+  explicit Searching(const Search& search)
+      : search_(search),
+        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {}
+
+  Compiled run() const {
+    const Accepts accepts =
+        search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
+    for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
+      if (Compiled found = with_saving(search_.savings[i]); accepts(found)) return found;
+    return with_saving(search_.savings.back());
+  }
+
+ private:
+  [[nodiscard]] Compiled compiled(const Plan& plan) const {
+    return compile::compile(search_.model, plan, search_.machine, search_.where);
+  }
+  [[nodiscard]] zero::StepSettings settings_of(const Plan& plan) const {
+    return compile::settings_of(search_.model, plan, search_.where);
+  }
+
+  [[nodiscard]] Compiled with_saving(SaveMemory saving) const {
+    Plan plan = search_.plan;
+    plan.saving = saving;
+    if (!plan.scheduled) return compiled(plan);
+    if (saving == SaveMemory::windows) {
+      std::optional<std::int64_t> pinned_bytes = with_windows();
+      if (!pinned_bytes) return compiled(plan);
+      std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];
+      budget = std::min(budget, *pinned_bytes);
+    }
+    return with_fewer_records(plan, [&](const Plan& resident) { return with_records_ahead(resident); });
+  }
+
+  /// Schedules take as many windows as they may have: as many as without a snapshot, and those of
+  /// the snapshot. Reading ahead needs no more memory than windows of transfers have anyway.
+  [[nodiscard]] std::optional<std::int64_t> with_windows() const {
+    Plan plan = search_.plan;
+    plan.saving = SaveMemory::writing;
+    const Compiled still =
+        with_fewer_records(plan, [&](const Plan& resident) { return compiled(resident); });
+    if (!still.fit.fits()) return {};
+    std::int64_t window = 0;
+    for (const zero::SnapshotPiece& piece :
+         zero::list_snapshot(units_, still.programs.settings, zero::SnapshotCopies::windows))
+      window = std::max(window, runtime::room_of(piece.end - piece.begin, Tier::pinned));
+    return still.programs.arena_bytes(Tier::pinned) + kSnapshotWindows * window;
+  }
+
+  /// What transfers need of host memory is known when they are scheduled: fewer records stay there
+  /// when that is too much. `attempt`: of a Plan with that share of them.
+  template <typename Attempt>
+  [[nodiscard]] Compiled with_fewer_records(const Plan& plan, const Attempt& attempt) const {
+    if (!has_records_on_disk(plan) || plan.host_bytes == runtime::kUnlimited) return attempt(plan);
+    for (const double share : {1.0, 0.5, 0.25})
+      if (Compiled found = attempt(with_resident_records(plan, share)); found.fit.fits())
+        return found;
+    return attempt(plan);
+  }
+
+  /// `share` of what the budget of host memory leaves beside gradients, parameters and windows of
+  /// the disk.
+  [[nodiscard]] Plan with_resident_records(const Plan& plan, double share) const {
+    zero::StepSettings settings = settings_of(plan);
+    runtime::PersistentLayout others;
+    zero::declare_state(others, units_, settings);
+    const std::int64_t free_bytes =
+        plan.host_bytes - others.bytes(Tier::pinned) - window_bytes(settings, units_);
+    keep_records_in_host_memory(settings, units_,
+                                std::llround(share * static_cast<double>(free_bytes)));
+    return settings.plan;
+  }
+
+  /// With records read ahead into windows of transfers, which stand idle during the backward pass:
+  /// the arena does not grow. With as many as they hold, unless the step is faster with less: these
+  /// leave windows to the rest, which otherwise reads, updates and writes one after another.
+  [[nodiscard]] Compiled with_records_ahead(const Plan& plan) const {
+    Compiled plain = compiled(plan);
+    if (!plain.fit.fits() || !has_records_on_disk(plan) ||
+        plan.updates != runtime::Updates::next_step)
+      return plain;
+    const std::int64_t arena = plain.programs.arena_bytes(Tier::pinned);
+    const std::int64_t windows = arena - plain.programs.persistent.bytes(Tier::pinned);
+    std::optional<Compiled> best;
+    const auto consider = [&](Compiled found) {
+      if (!found.fit.fits()) return;  // beside the windows there is too little for the rest
+      const auto ns = [](const Compiled& c) { return static_cast<double>(c.programs.scheduled_ns()); };
+      if (!best || ns(found) * kAsFast < ns(*best)) best = std::move(found);
+    };
+    std::size_t records = 0;
+    for (const std::int64_t quarters : {4, 3, 2, 1}) {
+      Plan ahead = plan;
+      ahead.read_ahead_bytes = windows / 4 * quarters;
+      ahead.budget_bytes[static_cast<std::size_t>(Tier::pinned)] = arena;
+      const std::size_t fitting =
+          compile::records_read_ahead(settings_of(ahead), units_, ahead.read_ahead_bytes).size();
+      if (fitting == 0 || fitting == std::exchange(records, fitting)) continue;
+      consider(compiled(ahead));
+    }
+    consider(std::move(plain));
+    return std::move(*best);
+  }
+
+  const Search& search_;
+  std::vector<runtime::ParameterUnit> units_;
+};
+
+}  // namespace
+
+Compiled find_plan(const Search& search) { return Searching(search).run(); }
+
+}  // namespace strata::plan

@@ -1,0 +1,164 @@
+// Compiling is a function: equal arguments give equal Programs, and what does not fit is a value.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/error.h"
+#include "machine/hardware_table.h"
+#include "tests/training/ranks.h"
+
+namespace strata::tests {
+namespace {
+
+using compile::Compiled;
+using compile::Consumer;
+using runtime::Plan;
+using runtime::Tier;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr comm::Seat kSecondOfTwo{1, 2, comm::Exchange::peer_memory};
+
+/// A run of two ranks whose optimizer state lives on the disk.
+class Requested {
+ public:
+  Requested() {
+    request_.model = tiny_gpt2();
+    request_.options = tiny_options(2, 4, 1);
+    request_.options.zero.stage = 3;
+    request_.options.zero.param_persistence_threshold_elements = 100;
+    request_.options.offload.optimizer = train::OffloadTarget::nvme;
+    request_.evaluate = true;
+    request_.saving = runtime::SaveMemory::snapshot;
+    model_ = train::training_model(request_);
+  }
+  [[nodiscard]] Plan plan(const machine::Machine& machine) const {
+    return train::requested_plan(request_, model_, machine, 2);
+  }
+  [[nodiscard]] Compiled compiled(const Plan& plan, const machine::Machine& machine) const {
+    return compile::compile(model_, plan, machine, {kSecondOfTwo});
+  }
+  [[nodiscard]] std::string refusal(const Plan& plan, const machine::Machine& machine) const {
+    try {
+      (void)compiled(plan, machine);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+ private:
+  train::ProgramRequest request_;
+  compile::TrainingModel model_;
+};
+
+/// All Programs and where their persistent storage lies.
+std::string text_of(const compile::StepPrograms& set) {
+  std::string text;
+  for (const auto& [key, program] : set.programs)
+    text += compile::name_of(key) + "\n" + program.to_string();
+  for (const runtime::PersistentValue& value : set.persistent.values())
+    text += value.name + " " + std::to_string(value.offset_bytes) + "\n";
+  return text;
+}
+
+TEST(Compile, EqualArgumentsGiveEqualProgramsToTheByte) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(2);
+  const Plan plan = requested.plan(cpu);
+  const Compiled first = requested.compiled(plan, cpu);
+  ASSERT_TRUE(first.fit.fits()) << describe(first.fit);
+  EXPECT_EQ(text_of(requested.compiled(plan, cpu).programs), text_of(first.programs));
+  // Also after a way through a file.
+  const Plan read = Plan::from_json(plan.to_json(), "plan.json");
+  EXPECT_EQ(text_of(requested.compiled(read, cpu).programs), text_of(first.programs));
+  verify_all(first.programs);
+}
+
+TEST(Compile, MakesAProgramOfEachKindThatThePlanHas) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  Plan plan = requested.plan(cpu);
+  using compile::ProgramKind;
+  plan.read_ahead_bytes = 1 << 20;
+  const compile::StepPrograms all = requested.compiled(plan, cpu).programs;
+  for (const ProgramKind kind : {ProgramKind::train, ProgramKind::drain, ProgramKind::read_ahead,
+                                 ProgramKind::snapshot, ProgramKind::evaluate})
+    EXPECT_NE(all.find(kind), nullptr) << name_of(kind);
+  EXPECT_EQ(all.find(ProgramKind::generate), nullptr);
+  plan.read_ahead_bytes = 0;
+  plan.evaluates = false;
+  plan.saving = runtime::SaveMemory::none;
+  plan.updates = runtime::Updates::step_end;
+  EXPECT_EQ(requested.compiled(plan, cpu).programs.programs.size(), 1u);
+}
+
+TEST(Compile, WhatDoesNotFitIsAValueWithItsFloor) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  Plan plan = requested.plan(cpu);
+  const Compiled whole = requested.compiled(plan, cpu);
+  EXPECT_EQ(whole.fit.tiers[0].needed_bytes, whole.programs.arena_bytes(Tier::device));
+  EXPECT_EQ(describe(whole.fit), "");
+  ASSERT_FALSE(whole.fit.largest.empty());
+  EXPECT_GE(whole.fit.largest.front().bytes, whole.fit.largest.back().bytes);
+
+  plan.budget_bytes[0] = 1000;
+  const compile::Fit small = requested.compiled(plan, cpu).fit;
+  EXPECT_FALSE(small.fits());
+  ASSERT_TRUE(small.shortage);
+  EXPECT_EQ(small.shortage->tier, Tier::device);
+  EXPECT_EQ(small.shortage->budget_bytes, 1000);
+  EXPECT_THAT(describe(small), AllOf(HasSubstr("out of memory in tier device"),
+                                     HasSubstr(std::to_string(small.shortage->floor_bytes))));
+  plan.budget_bytes[0] = small.shortage->floor_bytes - 1;
+  EXPECT_FALSE(requested.compiled(plan, cpu).fit.fits());
+
+  plan.budget_bytes[0] = runtime::kUnlimited;
+  plan.host_bytes = 1000;
+  const compile::Fit kept = requested.compiled(plan, cpu).fit;
+  ASSERT_TRUE(kept.kept_too_much);
+  EXPECT_EQ(kept.kept_too_much->budget_bytes, 1000);
+  EXPECT_GT(kept.kept_too_much->saving_bytes, 0);
+  EXPECT_THAT(describe(kept), HasSubstr("the Plan has 1000"));
+}
+
+TEST(Compile, RefusesAPlanForAnotherModelWorldOrMachine) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  const machine::Machine gpu = machine::find_hardware("rtx4090").value();
+  Plan plan = requested.plan(cpu);
+  EXPECT_THAT(requested.refusal(plan, gpu), HasSubstr("for a CPU (backend)"));
+  EXPECT_EQ(requested.refusal(requested.plan(gpu), gpu), "accepted");
+  plan.world = 4;
+  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("for 4 ranks (world), and there are 2"));
+  plan = requested.plan(cpu);
+  plan.units.pop_back();
+  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("another model"));
+}
+
+TEST(FindPlan, TakesTheFirstWayOfSavingThatIsAcceptedElseTheLast) {
+  using enum runtime::SaveMemory;
+  train::ProgramRequest request;
+  request.model = tiny_gpt2();
+  request.options = tiny_options(1, 4, 1);
+  const machine::Machine cpu = machine::cpu_machine(1);
+  std::vector<runtime::SaveMemory> tried;
+  const auto found = [&](runtime::SaveMemory wanted) {
+    tried.clear();
+    return train::plan_programs(request, {}, cpu, {snapshot, windows, writing},
+                                [&](const Compiled& compiled) {
+                                  tried.push_back(compiled.programs.settings.plan.saving);
+                                  return tried.back() == wanted;
+                                })
+        .programs.settings.plan.saving;
+  };
+  EXPECT_EQ(found(snapshot), snapshot);
+  EXPECT_EQ(found(windows), windows);
+  EXPECT_EQ(tried, (std::vector{snapshot, windows}));
+  EXPECT_EQ(found(none), writing) << "what is left is not asked about";
+}
+
+}  // namespace
+}  // namespace strata::tests

@@ -1,0 +1,102 @@
+#include "train/engine/build_programs.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "train/config/check_options.h"
+#include "train/engine/saved_state.h"
+#include "train/planning/make_plan.h"
+#include "train/planning/read_plan.h"
+
+namespace strata::train {
+
+compile::TrainingModel training_model(const ProgramRequest& request) {
+  const TrainOptions& options = request.options;
+  compile::TrainingModel model;
+  model.build = [request](const BatchShape& shape, ModelUse use) {
+    BuiltModel built = request.build_model ? request.build_model(shape, use)
+                                           : build_model(request.model, shape, use);
+    apply_weight_decay(built.graph.units, request.options);
+    return built;
+  };
+  model.optimizer = optimizer_settings(options);
+  model.control = control_attributes(options);
+  model.save_rooms = save_rooms;
+  model.vocabulary = request.model.vocabulary;
+  model.seed = options.seed;
+  model.initial_loss_scale = initial_loss_scale(options);
+  return model;
+}
+
+runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
+                             const machine::Machine& machine, int world) {
+  const TrainOptions& options = request.options;
+  check_options(options, world);
+  if (request.local_ranks < 1)
+    throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
+                          ", expected the ranks of this machine");
+  const BatchShape shape{options.dtype, options.micro_batch, options.sequence_length};
+  const runtime::Graph graph = model.build(shape, ModelUse::train).graph;
+  runtime::Plan plan = make_plan(options, graph.units, graph.blocks, world);
+  plan.backend = machine.device.capabilities.backend;
+  plan.shape = shape;
+  plan.evaluates = request.evaluate;
+  plan.saving = request.saving;
+  plan.scheduled = request.scheduled;
+  const OffloadOptions& offload = options.offload;
+  plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = offload.device_memory_bytes;
+  if (offload.host_memory_bytes != kUnlimitedMemory)
+    plan.host_bytes = offload.host_memory_bytes / request.local_ranks;
+  return plan;
+}
+
+void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
+  if (fit.fits()) return;
+  if (!fit.kept_too_much) throw OutOfMemory(describe(fit));
+  const compile::KeptTooMuch& kept = *fit.kept_too_much;
+  const OffloadOptions& options = request.options.offload;
+  const bool more =
+      options.optimizer != OffloadTarget::nvme || options.parameters != OffloadTarget::nvme;
+  throw OutOfMemory(
+      "out of host memory: each of " + std::to_string(request.local_ranks) + " ranks may use " +
+      std::to_string(kept.budget_bytes) + " bytes of the --host-memory budget, and keeps " +
+      std::to_string(kept.state_bytes) + " of state and inputs there" +
+      (kept.saving_bytes > 0 ? " and " + std::to_string(kept.saving_bytes) + " for saving"
+                             : std::string()) +
+      ", before anything is transferred; raise the budget" +
+      (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : ""));
+}
+
+compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
+                                const machine::Machine& machine,
+                                const std::vector<runtime::SaveMemory>& savings,
+                                const plan::Accepts& accepts) {
+  const compile::TrainingModel model = training_model(request);
+  const runtime::Plan asked = requested_plan(request, model, machine, seat.ranks);
+  if (const std::string& file = request.options.plan; !file.empty())
+    return compile::compile(model, read_plan(file, asked, savings), machine, {seat});
+  return plan::find_plan({.model = model,
+                          .plan = asked,
+                          .machine = machine,
+                          .where = {seat},
+                          .savings = savings,
+                          .accepts = accepts});
+}
+
+compile::StepPrograms build_programs(const ProgramRequest& request, const comm::Seat& seat,
+                                     const machine::Machine& machine) {
+  compile::Compiled found = plan_programs(request, seat, machine, {request.saving});
+  require_fit(found.fit, request);
+  return std::move(found.programs);
+}
+
+compile::StepPrograms build_generation(const ModelConfig& model, const BatchShape& shape,
+                                       const comm::Seat& seat, const machine::Machine& machine) {
+  const auto build = [&](const BatchShape& wanted, ModelUse use) {
+    return build_model(model, wanted, use);
+  };
+  return compile::compile_generation(build, shape, model.vocabulary, machine, {seat});
+}
+
+}  // namespace strata::train

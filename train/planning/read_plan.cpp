@@ -1,0 +1,80 @@
+#include "train/planning/read_plan.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::int64_t kMostPlanBytes = std::int64_t{64} << 20;
+
+/// From a line "{" to a line "}", where there are such lines; their number is kept by empty ones, so
+/// that messages name lines of the file.
+std::string object_in(const std::string& text) {
+  const bool at_once = text.starts_with("{\n");
+  const std::size_t begin = at_once ? 0 : text.find("\n{\n");
+  const std::size_t end = begin == std::string::npos ? begin : text.find("\n}\n", begin);
+  if (end == std::string::npos) return text;
+  const std::size_t first = at_once ? 0 : begin + 1;
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
+  return std::string(static_cast<std::size_t>(lines), '\n') + text.substr(first, end + 3 - first);
+}
+
+class Comparison {
+ public:
+  explicit Comparison(std::string file) : file_(std::move(file)) {}
+
+  template <typename T>
+  void same(const char* field, T found, T asked, const char* flag) const {
+    if (found == asked) return;
+    refuse(field, text(found), text(asked), flag);
+  }
+  [[noreturn]] void refuse(const std::string& field, const std::string& found,
+                           const std::string& asked, const std::string& flag) const {
+    throw ConfigError(file_ + ": " + field + ": the Plan has " + found + ", this run has " + asked +
+                      " (" + flag + "); print a Plan for it with --print-plan --steps 0");
+  }
+
+ private:
+  static std::string text(std::int64_t number) { return std::to_string(number); }
+  static std::string text(DType type) { return std::string(name_of(type)); }
+  static std::string text(kernels::DeviceCapabilities::Backend backend) {
+    return backend == kernels::DeviceCapabilities::Backend::cpu ? "cpu" : "cuda";
+  }
+
+  std::string file_;
+};
+
+}  // namespace
+
+runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
+                        const std::vector<runtime::SaveMemory>& savings) {
+  runtime::Plan plan =
+      runtime::Plan::from_json(object_in(read_whole_file(file, kMostPlanBytes)), file);
+  const Comparison is(file);
+  is.same("backend", plan.backend, asked.backend, "--device");
+  is.same<std::int64_t>("world", plan.world, asked.world, "ranks");
+  is.same<std::int64_t>("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks,
+                        "--virtual-ranks");
+  is.same<std::int64_t>("micro_steps", plan.micro_steps, asked.micro_steps, "--accumulation");
+  is.same("shape.dtype", plan.shape.dtype, asked.shape.dtype, "--dtype");
+  is.same("shape.batch", plan.shape.batch, asked.shape.batch, "--micro-batch");
+  is.same("shape.sequence", plan.shape.sequence, asked.shape.sequence, "--sequence-length");
+  for (std::size_t u = 0; u < std::max(plan.units.size(), asked.units.size()); ++u) {
+    const auto name = [&](const runtime::Plan& of) {
+      return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
+    };
+    if (name(plan) != name(asked))
+      is.refuse("units[" + std::to_string(u) + "].unit", name(plan), name(asked), "--model");
+  }
+  if (asked.evaluates && !plan.evaluates)
+    is.refuse("evaluates", "false", "true", "--eval-data or --eval-every");
+  if (std::ranges::find(savings, plan.saving) == savings.end())
+    is.refuse("saving", "'" + std::string(name_of(plan.saving)) + "'",
+              "'" + std::string(name_of(savings.front())) + "'", "--output, --save-every");
+  return plan;
+}
+
+}  // namespace strata::train

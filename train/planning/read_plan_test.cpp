@@ -1,0 +1,106 @@
+#include "train/planning/read_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/test_directory.h"
+
+namespace strata::train {
+namespace {
+
+using runtime::Plan;
+using runtime::SaveMemory;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Plan some_plan() {
+  Plan plan;
+  plan.world = 2;
+  plan.shape = {DType::bf16, 4, 128};
+  plan.units = {{.unit = "embedding"}, {.unit = "layer.0"}};
+  return plan;
+}
+
+Plan read(const std::string& text, const Plan& asked,
+          const std::vector<SaveMemory>& savings = {SaveMemory::none}) {
+  const TestDirectory directory;
+  return read_plan(directory.file("plan.json", text), asked, savings);
+}
+
+std::string refusal(const Plan& plan, const Plan& asked,
+                    const std::vector<SaveMemory>& savings = {SaveMemory::none}) {
+  try {
+    (void)read(plan.to_json(), asked, savings);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
+  const Plan plan = some_plan();
+  EXPECT_EQ(read(plan.to_json(), plan), plan);
+  EXPECT_EQ(read("a note\n" + plan.to_json() + "model: llama\n  {\n}\n", plan), plan);
+  EXPECT_THROW(read("no plan at all\n", plan), ConfigError);
+  EXPECT_THROW(read("", plan), ConfigError);
+}
+
+TEST(ReadPlan, NamesTheLineOfTheFile) {
+  std::string text = "one\ntwo\n" + some_plan().to_json();
+  text.replace(text.find("\"world\": 2"), 10, "\"world\": 0");
+  try {
+    (void)read(text, some_plan());
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("plan.json:6: world"));
+  }
+}
+
+TEST(ReadPlan, MayShardAndPlaceOtherwise) {
+  Plan plan = some_plan();
+  plan.units[1].shard_parameter = true;
+  plan.units[1].optimizer_tier = runtime::Tier::disk;
+  plan.recompute = {{0, 1}};
+  plan.budget_bytes[0] = 1 << 20;
+  plan.evaluates = true;
+  EXPECT_EQ(read(plan.to_json(), some_plan()), plan);
+}
+
+TEST(ReadPlan, RefusesOneForAnotherRunByField) {
+  const auto differs = [](const auto& change) {
+    Plan plan = some_plan();
+    change(plan);
+    return refusal(plan, some_plan());
+  };
+  EXPECT_THAT(differs([](Plan& p) { p.world = 4; }),
+              AllOf(HasSubstr("plan.json: world: the Plan has 4, this run has 2 (ranks)"),
+                    HasSubstr("--print-plan --steps 0")));
+  EXPECT_THAT(differs([](Plan& p) { p.micro_steps = 3; }), HasSubstr("micro_steps: the Plan has 3"));
+  EXPECT_THAT(differs([](Plan& p) { p.virtual_ranks = 4; }), HasSubstr("(--virtual-ranks)"));
+  EXPECT_THAT(differs([](Plan& p) { p.shape.dtype = DType::f32; }),
+              HasSubstr("shape.dtype: the Plan has fp32, this run has bf16 (--dtype)"));
+  EXPECT_THAT(differs([](Plan& p) { p.shape.batch = 1; }), HasSubstr("shape.batch"));
+  EXPECT_THAT(differs([](Plan& p) { p.shape.sequence = 1; }), HasSubstr("shape.sequence"));
+  EXPECT_THAT(
+      differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; }),
+      HasSubstr("backend: the Plan has cuda, this run has cpu (--device)"));
+  EXPECT_THAT(differs([](Plan& p) { p.units[1].unit = "layer.1"; }),
+              HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
+  EXPECT_THAT(differs([](Plan& p) { p.units.pop_back(); }),
+              HasSubstr("units[1].unit: the Plan has none"));
+}
+
+TEST(ReadPlan, MustServeWhatTheRunDoes) {
+  Plan asked = some_plan();
+  asked.evaluates = true;
+  EXPECT_THAT(refusal(some_plan(), asked), HasSubstr("evaluates: the Plan has false"));
+  EXPECT_THAT(refusal(some_plan(), some_plan(), {SaveMemory::snapshot, SaveMemory::writing}),
+              HasSubstr("saving: the Plan has 'none', this run has 'snapshot'"));
+  Plan writing = some_plan();
+  writing.saving = SaveMemory::writing;
+  EXPECT_EQ(refusal(writing, some_plan(), {SaveMemory::snapshot, SaveMemory::writing}), "accepted");
+}
+
+}  // namespace
+}  // namespace strata::train
