@@ -22,6 +22,20 @@ std::string object_in(const std::string& text) {
   return std::string(static_cast<std::size_t>(lines), '\n') + text.substr(first, end + 3 - first);
 }
 
+/// The first field that puts something on the disk; empty: none does.
+std::string first_on_disk(const runtime::Plan& plan) {
+  using runtime::Tier;
+  if (plan.activations.tier == Tier::disk) return "activations.tier";
+  for (std::size_t u = 0; u < plan.units.size(); ++u) {
+    const runtime::UnitPlan& unit = plan.units[u];
+    const std::string tier = "units[" + std::to_string(u) + "].tier.";
+    if (unit.optimizer_tier == Tier::disk) return tier + "optimizer";
+    if (unit.gradient_tier == Tier::disk) return tier + "gradient";
+    if (unit.parameter_tier == Tier::disk) return tier + "parameter";
+  }
+  return "";
+}
+
 class Comparison {
  public:
   explicit Comparison(std::string file) : file_(std::move(file)) {}
@@ -69,6 +83,8 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     if (name(plan) != name(asked))
       is.refuse("units[" + std::to_string(u) + "].unit", name(plan), name(asked), "--model");
   }
+  if (const std::string field = first_on_disk(plan); !field.empty() && first_on_disk(asked).empty())
+    is.refuse(field, "'disk'", "no drive", "--offload-optimizer nvme --nvme-path DIR");
   if (asked.evaluates && !plan.evaluates)
     is.refuse("evaluates", "false", "true", "--eval-data or --eval-every");
   if (std::ranges::find(savings, plan.saving) == savings.end())

@@ -60,7 +60,7 @@ TEST(ReadPlan, NamesTheLineOfTheFile) {
 TEST(ReadPlan, MayShardAndPlaceOtherwise) {
   Plan plan = some_plan();
   plan.units[1].shard_parameter = true;
-  plan.units[1].optimizer_tier = runtime::Tier::disk;
+  plan.units[1].optimizer_tier = runtime::Tier::pageable;
   plan.recompute = {{0, 1}};
   plan.budget_bytes[0] = 1 << 20;
   plan.evaluates = true;
@@ -89,6 +89,17 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
               HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
   EXPECT_THAT(differs([](Plan& p) { p.units.pop_back(); }),
               HasSubstr("units[1].unit: the Plan has none"));
+}
+
+TEST(ReadPlan, NeedsADriveForWhatItPutsThere) {
+  Plan plan = some_plan(), asked = some_plan();
+  plan.units[1].parameter_tier = runtime::Tier::disk;
+  EXPECT_THAT(refusal(plan, asked),
+              HasSubstr("units[1].tier.parameter: the Plan has 'disk', this run has no drive"));
+  plan.activations.tier = runtime::Tier::disk;
+  EXPECT_THAT(refusal(plan, asked), HasSubstr("activations.tier: the Plan has 'disk'"));
+  asked.units[0].optimizer_tier = runtime::Tier::disk;
+  EXPECT_EQ(refusal(plan, asked), "accepted");
 }
 
 TEST(ReadPlan, MustServeWhatTheRunDoes) {

@@ -1,0 +1,103 @@
+"""A Plan printed by one run is run by another; machines that nobody has are planned for."""
+import json
+import re
+import unittest
+
+from programs import BIN, QUICK, ProgramTest, mlaunch, train
+
+USAGE, CONFIGURATION, HOST, IO = 2, 78, 69, 74
+JOB = [*QUICK, "--model", "llama-tiny", "--dtype", "bf16"]
+
+
+class PlanFiles(ProgramTest):
+    def printed(self, ranks, *arguments):
+        """The file `plan` with all that a run which only plans prints."""
+        out = self.run_program(mlaunch(ranks, *JOB, "--steps", "0", "--print-plan", *arguments, options=["--no-prefix"])).stdout
+        (self.home / "plan").write_text(out)
+        return json.loads(re.search(r"(?ms)^\{$.*?^\}$", out)[0])
+
+    def state(self, ranks, *arguments):
+        self.run_program(mlaunch(ranks, *JOB, "--dump-state", "state", *arguments))
+        text = self.read("state")
+        (self.home / "state").unlink()
+        return text
+
+    def test_what_is_printed_is_what_runs(self):
+        asked = ["--zero", "3", "--param-persistence-threshold", "0", "--offload-optimizer", "nvme", "--nvme-path", ".", "--activation-checkpointing"]
+        plan = self.printed(2, *asked)
+        self.assertEqual((plan["world"], plan["backend"], plan["shape"]), (2, "cpu", {"dtype": "bf16", "batch": 1, "sequence": 16}))
+        self.assertTrue(plan["units"][-1]["shard"]["parameter"])
+        expected = self.state(2, *asked)
+        self.assertEqual(self.state(2, *asked, "--plan", "plan"), expected)
+        # The Plan decides, not the settings beside it.
+        shown = self.run_program(mlaunch(2, *JOB, "--plan", "plan", "--print-plan", "--zero", "0", "--offload-optimizer", "nvme",
+                                         "--nvme-path", ".", options=["--no-prefix"])).stdout
+        ran = json.loads(re.search(r"(?ms)^\{$.*?^\}$", shown)[0])
+        self.assertEqual(ran, plan)
+
+    def test_a_plan_changed_by_hand(self):
+        plan = self.printed(1)
+        expected = self.state(1)
+        for unit in plan["units"]:
+            unit["tier"]["optimizer"] = "pageable"
+            unit["tier"]["gradient"] = "pinned"
+        plan["updates"] = "next_step"
+        (self.home / "changed").write_text(json.dumps(plan))
+        self.assertEqual(self.state(1, "--plan", "changed"), expected, "the same bits from other tiers")
+
+    def test_a_plan_for_another_run_is_refused_by_field(self):
+        self.printed(1)
+        text = self.read("plan")
+        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 2', '"version": 1'),
+                             "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
+            (self.home / name).write_text(change(text))
+        for arguments, words in [(["--model", "gpt2-tiny"], r"plan: units\[\d\]\.unit: the Plan has .*, this run has .* \(--model\)"),
+                                 (["--sequence-length", "32"], r"plan: shape\.sequence: the Plan has 16, this run has 32"),
+                                 (["--dtype", "fp32"], r"plan: shape\.dtype: the Plan has bf16, this run has fp32 \(--dtype\)"),
+                                 (["--output", "out"], r"plan: saving: the Plan has 'none', this run has 'writing'"),
+                                 (["--plan", "no_json"], r"no_json:1: "),
+                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 2 of Plans, found integer 1"),
+                                 (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
+            with self.subTest(arguments=arguments):
+                error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr
+                self.assertRegex(error, words)
+        self.assertIn("missing: cannot open: No such file", self.run_program(train(*JOB, "--plan", "missing"), expect=IO).stderr)
+
+    def test_seconds_are_foreseen_for_every_run(self):
+        for arguments in ([], ["--zero", "3"], ["--offload-optimizer", "cpu"]):
+            out = self.run_program(mlaunch(2, *JOB, *arguments, options=["--no-prefix"])).stdout
+            self.assertRegex(out, r"(?m)^foreseen: [0-9.e-]+ s per step, [0-9.e+]+ tokens/s, at assumed rates$")
+
+
+class Hardware(ProgramTest):
+    def plan(self, *arguments, expect=0):
+        return self.run_program(train("--model", "llama-2-7b", "--bf16", "--sequence-length", "512", "--micro-batch", "1", "--steps", "0",
+                                      "--print-plan", *arguments), expect=expect)
+
+    def test_a_machine_of_the_table(self):
+        out = self.plan("--hardware", "16x8xh100", "--zero", "3").stdout
+        self.assertIn("ZeRO-3 over 128 ranks (planned only)", out)
+        self.assertRegex(out, r"(?m)^foreseen: .* at data sheet rates$")
+        self.assertIn("\"device\": " + str((80 << 30) - 1_600_000_000), out, "what driver and libraries leave")
+        self.assertIn("this plan fits", out)
+        error = self.plan("--hardware", "rtx4090", expect=HOST).stderr
+        self.assertIn("the Plan allows 24769803776", error)
+
+    def test_a_file_of_doctor(self):
+        self.run_program([str(BIN / "doctor"), "--write-hardware", "here.json"])
+        found = json.loads(self.read("here.json"))
+        self.assertEqual(found["device"]["backend"] == "cpu", found["device"]["names"] == [])
+        self.assertEqual(found["device"]["bytes_per_second"][1], "measured" if found["device"]["backend"] == "cpu" else "data sheet")
+        out = self.run_program(train(*QUICK, "--steps", "0", "--print-plan", "--hardware", "here.json")).stdout
+        self.assertIn(found["description"] + ", planned for from its file", out)
+
+    def test_what_is_wrong_is_said(self):
+        (self.home / "bad.json").write_text('{"version": 1, "nam": "x"}')
+        self.assertRegex(self.plan("--hardware", "rtx409", expect=CONFIGURATION).stderr, r"'rtx409' is neither a file nor one of .*rtx4090")
+        self.assertRegex(self.plan("--hardware", "bad.json", expect=CONFIGURATION).stderr, r'bad\.json:1: .*misses the key "name"')
+        error = self.run_program(train(*QUICK, "--hardware", "h100"), expect=USAGE).stderr
+        self.assertIn("--hardware plans for a machine and trains nothing", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
