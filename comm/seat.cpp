@@ -15,22 +15,6 @@ std::int64_t message_bytes(const Seat& seat, const Collective& collective, int p
 
 }  // namespace
 
-std::string_view name_of(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::none:
-      return "none";
-    case Exchange::peer_memory:
-      return "peer_memory";
-    case Exchange::messages:
-      return "messages";
-    case Exchange::native_messages:
-      return "native_messages";
-    case Exchange::own_rounding:
-      break;
-  }
-  return "own_rounding";
-}
-
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective) {
   switch (seat.exchange) {
     case Exchange::none:

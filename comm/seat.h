@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "comm/collective.h"
 
@@ -17,7 +16,6 @@ enum class Exchange : std::uint8_t {
   native_messages,  ///< pieces are sent, and the library adds them (nccl, Reduction::native)
   own_rounding,     ///< a rank alone on a device, which rounds its own contribution
 };
-std::string_view name_of(Exchange exchange);
 
 struct Seat {
   int rank = 0;

@@ -40,6 +40,7 @@ class Compiling {
   Compiled run() {
     BuiltModel built = model_.build(plan_.shape, ModelUse::train);
     set_.units = built.graph.units;
+    check_blocks(static_cast<int>(built.graph.blocks.size()));
     runtime::differentiate(built.graph, {plan_.gradient.produced});
     runtime::recompute(built.graph, plan_.recompute, plan_.recompute_what);
     offload::offload_activations(built.graph, plan_.activations);
@@ -53,6 +54,14 @@ class Compiling {
   }
 
  private:
+  void check_blocks(int blocks) const {
+    int last = plan_.recompute.empty() ? 0 : plan_.recompute.back().last_block;
+    if (plan_.activations.tier != Tier::device) last = std::max(last, plan_.activations.last_block);
+    if (last >= blocks)
+      throw InvalidArgument("the Plan names block " + std::to_string(last) +
+                            ", and the model has " + std::to_string(blocks) + ", counted from 0");
+  }
+
   void declare_saving() {
     if (plan_.saving == runtime::SaveMemory::none) return;
     const bool windows = plan_.saving == runtime::SaveMemory::windows;
@@ -136,7 +145,7 @@ class Compiling {
           saving += value.type.span_bytes();
       return KeptTooMuch{plan_.host_bytes, pageable + pinned - saving, saving};
     }
-    budget[index_of(Tier::pageable)] = pageable;
+    budget[index_of(Tier::pageable)] = std::min(budget[index_of(Tier::pageable)], pageable);
     std::int64_t& rest = budget[index_of(Tier::pinned)];
     rest = std::min(rest, plan_.host_bytes - pageable);
     return {};
@@ -157,6 +166,7 @@ class Compiling {
       auto lowered =
           runtime::lower_scheduled(std::move(graph), set_.persistent, options, scheduling);
       if (auto* shortage = std::get_if<runtime::Shortage>(&lowered)) {
+        short_fit.tiers[index_of(shortage->tier)] = {shortage->floor_bytes, shortage->budget_bytes};
         short_fit.shortage = std::move(*shortage);
         return {{}, std::move(short_fit)};
       }

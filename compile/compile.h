@@ -17,14 +17,14 @@ struct Coordinates {
 };
 
 struct Compiled {
-  StepPrograms programs;  ///< all of them where nothing lacks, else none
+  StepPrograms programs;  ///< all of them, but none where a schedule or what is kept does not fit
   Fit fit;
 };
 
-/// Graphs of all Programs that the Plan has, differentiated, sharded, placed, scheduled and laid out.
-/// Equal arguments give equal Programs, to the byte. `machine`: as a rank has it, the same on all
-/// ranks. Throws InvalidArgument naming the field of a Plan that is for another model, machine or
-/// world, or that no pass can obey.
+/// Graphs of all Programs that the Plan has, differentiated, sharded, placed, scheduled and laid
+/// out. Equal arguments give equal Programs, to the byte. `machine`: as a rank has it, the same on
+/// all ranks. Throws InvalidArgument naming the field of a Plan that is for another model, machine
+/// or world, or that no pass can obey.
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const Coordinates& where);
 

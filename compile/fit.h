@@ -14,7 +14,7 @@ namespace strata::compile {
 
 /// Of one tier of one rank.
 struct TierFit {
-  std::int64_t needed_bytes = 0;  ///< the arena; where Programs could not be made, what is known
+  std::int64_t needed_bytes = 0;  ///< the arena, or the floor of a Program that was not made
   std::int64_t budget_bytes = runtime::kUnlimited;
   [[nodiscard]] bool fits() const { return needed_bytes <= budget_bytes; }
 };

@@ -23,8 +23,8 @@ std::string name_of(const ProgramKey& key) {
 }
 
 const runtime::Program* StepPrograms::find(ProgramKind kind) const {
-  const auto found = std::ranges::find_if(
-      programs, [&](const auto& entry) { return entry.first.kind == kind; });
+  const auto found =
+      std::ranges::find_if(programs, [&](const auto& entry) { return entry.first.kind == kind; });
   return found == programs.end() ? nullptr : &found->second;
 }
 

@@ -6,6 +6,9 @@
 namespace strata::machine {
 namespace {
 
+/// Of one instruction; a machine that takes longer is no machine (runtime/schedule_index.cpp).
+constexpr double kLongestSeconds = 3600;
+
 double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
 /// At what the device does at most; 0: that is a guess.
@@ -17,6 +20,11 @@ double least_at(double work, Figure rate) {
 double product_rate(const Device& device, DType type) {
   const Figure peak = device.flops(type);
   return (peak.known() ? peak : device.fp32_flops) * device.product_efficiency;
+}
+
+/// A rank alone on a device copies in its memory.
+bool is_copied(const Machine& machine, const Demand& demand) {
+  return demand.moved_bytes == 0 && !machine.host_is_device();
 }
 
 Figure moving_rate(const Machine& machine, Resource resource) {
@@ -40,19 +48,23 @@ std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
   double seconds = 0;
   switch (demand.resource) {
     case Resource::device:
-      seconds = std::max(demand.flops / product_rate(machine.device, demand.type),
-                         demand.bytes / machine.device.bytes_per_second);
+      seconds = std::max(seconds_at(demand.flops, product_rate(machine.device, demand.type)),
+                         seconds_at(demand.bytes, machine.device.bytes_per_second));
       break;
     case Resource::peers:  // operands are read and written on the way
-      seconds = demand.bytes / machine.peer_rate;
+      seconds =
+          seconds_at(demand.bytes, is_copied(machine, demand) ? machine.device.bytes_per_second
+                                                              : machine.peer_rate);
       break;
     case Resource::host:
-      seconds = demand.bytes / machine.memory.bytes_per_second;
+      seconds = seconds_at(demand.bytes, machine.memory.bytes_per_second);
       break;
     default:
-      seconds = static_cast<double>(demand.moved_bytes) / moving_rate(machine, demand.resource);
+      seconds = seconds_at(static_cast<double>(demand.moved_bytes),
+                           moving_rate(machine, demand.resource));
   }
-  return std::llround(machine.instruction_seconds * 1e9) + std::llround(seconds * 1e9);
+  return std::max<std::int64_t>(1, std::llround(machine.instruction_seconds * 1e9) +
+                                       std::llround(std::min(seconds, kLongestSeconds) * 1e9));
 }
 
 double least_seconds(const Machine& machine, const Demand& demand) {
@@ -66,9 +78,8 @@ double least_seconds(const Machine& machine, const Demand& demand) {
       if (demand.moved_bytes == 0) return in_memory;
       break;
     case Resource::host:
-      return machine.host_is_device()
-                 ? in_memory
-                 : seconds_at(demand.bytes, machine.memory.bytes_per_second);
+      return machine.host_is_device() ? in_memory
+                                      : seconds_at(demand.bytes, machine.memory.bytes_per_second);
     case Resource::upload:
     case Resource::download:
       // Copies in host memory, read and written.

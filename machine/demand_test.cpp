@@ -34,7 +34,8 @@ TEST(Demand, AProductTakesTheLargerOfArithmeticAndBytesAtTheRateOfItsType) {
 
 TEST(Demand, WhatTravelsTakesItsOwnLink) {
   const auto least = [](Resource resource) {
-    return least_seconds(gpu(), {.resource = resource, .bytes = 8e11, .moved_bytes = 20'000'000'000});
+    return least_seconds(gpu(),
+                         {.resource = resource, .bytes = 8e11, .moved_bytes = 20'000'000'000});
   };
   EXPECT_DOUBLE_EQ(least(Resource::upload), 1);
   EXPECT_DOUBLE_EQ(least(Resource::download), 2);
@@ -44,6 +45,9 @@ TEST(Demand, WhatTravelsTakesItsOwnLink) {
   EXPECT_DOUBLE_EQ(least(Resource::host), 20) << "operands under an update";
   EXPECT_DOUBLE_EQ(least_seconds(gpu(), {.resource = Resource::peers, .bytes = 1e11}), 1)
       << "a world of one copies";
+  EXPECT_EQ(foreseen_ns(gpu(), {.resource = Resource::peers, .bytes = 1e11}), 1'000'001'000);
+  EXPECT_EQ(foreseen_ns(gpu(), {.resource = Resource::peers, .bytes = 1e9, .moved_bytes = 1}),
+            1'000'001'000);
 }
 
 TEST(Demand, ACpuThatPlaysTheDeviceCopiesInItsMemory) {

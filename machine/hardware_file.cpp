@@ -20,6 +20,8 @@ namespace {
 constexpr int kVersion = 1;
 constexpr std::int64_t kMostFileBytes = 1 << 20;
 constexpr double kMostFigure = 1e24;
+constexpr int kMostCores = 1 << 16;
+constexpr std::int64_t kMostDevices = 1 << 20;
 constexpr std::array kSources{Source::assumed, Source::data_sheet, Source::measured};
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
@@ -144,6 +146,7 @@ class Reader {
         here_.at("version").fail("expected version " + std::to_string(kVersion));
       visit(machine, *this);
     });
+    require_sense(machine);
     if (machine.host_is_device())
       machine.device.capabilities.workers = static_cast<int>(machine.processor.cores.whole());
     return machine;
@@ -204,6 +207,27 @@ class Reader {
   }
 
  private:
+  void require_sense(const Machine& machine) const {
+    const auto require = [&](bool holds, const char* object, const char* key,
+                             const std::string& expected) {
+      if (!holds) here_.at(object).fail(std::string(key) + ": expected " + expected);
+    };
+    const double cores = machine.processor.cores, bits = machine.processor.vector_bits;
+    require(cores == std::floor(cores) && cores <= kMostCores, "processor", "cores",
+            "a whole number of at most " + std::to_string(kMostCores));
+    require(bits == 128 || bits == 256 || bits == 512, "processor", "vector_bits",
+            "128, 256 or 512");
+    const Device& device = machine.device;
+    require(!device.memory_bytes.known() || device.reserved_bytes < device.memory_bytes, "device",
+            "reserved_bytes", "less than memory_bytes");
+    require(machine.host_is_device() || device.memory_bytes.known(), "device", "memory_bytes",
+            "an amount, where the device is a GPU");
+    if (machine.hosts > 1 && !machine.network_rate.known())
+      here_.fail("misses the key \"network_rate\", which a machine of several hosts has");
+    require(device.product_efficiency <= 1, "device", "product_efficiency", "at most 1");
+    require(std::int64_t{machine.hosts} * machine.devices <= kMostDevices, "device", "count",
+            "at most " + std::to_string(kMostDevices) + " devices of all hosts");
+  }
   /// Reads the members of `value`, all of which `body` asks for.
   template <typename Body>
   void within(JsonValue value, const Body& body) {

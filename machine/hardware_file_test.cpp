@@ -59,6 +59,8 @@ TEST(HardwareFile, TheNamesThatPeopleKnowAreThere) {
   EXPECT_FALSE(find_hardware_of_device("NVIDIA H2"));
   EXPECT_FALSE(find_hardware_of_device(""));
   EXPECT_EQ(find_hardware_of_device("NVIDIA H100 80GB HBM3")->name, "h100") << "the smallest";
+  EXPECT_EQ(find_hardware_of_device("NVIDIA H100 80GB HBM3", 8)->name, "8xh100");
+  EXPECT_EQ(find_hardware_of_device("NVIDIA H100 80GB HBM3", 3)->name, "h100");
 }
 
 TEST(HardwareFile, ACpuPlaysTheDeviceWithAllItsCores) {
@@ -88,6 +90,17 @@ TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(refusal(changed("\"version\": 1", "\"version\": 2")), HasSubstr("version 1"));
   EXPECT_THAT(refusal(changed("25000000000,", "-3,")), HasSubstr("expected a number above 0"));
   EXPECT_THAT(refusal(changed("25000000000,", "")), HasSubstr("[1e9, \"measured\"]"));
+  EXPECT_THAT(refusal(changed("\"cores\": [16", "\"cores\": [0.4")),
+              HasSubstr("processor: cores: expected a whole number"));
+  EXPECT_THAT(refusal(changed("\"vector_bits\": [256", "\"vector_bits\": [300")),
+              HasSubstr("vector_bits: expected 128, 256 or 512"));
+  EXPECT_THAT(refusal(changed("[1000000000, ", "[99000000000, ")),
+              HasSubstr("reserved_bytes: expected less than memory_bytes"));
+  EXPECT_THAT(refusal(changed("[0.9, ", "[90, ")),
+              HasSubstr("product_efficiency: expected at most 1"));
+  EXPECT_THAT(refusal(changed("\"count\": 1", "\"count\": 2000000")),
+              HasSubstr("count: expected at most 1048576 devices"));
+  EXPECT_THAT(refusal(changed("\"hosts\": 1", "\"hosts\": 2")), HasSubstr("network_rate"));
   EXPECT_THAT(refusal(""), HasSubstr("box.json"));
   EXPECT_THAT(refusal("{\"version\": 1}"), HasSubstr("name"));
 }

@@ -20,12 +20,13 @@ std::optional<Machine> find_hardware(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<Machine> find_hardware_of_device(std::string_view driver_name) {
+std::optional<Machine> find_hardware_of_device(std::string_view driver_name, int devices) {
   std::optional<Machine> found;
   for (const HardwareText& file : kHardwareTexts) {
     Machine machine = read_hardware(file.text, std::string(file.name) + ".json");
     if (std::ranges::find(machine.device.names, driver_name) == machine.device.names.end())
       continue;
+    if (machine.hosts == 1 && machine.devices == devices) return machine;
     if (!found || machine.hosts * machine.devices < found->hosts * found->devices)
       found = std::move(machine);
   }

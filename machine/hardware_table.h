@@ -17,8 +17,8 @@ std::vector<std::string> hardware_names();
 /// Empty when there is none of that name.
 std::optional<Machine> find_hardware(std::string_view name);
 
-/// The machine whose device a driver calls that, of several the one with the fewest devices; empty
-/// when none has it: nothing is guessed.
-std::optional<Machine> find_hardware_of_device(std::string_view driver_name);
+/// The machine whose device a driver calls that, of several the one with `devices` of them on its
+/// one host, else the one with the fewest; empty when none has it: nothing is guessed.
+std::optional<Machine> find_hardware_of_device(std::string_view driver_name, int devices = 1);
 
 }  // namespace strata::machine

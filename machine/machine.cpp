@@ -83,6 +83,10 @@ Machine share_of_rank(Machine machine, int ranks) {
          {&device.fp32_flops, &device.bf16_flops, &device.fp8_flops, &device.bytes_per_second})
       rate->value *= mine / cores;
   }
+  machine.memory.bytes_per_second.value /= ranks;
+  // Ranks of several hosts wait for what goes between them.
+  if (machine.hosts > 1 && machine.network_rate.known())
+    machine.peer_rate.value = std::min(machine.peer_rate.value, machine.network_rate / ranks);
   machine.disk.read_rate.value /= ranks;
   machine.disk.write_rate.value /= ranks;
   machine.disk.mixed_rate.value /= ranks;
@@ -91,7 +95,7 @@ Machine share_of_rank(Machine machine, int ranks) {
 
 Machine gpu_machine(const std::string& driver_name, const kernels::DeviceCapabilities& capabilities,
                     int ranks) {
-  const std::optional<Machine> known = find_hardware_of_device(driver_name);
+  const std::optional<Machine> known = find_hardware_of_device(driver_name, ranks);
   Machine machine = known ? share_of_rank(*known, ranks) : typical_machine(capabilities);
   machine.device.names = {driver_name};
   machine.device.capabilities = capabilities;

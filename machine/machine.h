@@ -93,8 +93,8 @@ Machine cpu_machine(int threads, int vector_bits = 512);
 /// A CPU, or a GPU of which nothing more is known, as one rank has it: what is typical.
 Machine typical_machine(const kernels::DeviceCapabilities& capabilities, int vector_bits = 512);
 
-/// The machine as one of `ranks` ranks of a host has it: they use the same drives at the same
-/// times, and share the cores of a CPU that plays the device.
+/// The machine as one of `ranks` ranks of a host has it: they use its drives, its memory and what
+/// leads to other hosts at the same times, and share the cores of a CPU that plays the device.
 Machine share_of_rank(Machine machine, int ranks);
 
 /// A machine with the GPU that its driver calls `driver_name`, as one of `ranks` ranks of a host

@@ -63,10 +63,14 @@ TEST(Machine, RanksOfAHostShareItsDrives) {
   const Machine share = share_of_rank(machine, 4);
   EXPECT_EQ(share.disk.read_rate, measured(2e9));
   EXPECT_EQ(share.disk.write_rate, machine.disk.write_rate.value / 4);
+  EXPECT_EQ(share.memory.bytes_per_second, machine.memory.bytes_per_second.value / 4);
   EXPECT_EQ(share.device, cpu_machine(1).device) << "no rank has less than a core";
   EXPECT_EQ(share_of_rank(cpu_machine(8), 4).device, cpu_machine(2).device);
   const Machine eight = find_hardware("8xh100").value();
   EXPECT_EQ(share_of_rank(eight, 8).device, eight.device) << "each has its own";
+  EXPECT_EQ(share_of_rank(eight, 8).peer_rate, eight.peer_rate);
+  const Machine hosts = find_hardware("16x8xh100").value();
+  EXPECT_EQ(share_of_rank(hosts, 8).peer_rate, hosts.network_rate.value / 8);
 }
 
 }  // namespace

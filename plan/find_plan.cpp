@@ -22,31 +22,40 @@ constexpr double kAsFast = 1.01;
 constexpr int kSnapshotWindows = 4;
 
 bool has_records_on_disk(const Plan& plan) {
-  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
-    return unit.optimizer_tier == Tier::disk;
-  });
+  return std::ranges::any_of(
+      plan.units, [](const runtime::UnitPlan& unit) { return unit.optimizer_tier == Tier::disk; });
 }
 
 class Searching {
  public:
   explicit Searching(const Search& search)
       : search_(search),
-        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {}
+        widest_{search.where},
+        units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {
+    widest_.data.rank = widest_.data.ranks - 1;
+  }
 
   Compiled run() const {
     const Accepts accepts =
         search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
     for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
-      if (Compiled found = with_saving(search_.savings[i]); accepts(found)) return found;
-    return with_saving(search_.savings.back());
+      if (Compiled found = here(with_saving(search_.savings[i])); accepts(found)) return found;
+    return here(with_saving(search_.savings.back()));
   }
 
  private:
+  /// For the rank whose shards are largest: partitions give the last one what is left over.
   [[nodiscard]] Compiled compiled(const Plan& plan) const {
-    return compile::compile(search_.model, plan, search_.machine, search_.where);
+    return compile::compile(search_.model, plan, search_.machine, widest_);
   }
   [[nodiscard]] zero::StepSettings settings_of(const Plan& plan) const {
-    return compile::settings_of(search_.model, plan, search_.where);
+    return compile::settings_of(search_.model, plan, widest_);
+  }
+  /// For the rank that asks.
+  [[nodiscard]] Compiled here(Compiled found) const {
+    if (!found.fit.fits() || widest_.data == search_.where.data) return found;
+    return compile::compile(search_.model, found.programs.settings.plan, search_.machine,
+                            search_.where);
   }
 
   [[nodiscard]] Compiled with_saving(SaveMemory saving) const {
@@ -59,7 +68,8 @@ class Searching {
       std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];
       budget = std::min(budget, *pinned_bytes);
     }
-    return with_fewer_records(plan, [&](const Plan& resident) { return with_records_ahead(resident); });
+    return with_fewer_records(plan,
+                              [&](const Plan& resident) { return with_records_ahead(resident); });
   }
 
   /// Schedules take as many windows as they may have: as many as without a snapshot, and those of
@@ -114,7 +124,9 @@ class Searching {
     std::optional<Compiled> best;
     const auto consider = [&](Compiled found) {
       if (!found.fit.fits()) return;  // beside the windows there is too little for the rest
-      const auto ns = [](const Compiled& c) { return static_cast<double>(c.programs.scheduled_ns()); };
+      const auto ns = [](const Compiled& c) {
+        return static_cast<double>(c.programs.scheduled_ns());
+      };
       if (!best || ns(found) * kAsFast < ns(*best)) best = std::move(found);
     };
     std::size_t records = 0;
@@ -132,6 +144,7 @@ class Searching {
   }
 
   const Search& search_;
+  compile::Coordinates widest_;
   std::vector<runtime::ParameterUnit> units_;
 };
 

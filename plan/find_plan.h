@@ -26,8 +26,8 @@ struct Search {
 };
 
 /// The first that is accepted, else the one of the last way of saving, which may not fit: its Fit
-/// says so. Among Plans that fit the one with the shortest step foreseen. Equal arguments give equal
-/// answers.
+/// says so. Among Plans that fit the one with the shortest step foreseen. Equal arguments give
+/// equal answers, and all ranks find the same Plan: that of the rank with the largest shards.
 compile::Compiled find_plan(const Search& search);
 
 }  // namespace strata::plan

@@ -6,8 +6,8 @@ std::string describe(const Shortage& shortage) {
   std::string kept;
   for (const Tier tier : kAllTiers)
     if (const std::int64_t bytes = shortage.kept_bytes[static_cast<std::size_t>(tier)]; bytes > 0)
-      kept += (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " +
-              std::string(name_of(tier));
+      kept +=
+          (kept.empty() ? "" : ", ") + std::to_string(bytes) + " in " + std::string(name_of(tier));
   return "Program '" + shortage.program + "': out of memory in tier " +
          std::string(name_of(shortage.tier)) + ": its budget is " +
          std::to_string(shortage.budget_bytes) + " bytes, and this Plan needs at least " +

@@ -32,6 +32,29 @@ void check_tier(const runtime::UnitPlan& plan, const char* kind, runtime::Tier t
                         "' in tier " + std::string(name_of(tier)) + "; it can live in " + names);
 }
 
+/// Stages nest: what owns a part of the parameters or gradients updates it.
+void check_unit(const runtime::Plan& plan, const runtime::UnitPlan& unit,
+                const runtime::ParameterUnit& of) {
+  const auto refuse = [&](const std::string& what) {
+    throw InvalidArgument("the Plan's unit '" + unit.unit + "' " + what);
+  };
+  if (plan.world > 1 && ((unit.shard_parameter && !unit.shard_gradient) ||
+                         (unit.shard_gradient && !unit.shard_optimizer)))
+    refuse(
+        "is sharded as no stage is: parameters only with gradients, gradients only with "
+        "optimizer state");
+  const std::int64_t most =
+      (of.elements + runtime::kCellElements - 1) / runtime::kCellElements * runtime::kCellElements;
+  for (const std::int64_t resident : {unit.optimizer_device_elements, unit.optimizer_host_elements})
+    if (resident > most)
+      refuse("keeps " + std::to_string(resident) + " elements resident, and has " +
+             std::to_string(of.elements));
+  if (unit.optimizer_device_elements > 0 && unit.parameter_tier == Tier::disk)
+    refuse(
+        "has parameters on the disk, which move as a whole, and a part of its optimizer state "
+        "resident on the device");
+}
+
 void check_virtual_ranks(const runtime::Plan& plan) {
   if (plan.virtual_ranks == 0 || plan.virtual_ranks == plan.world) return;
   const auto refuse = [&](const std::string& expected) {
@@ -91,6 +114,7 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
     check_tier(unit, "gradient", unit.gradient_tier, {Tier::device, Tier::pinned});
     check_tier(unit, "parameter", unit.parameter_tier, {Tier::device, Tier::pinned, Tier::disk});
   }
+  for (std::size_t u = 0; u < units.size(); ++u) check_unit(plan, plan.units[u], units[u]);
   for (const runtime::UnitPlan& unit : plan.units)
     if (unit.parameter_tier == Tier::disk && unit.shard_optimizer && !unit.shard_parameter)
       throw InvalidArgument("the Plan keeps the whole parameters of unit '" + unit.unit +

@@ -76,6 +76,7 @@ int run(int argc, char** argv, const RankContext& context) {
         "run; start it once, without -np");
   const DoctorReport report = look(folders);
   if (!hardware.empty()) write_file_atomically(hardware, to_json(machine_of(report)));
+  if (!hardware.empty() && !json) std::printf("wrote %s\n\n", hardware.c_str());
   std::fputs((json ? to_json(report) : to_text(report)).c_str(), stdout);
   return static_cast<int>(ExitCode::done);
 }

@@ -74,8 +74,14 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                                 const plan::Accepts& accepts) {
   const compile::TrainingModel model = training_model(request);
   const runtime::Plan asked = requested_plan(request, model, machine, seat.ranks);
-  if (const std::string& file = request.options.plan; !file.empty())
-    return compile::compile(model, read_plan(file, asked, savings), machine, {seat});
+  if (const std::string& file = request.options.plan; !file.empty()) {
+    const runtime::Plan given = read_plan(file, asked, savings);
+    try {
+      return compile::compile(model, given, machine, {seat});
+    } catch (const InvalidArgument& error) {
+      throw ConfigError(file + ": " + error.what());
+    }
+  }
   return plan::find_plan({.model = model,
                           .plan = asked,
                           .machine = machine,

@@ -1,5 +1,5 @@
-// From what a run asks for to its Programs: options become a Plan, the search closes what is open in
-// it, and what does not fit becomes an error. Shapes alone are read, no weight.
+// From what a run asks for to its Programs: options become a Plan, the search closes what is open
+// in it, and what does not fit becomes an error. Shapes alone are read, no weight.
 #pragma once
 
 #include "comm/seat.h"
@@ -17,7 +17,7 @@ struct ProgramRequest {
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
   runtime::SaveMemory saving = runtime::SaveMemory::none;
-  bool scheduled = true;                   ///< Plan::scheduled
+  bool scheduled = true;                    ///< Plan::scheduled
   compile::ModelFunction build_model = {};  ///< empty: of `model`
 };
 
@@ -40,9 +40,10 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
 /// Throws OutOfMemory saying what lacks, and which settings give it, unless all fits.
 void require_fit(const compile::Fit& fit, const ProgramRequest& request);
 
-/// The Programs of the best Plan with ProgramRequest::saving. runtime::SaveMemory::windows costs four windows
-/// of pinned memory more than runtime::SaveMemory::writing, and what travels between ranks. `machine`: as a
-/// rank has it, the same on all ranks. Throws InvalidArgument as requested_plan does, OutOfMemory.
+/// The Programs of the best Plan with ProgramRequest::saving. runtime::SaveMemory::windows costs
+/// four windows of pinned memory more than runtime::SaveMemory::writing, and what travels between
+/// ranks. `machine`: as a rank has it, the same on all ranks. Throws InvalidArgument as
+/// requested_plan does, OutOfMemory.
 compile::StepPrograms build_programs(const ProgramRequest& request, const comm::Seat& seat,
                                      const machine::Machine& machine);
 

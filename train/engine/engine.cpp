@@ -115,6 +115,12 @@ Engine::Engine(EngineParts parts)
     return executor_->load(program);
   };
   for (const auto& [key, program] : programs_.programs) handles_[key] = load(program);
+  const std::int64_t host_bytes =
+      programs_.arena_bytes(runtime::Tier::pinned) + programs_.arena_bytes(runtime::Tier::pageable);
+  if (host_bytes > programs_.settings.plan.host_bytes)
+    throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
+                      " bytes of host memory, and their Plan allows " +
+                      std::to_string(programs_.settings.plan.host_bytes));
   comm::require_equal_sequences(*communicator_, sequence);
 
   if (!programs_.trains()) return;

@@ -10,15 +10,16 @@ namespace {
 
 constexpr std::int64_t kMostPlanBytes = std::int64_t{64} << 20;
 
-/// From a line "{" to a line "}", where there are such lines; their number is kept by empty ones, so
-/// that messages name lines of the file.
+/// From a line "{" to a line "}", where there are such lines; their number is kept by empty ones,
+/// so that messages name lines of the file.
 std::string object_in(const std::string& text) {
   const bool at_once = text.starts_with("{\n");
   const std::size_t begin = at_once ? 0 : text.find("\n{\n");
   const std::size_t end = begin == std::string::npos ? begin : text.find("\n}\n", begin);
   if (end == std::string::npos) return text;
   const std::size_t first = at_once ? 0 : begin + 1;
-  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
+  const auto lines =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
   return std::string(static_cast<std::size_t>(lines), '\n') + text.substr(first, end + 3 - first);
 }
 
@@ -76,6 +77,11 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
   is.same("shape.dtype", plan.shape.dtype, asked.shape.dtype, "--dtype");
   is.same("shape.batch", plan.shape.batch, asked.shape.batch, "--micro-batch");
   is.same("shape.sequence", plan.shape.sequence, asked.shape.sequence, "--sequence-length");
+  is.same("gradient.produced", plan.gradient.produced, asked.gradient.produced, "--dtype");
+  is.same("gradient.reduced", plan.gradient.reduced, asked.gradient.reduced,
+          "\"communication_data_type\"");
+  is.same("gradient.accumulated", plan.gradient.accumulated, asked.gradient.accumulated,
+          "\"grad_accum_dtype\"");
   for (std::size_t u = 0; u < std::max(plan.units.size(), asked.units.size()); ++u) {
     const auto name = [&](const runtime::Plan& of) {
       return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
@@ -90,6 +96,9 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
   if (std::ranges::find(savings, plan.saving) == savings.end())
     is.refuse("saving", "'" + std::string(name_of(plan.saving)) + "'",
               "'" + std::string(name_of(savings.front())) + "'", "--output, --save-every");
+  for (std::size_t t = 0; t < plan.budget_bytes.size(); ++t)
+    plan.budget_bytes[t] = std::min(plan.budget_bytes[t], asked.budget_bytes[t]);
+  plan.host_bytes = std::min(plan.host_bytes, asked.host_bytes);
   return plan;
 }
 

@@ -67,6 +67,17 @@ TEST(ReadPlan, MayShardAndPlaceOtherwise) {
   EXPECT_EQ(read(plan.to_json(), some_plan()), plan);
 }
 
+TEST(ReadPlan, StaysWithinTheLimitsOfTheRun) {
+  Plan plan = some_plan(), asked = some_plan();
+  plan.budget_bytes[0] = 100;
+  plan.host_bytes = 1000;
+  asked.budget_bytes[0] = 50;
+  asked.host_bytes = 2000;
+  const Plan found = read(plan.to_json(), asked);
+  EXPECT_EQ(found.budget_bytes[0], 50);
+  EXPECT_EQ(found.host_bytes, 1000);
+}
+
 TEST(ReadPlan, RefusesOneForAnotherRunByField) {
   const auto differs = [](const auto& change) {
     Plan plan = some_plan();
@@ -76,15 +87,17 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
   EXPECT_THAT(differs([](Plan& p) { p.world = 4; }),
               AllOf(HasSubstr("plan.json: world: the Plan has 4, this run has 2 (ranks)"),
                     HasSubstr("--print-plan --steps 0")));
-  EXPECT_THAT(differs([](Plan& p) { p.micro_steps = 3; }), HasSubstr("micro_steps: the Plan has 3"));
+  EXPECT_THAT(differs([](Plan& p) { p.micro_steps = 3; }),
+              HasSubstr("micro_steps: the Plan has 3"));
   EXPECT_THAT(differs([](Plan& p) { p.virtual_ranks = 4; }), HasSubstr("(--virtual-ranks)"));
   EXPECT_THAT(differs([](Plan& p) { p.shape.dtype = DType::f32; }),
               HasSubstr("shape.dtype: the Plan has fp32, this run has bf16 (--dtype)"));
+  EXPECT_THAT(differs([](Plan& p) { p.gradient.reduced = DType::bf16; }),
+              HasSubstr("gradient.reduced: the Plan has bf16, this run has fp32"));
   EXPECT_THAT(differs([](Plan& p) { p.shape.batch = 1; }), HasSubstr("shape.batch"));
   EXPECT_THAT(differs([](Plan& p) { p.shape.sequence = 1; }), HasSubstr("shape.sequence"));
-  EXPECT_THAT(
-      differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; }),
-      HasSubstr("backend: the Plan has cuda, this run has cpu (--device)"));
+  EXPECT_THAT(differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; }),
+              HasSubstr("backend: the Plan has cuda, this run has cpu (--device)"));
   EXPECT_THAT(differs([](Plan& p) { p.units[1].unit = "layer.1"; }),
               HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
   EXPECT_THAT(differs([](Plan& p) { p.units.pop_back(); }),

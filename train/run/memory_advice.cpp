@@ -245,7 +245,8 @@ class Search {
 }  // namespace
 
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine) {
-  return Search(request, machine).run();
+  return (request.options.plan.empty() ? "" : "print another Plan, or leave out --plan: ") +
+         Search(request, machine).run();
 }
 
 }  // namespace strata::train

@@ -1,5 +1,6 @@
 #include "train/run/plan_only.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +40,9 @@ machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
 std::int64_t free_host_bytes(const RunRequest& request) {
   if (!request.hardware) return machine::available_host_bytes();
   const machine::HostMemory& memory = request.hardware->memory;
-  return memory.allowed_bytes.known() ? memory.allowed_bytes.whole() : memory.bytes.whole();
+  if (!memory.allowed_bytes.known()) return memory.bytes.whole();
+  if (!memory.bytes.known()) return memory.allowed_bytes.whole();
+  return std::min(memory.allowed_bytes.whole(), memory.bytes.whole());
 }
 
 /// What --device-memory and --host-memory name, they limit in the plan itself.
@@ -48,7 +51,7 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   MachineMemory memory;
   memory.local_world = request.context.local_world;
   if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
-  if (offload.host_memory_bytes == kUnlimitedMemory)
+  if (offload.host_memory_bytes == kUnlimitedMemory || request.hardware)
     memory.host_bytes = free_host_bytes(request);
   else if (!on_cuda)
     memory.host_bytes = host_limit_on_cpu(offload);
@@ -67,8 +70,22 @@ void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
                   const std::string& says) {
   const MemoryNeeds needs = memory_needs(set);
   if (memory.holds(needs)) return;
+  if (memory.device_bytes && needs.device > *memory.device_bytes)
+    throw OutOfMemory("this plan needs " + format_bytes(static_cast<double>(needs.device)) +
+                      " on the device, which has " +
+                      format_bytes(static_cast<double>(*memory.device_bytes)));
   throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
                     format_bytes(static_cast<double>(memory.host_bytes)) + " are " + says);
+}
+
+/// The drives of the machine that is planned for hold what its ranks put there.
+void require_drive(const RunRequest& request, const compile::StepPrograms& set) {
+  if (!request.hardware || !request.hardware->disk.bytes.known()) return;
+  const std::int64_t needed = set.disk_bytes() * request.context.local_world;
+  if (needed <= request.hardware->disk.bytes.whole()) return;
+  throw HostError("this plan needs " + format_bytes(static_cast<double>(needed)) +
+                  " on the drives of a host, and the disk of --hardware has " +
+                  format_bytes(request.hardware->disk.bytes));
 }
 
 /// As a run would: with the fastest way of saving that fits.
@@ -85,7 +102,7 @@ compile::StepPrograms build(const RunRequest& request, const machine::Machine& m
                             const comm::Seat& seat, const MachineMemory& memory) {
   const TrainOptions& options = request.config.options;
   ProgramRequest programs{request.model, options};
-  programs.evaluate = !options.eval_data.empty() || options.eval_every_steps > 0;
+  programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
   programs.local_ranks = request.context.local_world;
   compile::Compiled found =
       plan_programs(programs, seat, machine, savings_of(options), [&](const auto& tried) {
@@ -93,10 +110,12 @@ compile::StepPrograms build(const RunRequest& request, const machine::Machine& m
       });
   require_fit(found.fit, programs);
   require_room(found.programs, memory,
-               options.offload.host_memory_bytes != kUnlimitedMemory ? "what --host-memory allows"
-               : request.hardware ? "what the host of --hardware has"
-                                  : "free on this machine (--host-memory SIZE and --hardware NAME "
-                                    "plan for another one)");
+               request.hardware ? "what the host of --hardware has"
+               : options.offload.host_memory_bytes != kUnlimitedMemory
+                   ? "what --host-memory allows"
+                   : "free on this machine (--host-memory SIZE and --hardware NAME "
+                     "plan for another one)");
+  require_drive(request, found.programs);
   return std::move(found.programs);
 }
 

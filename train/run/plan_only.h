@@ -10,11 +10,10 @@ namespace strata::train {
 /// allocated.
 bool plans_only(const TrainOptions& options, bool checks);
 
-/// Prints the plan of rank 0 of `request.context.world` ranks on one host, and whether it fits:
-/// into
-/// --device-memory and --host-memory, where they are given, else into this machine. A device that
-/// is not here is planned for where --device cuda or --device-memory asks for one. Throws
-/// OutOfMemory with advice.
+/// Prints the plan of rank 0 of `request.context.world` ranks, and whether it fits: into
+/// --device-memory and --host-memory, where they are given, else into the machine of --hardware or
+/// this one. A device that is not here is planned for where --device cuda, --device-memory or
+/// --hardware asks for one. Throws OutOfMemory with advice.
 void print_plan_only(const RunRequest& request, Console& console);
 
 }  // namespace strata::train

@@ -27,7 +27,9 @@ std::string describe_model(const TrainOptions& options, const compile::StepProgr
       (parameters < 1'000'000
            ? grouped(parameters) + " parameters, "
            : format_number("%.1f M parameters, ", static_cast<double>(parameters) / 1e6)) +
-      std::string(name_of(options.dtype)) + ", ZeRO-" + std::to_string(options.zero.stage) +
+      std::string(name_of(options.dtype)) +
+      (options.plan.empty() ? ", ZeRO-" + std::to_string(options.zero.stage)
+                            : ", sharded as the Plan in " + options.plan + " says,") +
       " over ";
   if (options.virtual_ranks > 0) text += counted(options.virtual_ranks, "virtual rank") + " on ";
   return text + counted(facts.ranks, "rank") + " (" + facts.transport + ")\n";

@@ -66,8 +66,9 @@ void RunDevice::make(const TrainOptions& options, int local_rank) {
 machine::Machine RunDevice::machine(int threads, int local_world) const {
   const int mine = kernels::detect_cpu_features().vector_bits();
   const auto bits = static_cast<int>(std::ranges::min(comm::gather_numbers(host_, mine)));
-  return device_ ? machine::gpu_machine(device_->name(), device_->capabilities(), local_world)
-                 : machine::cpu_machine(threads, bits);
+  if (!device_) return machine::cpu_machine(threads, bits);
+  const std::string name = comm::gather_texts(host_, device_->name())[0];  // all plan for rank 0's
+  return machine::gpu_machine(name, device_->capabilities(), local_world);
 }
 
 void RunDevice::give_to(EngineParts& parts) const {

@@ -47,7 +47,7 @@ void RunDisk::measure() {
 /// All ranks schedule alike, so they take rank 0's numbers.
 void RunDisk::share(comm::Communicator& ranks) {
   const auto agreed = [&](std::int64_t mine) { return comm::gather_numbers(ranks, mine)[0]; };
-  for (machine::Figure* rate : {&measured_.read_rate, &measured_.write_rate})
+  for (machine::Figure* rate : {&measured_.read_rate, &measured_.write_rate, &measured_.mixed_rate})
     *rate = machine::measured(static_cast<double>(agreed(rate->whole())));
   measured_.request_bytes = agreed(measured_.request_bytes);
   measured_.depth = static_cast<int>(agreed(measured_.depth));
@@ -60,6 +60,7 @@ void RunDisk::add_to(machine::Machine& machine, int ranks) const {
   machine.disk = measured_;
   machine.disk.read_rate.value /= ranks;
   machine.disk.write_rate.value /= ranks;
+  machine.disk.mixed_rate.value /= ranks;
 }
 
 void RunDisk::require_room(std::int64_t bytes, int ranks) const {

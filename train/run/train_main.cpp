@@ -37,12 +37,19 @@ void assume(int world, RunRequest& request) {
   RankContext& context = request.context;
   if (world != context.world) context.world = context.local_world = world;
   if (!request.hardware) return;
-  const machine::Machine& hardware = *request.hardware;
+  machine::Machine& hardware = *request.hardware;
+  if (const int devices = hardware.hosts * hardware.devices;
+      world > devices && !hardware.host_is_device())
+    throw InvalidArgument("--world-size " + std::to_string(world) +
+                          ": the machine of --hardware has " + std::to_string(devices) +
+                          " devices");
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // that are used
   std::int64_t& budget = request.config.options.offload.device_memory_bytes;
-  if (budget == kUnlimitedMemory && hardware.device.memory_bytes.known())
-    budget = hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole();
+  if (hardware.host_is_device()) return;
+  budget = std::min(budget,
+                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
 int run(int argc, char** argv, const RankContext& context, StatusPage& status, Console& console) {
