@@ -97,6 +97,33 @@ TEST(CheckPlan, NamesTheFirstUnitThatDiffers) {
                [](Plan& plan) { plan.units.push_back(plan.units.back()); });
 }
 
+TEST(CheckPlan, RefusesShardsAndResidentsThatNoPassObeys) {
+  using runtime::Plan;
+  const auto refused = [](const std::string& words, const std::function<void(Plan&)>& change) {
+    const std::string message = complaint(change);
+    EXPECT_NE(message.find(words), std::string::npos) << words << " not in '" << message << "'";
+  };
+  const auto of_two = [](Plan& plan) -> runtime::UnitPlan& {
+    plan.world = 2;
+    return plan.units[1];
+  };
+  refused("unit 'unit.1' is sharded as no stage is",
+          [&](Plan& plan) { of_two(plan).shard_gradient = true; });
+  refused("is sharded as no stage is",
+          [&](Plan& plan) { of_two(plan).shard_parameter = plan.units[1].shard_optimizer = true; });
+  EXPECT_EQ(complaint([&](Plan& plan) { of_two(plan).shard_optimizer = true; }), "");
+  EXPECT_EQ(complaint([](Plan& plan) { plan.units[1].shard_gradient = true; }), "")
+      << "virtual ranks of one rank";
+  refused("keeps 4096 elements resident, and has 2048",
+          [](Plan& plan) { plan.units[1].optimizer_device_elements = 4096; });
+  refused("resident",
+          [](Plan& plan) { plan.units[0].optimizer_host_elements = runtime::kUnlimited; });
+  refused("which move as a whole", [](Plan& plan) {
+    plan.units[1].parameter_tier = runtime::Tier::disk;
+    plan.units[1].optimizer_device_elements = 1024;
+  });
+}
+
 TEST(CheckPlan, RefusesWhatNoPassObeys) {
   using runtime::Plan;
   using runtime::Tier;

@@ -134,8 +134,34 @@ TEST(Compile, RefusesAPlanForAnotherModelWorldOrMachine) {
   plan.world = 4;
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("for 4 ranks (world), and there are 2"));
   plan = requested.plan(cpu);
+  plan.recompute = {{0, 9}};
+  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("names block 9, and the model has"));
+  plan = requested.plan(cpu);
   plan.units.pop_back();
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("another model"));
+}
+
+TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
+  train::ProgramRequest request;
+  request.model = tiny_gpt2();
+  request.options = tiny_options(3, 6, 1);
+  request.options.zero.stage = 3;
+  request.options.zero.param_persistence_threshold_elements = 100;
+  request.options.tile_elements = 1024;
+  request.options.offload.optimizer = train::OffloadTarget::nvme;
+  request.local_ranks = 3;
+  for (const std::int64_t host_bytes : {runtime::kUnlimited, std::int64_t{3} << 20}) {
+    request.options.offload.host_memory_bytes = host_bytes;
+    std::string first;
+    for (int rank = 0; rank < 3; ++rank) {
+      const compile::StepPrograms found = train::build_programs(
+          request, {rank, 3, comm::Exchange::peer_memory}, machine::cpu_machine(1));
+      verify_all(found);
+      const std::string plan = found.settings.plan.to_json();
+      if (rank == 0) first = plan;
+      EXPECT_EQ(plan, first) << rank;
+    }
+  }
 }
 
 TEST(FindPlan, TakesTheFirstWayOfSavingThatIsAcceptedElseTheLast) {
