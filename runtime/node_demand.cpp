@@ -3,26 +3,24 @@
 namespace strata::runtime {
 namespace {
 
-using machine::Resource;
-
-Resource resource_of(Queue queue) {
+machine::Resource resource_of(Queue queue) {
   switch (queue) {
     case Queue::compute:
-      return Resource::device;
+      return machine::Resource::device;
     case Queue::communication:
-      return Resource::peers;
+      return machine::Resource::peers;
     case Queue::upload:
-      return Resource::upload;
+      return machine::Resource::upload;
     case Queue::download:
-      return Resource::download;
+      return machine::Resource::download;
     case Queue::disk_read:
-      return Resource::disk_read;
+      return machine::Resource::disk_read;
     case Queue::disk_write:
-      return Resource::disk_write;
+      return machine::Resource::disk_write;
     case Queue::host:
       break;
   }
-  return Resource::host;
+  return machine::Resource::host;
 }
 
 bool is_float(DType type) {
