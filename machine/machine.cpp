@@ -72,6 +72,11 @@ Machine typical_machine(const kernels::DeviceCapabilities& capabilities, int vec
   return machine;
 }
 
+Disk share_of_rank(Disk disk, int ranks) {
+  for (Figure* rate : {&disk.read_rate, &disk.write_rate, &disk.mixed_rate}) rate->value /= ranks;
+  return disk;
+}
+
 Machine share_of_rank(Machine machine, int ranks) {
   if (machine.host_is_device()) {
     const double cores = machine.processor.cores;
@@ -87,9 +92,7 @@ Machine share_of_rank(Machine machine, int ranks) {
   // Ranks of several hosts wait for what goes between them.
   if (machine.hosts > 1 && machine.network_rate.known())
     machine.peer_rate.value = std::min(machine.peer_rate.value, machine.network_rate / ranks);
-  machine.disk.read_rate.value /= ranks;
-  machine.disk.write_rate.value /= ranks;
-  machine.disk.mixed_rate.value /= ranks;
+  machine.disk = share_of_rank(machine.disk, ranks);
   return machine;
 }
 

@@ -96,6 +96,7 @@ Machine typical_machine(const kernels::DeviceCapabilities& capabilities, int vec
 /// The machine as one of `ranks` ranks of a host has it: they use its drives, its memory and what
 /// leads to other hosts at the same times, and share the cores of a CPU that plays the device.
 Machine share_of_rank(Machine machine, int ranks);
+Disk share_of_rank(Disk disk, int ranks);
 
 /// A machine with the GPU that its driver calls `driver_name`, as one of `ranks` ranks of a host
 /// has it: what hardware_table.h knows of it, else what is typical.

@@ -39,8 +39,8 @@ class Searching {
     const Accepts accepts =
         search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
     for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
-      if (Compiled found = here(with_saving(search_.savings[i])); accepts(found)) return found;
-    return here(with_saving(search_.savings.back()));
+      if (Compiled found = attempt(search_.savings[i]); accepts(found)) return found;
+    return attempt(search_.savings.back());
   }
 
  private:
@@ -51,17 +51,23 @@ class Searching {
   [[nodiscard]] zero::StepSettings settings_of(const Plan& plan) const {
     return compile::settings_of(search_.model, plan, widest_);
   }
-  /// For the rank that asks.
-  [[nodiscard]] Compiled here(Compiled found) const {
-    if (!found.fit.fits() || widest_.data == search_.where.data) return found;
-    return compile::compile(search_.model, found.programs.settings.plan, search_.machine,
-                            search_.where);
+  [[nodiscard]] Compiled compiled_here(const Plan& plan) const {
+    return compile::compile(search_.model, plan, search_.machine, search_.where);
   }
 
-  [[nodiscard]] Compiled with_saving(SaveMemory saving) const {
+  /// For the rank that asks. Where nothing is open in the Plan, it alone is compiled.
+  [[nodiscard]] Compiled attempt(SaveMemory saving) const {
     Plan plan = search_.plan;
     plan.saving = saving;
-    if (!plan.scheduled) return compiled(plan);
+    const bool open =
+        plan.scheduled && (has_records_on_disk(plan) || saving == SaveMemory::windows);
+    if (!open) return compiled_here(plan);
+    Compiled found = close(std::move(plan), saving);
+    if (!found.fit.fits() || widest_.data == search_.where.data) return found;
+    return compiled_here(found.programs.settings.plan);
+  }
+
+  [[nodiscard]] Compiled close(Plan plan, SaveMemory saving) const {
     if (saving == SaveMemory::windows) {
       std::optional<std::int64_t> pinned_bytes = with_windows();
       if (!pinned_bytes) return compiled(plan);

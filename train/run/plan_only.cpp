@@ -53,8 +53,8 @@ MachineMemory memory_of(const RunRequest& request, bool on_cuda) {
   if (on_cuda) memory.device_bytes = offload.device_memory_bytes;
   if (offload.host_memory_bytes == kUnlimitedMemory || request.hardware)
     memory.host_bytes = free_host_bytes(request);
-  else if (!on_cuda)
-    memory.host_bytes = host_limit_on_cpu(offload);
+  if (const std::int64_t limit = host_limit_on_cpu(offload); !on_cuda && limit > 0)
+    memory.host_bytes = memory.host_bytes == 0 ? limit : std::min(memory.host_bytes, limit);
   return memory;
 }
 

@@ -57,10 +57,7 @@ void RunDisk::share(comm::Communicator& ranks) {
 
 void RunDisk::add_to(machine::Machine& machine, int ranks) const {
   if (!measured_.read_rate.known()) return;
-  machine.disk = measured_;
-  machine.disk.read_rate.value /= ranks;
-  machine.disk.write_rate.value /= ranks;
-  machine.disk.mixed_rate.value /= ranks;
+  machine.disk = share_of_rank(measured_, ranks);
 }
 
 void RunDisk::require_room(std::int64_t bytes, int ranks) const {
