@@ -45,7 +45,7 @@ class Communicator {
   virtual void unregister_arena(const std::byte* base) = 0;
 
   [[nodiscard]] virtual Exchange exchange() const = 0;
-  /// What planning must know of this rank.
+  /// Describes this rank as planning sees it.
   [[nodiscard]] Seat seat() const { return {rank(), size(), exchange()}; }
   /// Bytes of workspace that `run` needs for this collective on this rank.
   [[nodiscard]] std::int64_t workspace_bytes(const Collective& collective) const {

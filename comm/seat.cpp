@@ -3,8 +3,8 @@
 namespace strata::comm {
 namespace {
 
-/// Of a reduce_scatter: the own contribution in the wire type, where that is another, and pieces of
-/// `peers` contributions to what this rank keeps.
+/// Counts what a reduce_scatter keeps aside: the own contribution in the wire type, where that is
+/// another, and pieces of `peers` contributions to what this rank keeps.
 std::int64_t message_bytes(const Seat& seat, const Collective& collective, int peers) {
   if (collective.kind != CollectiveKind::reduce_scatter) return 0;
   const std::int64_t element = size_of(collective.wire_type);

@@ -28,7 +28,7 @@ struct Compiled {
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const Coordinates& where);
 
-/// What the step's passes read, with the model's units.
+/// Gathers the settings that the step's passes read, with the model's units.
 zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
                                const Coordinates& where);
 

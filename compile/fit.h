@@ -1,4 +1,4 @@
-// Whether what was compiled fits, as a value: bytes per tier, and what lacks where it does not.
+// Says as a value whether compiled Programs fit: bytes per tier, and what lacks where they do not.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace strata::compile {
 
-/// Of one tier of one rank.
+/// Compares what Programs need of one tier of a rank with its budget.
 struct TierFit {
   std::int64_t needed_bytes = 0;  ///< the arena, or the floor of a Program that was not made
   std::int64_t budget_bytes = runtime::kUnlimited;
@@ -35,10 +35,10 @@ struct KeptTooMuch {
 
 struct Fit {
   std::array<TierFit, runtime::kTiers> tiers;
-  /// Of the first Program that no schedule fits into its budgets; the others were not made.
+  /// Names the first Program that no schedule fits into its budgets; the others were not made.
   std::optional<runtime::Shortage> shortage;
   std::optional<KeptTooMuch> kept_too_much;
-  /// What stands in memory at the peak of the first Program that is above a budget; empty: none is.
+  /// Lists what stands in memory at the peak of the first Program above a budget; empty: none is.
   std::string excess;
   std::vector<Consumer> largest;  ///< largest first
 
@@ -48,7 +48,7 @@ struct Fit {
 /// For people: what lacks. Empty where it fits.
 std::string describe(const Fit& fit);
 
-/// Of Programs that were all made.
+/// Compares Programs that were all made with their budgets.
 Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_bytes);
 
 }  // namespace strata::compile

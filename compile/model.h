@@ -1,4 +1,4 @@
-// What compiling must know of a model and of its training, beside the Plan.
+// Describes a model and its training as far as compiling must know them, beside the Plan.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace strata::compile {
 
-/// What the Graph ends in.
+/// Names what the Graph ends in.
 enum class ModelUse : std::uint8_t {
   train,     ///< loss with gradients of head
   evaluate,  ///< loss, forward only, no dropout
@@ -46,7 +46,7 @@ struct TrainingModel {
   kernels::Attributes control;   ///< of step_control: clipping, loss scale, schedule
   SaveRoomsFunction save_rooms;  ///< asked where the Plan saves
   std::int64_t vocabulary = 0;   ///< tokens and targets lie below it; 0: not known
-  // What the state begins with.
+  // The state begins with these.
   std::int64_t seed = 1;
   double initial_loss_scale = 1;
 };
