@@ -12,6 +12,7 @@
 #include "runtime/layer_major.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
+#include "runtime/saved_values.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "zero/policy.h"
@@ -40,10 +41,10 @@ class Compiling {
   Compiled run() {
     BuiltModel built = model_.build(plan_.shape, ModelUse::train);
     set_.units = built.graph.units;
-    check_blocks(static_cast<int>(built.graph.blocks.size()));
     runtime::differentiate(built.graph, {plan_.gradient.produced});
-    runtime::recompute(built.graph, plan_.recompute, plan_.recompute_what);
-    offload::offload_activations(built.graph, plan_.activations);
+    const auto actions = runtime::saved_actions(built.graph, plan_.saved);
+    runtime::recompute(built.graph, actions);
+    offload::offload_activations(built.graph, actions);
     zero::declare_state(set_.persistent, set_.units, set_.settings);
     ahead_.records = records_read_ahead(set_.settings, set_.units, plan_.read_ahead_bytes);
     declare_saving();
@@ -54,14 +55,6 @@ class Compiling {
   }
 
  private:
-  void check_blocks(int blocks) const {
-    int last = plan_.recompute.empty() ? 0 : plan_.recompute.back().last_block;
-    if (plan_.activations.tier != Tier::device) last = std::max(last, plan_.activations.last_block);
-    if (last >= blocks)
-      throw InvalidArgument("the Plan names block " + std::to_string(last) +
-                            ", and the model has " + std::to_string(blocks) + ", counted from 0");
-  }
-
   void declare_saving() {
     if (plan_.saving == runtime::SaveMemory::none) return;
     const bool windows = plan_.saving == runtime::SaveMemory::windows;

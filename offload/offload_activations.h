@@ -1,16 +1,16 @@
 // Activation offload as a pass: values that wait between forward and backward pass wait elsewhere.
 #pragma once
 
-#include "runtime/graph.h"
-#include "runtime/plan.h"
+#include <map>
+
+#include "runtime/saved_values.h"
 
 namespace strata::offload {
 
-/// Values that the forward pass of the Plan's blocks makes, that are at least as large as it says
-/// and that the backward pass reads as they are, go to host memory (and on to the disk) after their
-/// last use in the forward pass and come back before their first in the backward pass. `graph` is
-/// differentiated and recomputed. Values whose parts are of several versions stay: nothing can
-/// name them as a whole.
-void offload_activations(runtime::Graph& graph, const runtime::ActivationOffload& plan);
+/// Values whose action is SavedAction::host or disk and that the backward pass reads go there after
+/// their last use in the forward pass and come back before their first in the backward pass.
+/// `graph` is differentiated and recomputed.
+void offload_activations(runtime::Graph& graph,
+                         const std::map<runtime::ValueId, runtime::SavedAction>& actions);
 
 }  // namespace strata::offload

@@ -9,8 +9,8 @@
 namespace strata::runtime {
 namespace {
 
-constexpr std::array kRecomputeWhats{RecomputeWhat::everything,
-                                     RecomputeWhat::norms_and_activations};
+constexpr std::array kSavedActions{SavedAction::keep, SavedAction::recompute, SavedAction::host,
+                                   SavedAction::disk};
 constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
 constexpr std::array kSaveMemories{SaveMemory::none, SaveMemory::writing, SaveMemory::snapshot,
                                    SaveMemory::windows};
@@ -20,7 +20,7 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
 constexpr std::int64_t kMostBlocks = 1 << 30;
 constexpr std::int64_t kMostInShape = 1 << 30;
-constexpr int kPlanVersion = 2;
+constexpr int kPlanVersion = 3;
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 /// Where a limit stands under its name in the text.
@@ -78,10 +78,19 @@ std::string unit_json(const UnitPlan& unit) {
          ", \"host\": " + amount(unit.optimizer_host_elements) + "}}";
 }
 
-std::string activations_json(const ActivationOffload& activations) {
-  return "{\"tier\": " + quoted_name(activations.tier) + ", \"blocks\": [" +
-         std::to_string(activations.first_block) + ", " + std::to_string(activations.last_block) +
-         "], \"least_bytes\": " + amount(activations.least_bytes) + "}";
+std::string block_actions_json(const BlockActions& range) {
+  std::string text;
+  for (const auto& [name, action] : range.actions)
+    text += (text.empty() ? "" : ", ") + quoted_json(name) + ": " + quoted_name(action);
+  return "    {\"blocks\": [" + std::to_string(range.first_block) + ", " +
+         std::to_string(range.last_block) + "], \"actions\": {" + text + "}}";
+}
+
+/// One line for each of `lines`.
+std::string list_json(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "\n" : ",\n") + line;
+  return text.empty() ? "[]" : "[" + text + "\n  ]";
 }
 
 // ---- reading
@@ -125,28 +134,20 @@ Named one_of(const JsonValue& value, const std::array<Named, kCount>& choices) {
   refuse(value, "one of " + known);
 }
 
-std::vector<RecomputeSegment> read_recompute(const JsonValue& list) {
-  std::vector<RecomputeSegment> segments;
-  for (const JsonValue& pair : list.elements()) {
-    const std::vector<JsonValue> blocks = pair.elements();
-    if (blocks.size() != 2) refuse(pair, "a first and a last block");
-    const std::int64_t free = segments.empty() ? 0 : segments.back().last_block + 1;
+std::vector<BlockActions> read_saved(const JsonValue& list) {
+  std::vector<BlockActions> saved;
+  for (const JsonValue& object : list.elements()) {
+    expect_keys(object, {"blocks", "actions"});
+    const std::vector<JsonValue> blocks = object.at("blocks").elements();
+    if (blocks.size() != 2) refuse(object.at("blocks"), "a first and a last block");
+    const std::int64_t free = saved.empty() ? 0 : saved.back().last_block + 1;
     const int first = number(blocks[0], free, kMostBlocks);
-    segments.push_back({first, number(blocks[1], first, kMostBlocks)});
+    BlockActions range{first, number(blocks[1], first, kMostBlocks), {}};
+    for (const auto& [name, action] : object.at("actions").members())
+      range.actions.emplace_back(name, one_of(action, kSavedActions));
+    saved.push_back(std::move(range));
   }
-  return segments;
-}
-
-ActivationOffload read_activations(const JsonValue& object) {
-  expect_keys(object, {"tier", "blocks", "least_bytes"});
-  ActivationOffload activations;
-  activations.tier = one_of(object.at("tier"), std::array{Tier::device, Tier::pinned, Tier::disk});
-  const std::vector<JsonValue> blocks = object.at("blocks").elements();
-  if (blocks.size() != 2) refuse(object.at("blocks"), "a first and a last block");
-  activations.first_block = number(blocks[0], 0, kMostBlocks);
-  activations.last_block = number(blocks[1], activations.first_block, kMostBlocks);
-  activations.least_bytes = read_amount(object.at("least_bytes"));
-  return activations;
+  return saved;
 }
 
 kernels::DeviceCapabilities::Backend read_backend(const JsonValue& value) {
@@ -226,8 +227,9 @@ std::vector<UnitPlan> read_units(const JsonValue& list) {
 
 }  // namespace
 
-std::string_view name_of(RecomputeWhat what) {
-  return what == RecomputeWhat::everything ? "everything" : "norms_and_activations";
+std::string_view name_of(SavedAction action) {
+  constexpr std::string_view kNames[] = {"keep", "recompute", "host", "disk"};
+  return kNames[static_cast<int>(action)];
 }
 
 std::string_view name_of(Updates updates) {
@@ -261,17 +263,13 @@ std::string Plan::to_json() const {
       ",\n  \"evaluates\": " + boolean(evaluates) + ",\n  \"scheduled\": " + boolean(scheduled) +
       ",\n  \"read_ahead_bytes\": " + amount(read_ahead_bytes) +
       ",\n  \"budget_bytes\": " + budget_json(budget_bytes) +
-      ",\n  \"host_bytes\": " + amount(host_bytes) + ",\n  \"recompute\": [";
-  for (std::size_t i = 0; i < recompute.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::string("[") + std::to_string(recompute[i].first_block) +
-            ", " + std::to_string(recompute[i].last_block) + "]";
-  text += "],\n  \"recompute_what\": " + quoted_name(recompute_what) +
-          ",\n  \"activations\": " + activations_json(activations) +
-          ",\n  \"updates\": " + quoted_name(updates) + ",\n  \"order\": " + quoted_name(order) +
-          ",\n  \"units\": [\n";
-  for (std::size_t i = 0; i < units.size(); ++i)
-    text += unit_json(units[i]) + (i + 1 < units.size() ? ",\n" : "\n");
-  return text + "  ]\n}\n";
+      ",\n  \"host_bytes\": " + amount(host_bytes) + ",\n  \"updates\": " + quoted_name(updates) +
+      ",\n  \"order\": " + quoted_name(order);
+  std::vector<std::string> ranges, lines;
+  for (const BlockActions& range : saved) ranges.push_back(block_actions_json(range));
+  for (const UnitPlan& unit : units) lines.push_back(unit_json(unit));
+  return text + ",\n  \"saved\": " + list_json(ranges) + ",\n  \"units\": " + list_json(lines) +
+         "\n}\n";
 }
 
 Plan Plan::from_json(std::string_view text, const std::string& file) {
@@ -281,11 +279,9 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   if (const auto version = top.find("version");
       version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
     refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
-  expect_keys(top,
-              {"version",        "backend",          "world",        "shape",      "micro_steps",
-               "virtual_ranks",  "gradient",         "limits",       "saving",     "evaluates",
-               "scheduled",      "read_ahead_bytes", "budget_bytes", "host_bytes", "recompute",
-               "recompute_what", "activations",      "updates",      "order",      "units"});
+  expect_keys(top, {"version", "backend", "world", "shape", "micro_steps", "virtual_ranks",
+                    "gradient", "limits", "saving", "evaluates", "scheduled", "read_ahead_bytes",
+                    "budget_bytes", "host_bytes", "updates", "order", "saved", "units"});
   Plan plan;
   plan.backend = read_backend(top.at("backend"));
   plan.world = number(top.at("world"), 1, kMostRanks);
@@ -300,9 +296,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.gradient = read_gradient(top.at("gradient"));
   plan.limits = read_limits(top.at("limits"));
   plan.budget_bytes = read_budget(top.at("budget_bytes"));
-  plan.recompute = read_recompute(top.at("recompute"));
-  plan.recompute_what = one_of(top.at("recompute_what"), kRecomputeWhats);
-  plan.activations = read_activations(top.at("activations"));
+  plan.saved = read_saved(top.at("saved"));
   plan.updates = one_of(top.at("updates"), kUpdates);
   plan.order = one_of(top.at("order"), kOrders);
   plan.units = read_units(top.at("units"));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -50,11 +51,22 @@ enum class Updates : std::uint8_t {
 };
 std::string_view name_of(Updates updates);
 
-/// Blocks [first, last] whose forward pass is repeated in the backward pass from their inputs.
-struct RecomputeSegment {
+/// What becomes of a value between the forward and the backward pass.
+enum class SavedAction : std::uint8_t {
+  keep,       ///< stays on the device
+  recompute,  ///< is made again, from values that are there, for its first use
+  host,       ///< waits in pinned memory
+  disk,       ///< waits on the disk
+};
+std::string_view name_of(SavedAction action);
+
+/// Actions on what each of the equal blocks [first_block, last_block] saves
+/// (runtime/saved_values.h). Values that are not named are kept.
+struct BlockActions {
   int first_block = 0;
   int last_block = 0;
-  bool operator==(const RecomputeSegment&) const = default;
+  std::vector<std::pair<std::string, SavedAction>> actions;  ///< by the value's name in its block
+  bool operator==(const BlockActions&) const = default;
 };
 
 /// In which order the micro-steps of a step run.
@@ -64,23 +76,6 @@ enum class MicroStepOrder : std::uint8_t {
                ///< gradients are reduced once per step
 };
 std::string_view name_of(MicroStepOrder order);
-
-/// Which values that the forward pass saves for the backward pass leave the device in between.
-struct ActivationOffload {
-  Tier tier = Tier::device;  ///< device: none; else pinned or disk
-  int first_block = 0;       ///< those made in blocks [first, last] ...
-  int last_block = 0;
-  std::int64_t least_bytes = 1 << 16;  ///< ... and at least this large
-  bool operator==(const ActivationOffload&) const = default;
-};
-
-/// What the backward pass of a segment makes again.
-enum class RecomputeWhat : std::uint8_t {
-  everything,             ///< all from the segment's input: one more forward pass
-  norms_and_activations,  ///< outputs of norms and activation functions from inputs that are kept:
-                          ///< memory-bound work only
-};
-std::string_view name_of(RecomputeWhat what);
 
 /// Types of a gradient on its way (design 2.13).
 struct GradientTypes {
@@ -135,10 +130,8 @@ struct Plan {
   /// Leaves of every sum over ranks (docs/adr/0012): a power of two times `world`, which then is
   /// one too. 0: as many as there are ranks.
   int virtual_ranks = 0;
-  std::vector<UnitPlan> units;              ///< one per unit of the model, in its order
-  std::vector<RecomputeSegment> recompute;  ///< ascending, disjoint
-  RecomputeWhat recompute_what = RecomputeWhat::everything;
-  ActivationOffload activations;
+  std::vector<UnitPlan> units;      ///< one per unit of the model, in its order
+  std::vector<BlockActions> saved;  ///< ascending, disjoint
   Updates updates = Updates::step_end;
   MicroStepOrder order = MicroStepOrder::one_by_one;
   GradientTypes gradient;

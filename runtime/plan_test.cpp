@@ -26,7 +26,10 @@ class RandomPlans {
     for (std::uint64_t s = below(4); s > 0; --s) {
       const int first = block + static_cast<int>(below(3));
       const int last = first + static_cast<int>(below(3));
-      plan.recompute.push_back({first, last});
+      plan.saved.push_back({first, last, {}});
+      for (std::uint64_t v = below(4); v > 0; --v)
+        plan.saved.back().actions.emplace_back(std::to_string(v) + ".norm",
+                                               static_cast<SavedAction>(below(4)));
       block = last + 1;
     }
     plan.gradient.produced = dtype();
@@ -34,10 +37,6 @@ class RandomPlans {
     plan.gradient.accumulated = coin() ? DType::f32 : plan.gradient.produced;
     plan.limits = {amount(), amount(), amount(), amount(), amount(), amount()};
     for (std::int64_t& bytes : plan.budget_bytes) bytes = amount();
-    plan.activations.tier = std::array{Tier::device, Tier::pinned, Tier::disk}[below(3)];
-    plan.activations.first_block = static_cast<int>(below(9));
-    plan.activations.last_block = plan.activations.first_block + static_cast<int>(below(9));
-    plan.activations.least_bytes = amount();
     plan.updates = static_cast<Updates>(below(3));
     plan.order = static_cast<MicroStepOrder>(below(2));
     plan.shape = {dtype(), static_cast<std::int64_t>(1 + below(64)),
@@ -93,7 +92,7 @@ TEST(Plan, IsReadBackAsItWasWritten) {
 TEST(Plan, EveryFieldIsWritten) {
   Plan base;
   base.units.push_back({.unit = "a"});
-  base.recompute.push_back({1, 2});
+  base.saved.push_back({1, 2, {{"0.norm", SavedAction::recompute}}});
   const auto differs = [&](const auto& change) {
     Plan changed = base;
     change(changed);
@@ -110,9 +109,10 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.units[0].optimizer_tier = Tier::pinned; });
   differs([](Plan& p) { p.units[0].gradient_tier = Tier::pageable; });
   differs([](Plan& p) { p.units[0].parameter_tier = Tier::disk; });
-  differs([](Plan& p) { p.recompute[0].first_block = 0; });
-  differs([](Plan& p) { p.recompute[0].last_block = 3; });
-  differs([](Plan& p) { p.recompute_what = RecomputeWhat::norms_and_activations; });
+  differs([](Plan& p) { p.saved[0].first_block = 0; });
+  differs([](Plan& p) { p.saved[0].last_block = 3; });
+  differs([](Plan& p) { p.saved[0].actions[0].first = "1.linear"; });
+  differs([](Plan& p) { p.saved[0].actions[0].second = SavedAction::disk; });
   differs([](Plan& p) { p.gradient.produced = DType::bf16; });
   differs([](Plan& p) { p.gradient.reduced = DType::bf16; });
   differs([](Plan& p) { p.gradient.accumulated = DType::bf16; });
@@ -124,10 +124,6 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.limits.tile_elements = 1; });
   differs([](Plan& p) { p.units[0].optimizer_device_elements = 1; });
   differs([](Plan& p) { p.units[0].optimizer_host_elements = 1; });
-  differs([](Plan& p) { p.activations.tier = Tier::disk; });
-  differs([](Plan& p) { p.activations.first_block = 1; });
-  differs([](Plan& p) { p.activations.last_block = 1; });
-  differs([](Plan& p) { p.activations.least_bytes = 1; });
   differs([](Plan& p) { p.updates = Updates::next_step; });
   differs([](Plan& p) { p.order = MicroStepOrder::by_layer; });
   differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; });
@@ -147,7 +143,7 @@ TEST(Plan, EveryFieldIsWritten) {
 std::string refusal(const std::string& from, const std::string& to) {
   Plan plan;
   plan.units = {{.unit = "a"}, {.unit = "b"}};
-  plan.recompute = {{1, 2}, {4, 4}};
+  plan.saved = {{1, 2, {{"0.norm", SavedAction::recompute}}}, {4, 4, {}}};
   std::string text = plan.to_json();
   const std::size_t at = text.find(from);
   if (at == std::string::npos) return "'" + from + "' is not in " + text;
@@ -171,7 +167,7 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"world\": 1", "\"world\": 1.0", "world: expected integer, found real number 1.0"},
       {"\"world\": 1", "\"World\": 1",
        "World: unknown key, expected one of version, backend, world, "},
-      {"\"version\": 2", "\"version\": 1", "version: expected version 2 of Plans, found integer 1"},
+      {"\"version\": 3", "\"version\": 1", "version: expected version 3 of Plans, found integer 1"},
       {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
        "backend: expected one of cpu, cuda, found string \"tpu\""},
       {"\"batch\": 1", "\"batch\": 0", "shape.batch: expected an integer from 1 to "},
@@ -195,11 +191,12 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"pinned\": \"unlimited\", ", "", "budget_bytes: misses the key \"pinned\""},
       {"\"device\": \"unlimited\"", "\"device\": 1e9",
        "budget_bytes.device: expected an integer from 0 or \"unlimited\", found real number"},
-      {"[1, 2]", "[1]", "recompute[0]: expected a first and a last block, found array of 1"},
-      {"[1, 2]", "[2, 1]", "recompute[0][1]: expected an integer from 2 to "},
-      {"\"everything\"", "\"most\"",
-       "recompute_what: expected one of everything, norms_and_activations, found string \"most\""},
-      {"[4, 4]", "[2, 4]", "recompute[1][0]: expected an integer from 3 to "},
+      {"[1, 2]", "[1]", "saved[0].blocks: expected a first and a last block, found array of 1"},
+      {"[1, 2]", "[2, 1]", "saved[0].blocks[1]: expected an integer from 2 to "},
+      {"\"recompute\"", "\"forget\"",
+       "saved[0].actions[\"0.norm\"]: expected one of keep, recompute, host, disk, found string"},
+      {"\"0.norm\": \"recompute\"", "\"0.norm\": \"keep\", \"0.norm\": \"disk\"", "0.norm"},
+      {"[4, 4]", "[2, 4]", "saved[1].blocks[0]: expected an integer from 3 to "},
       {"\"unit\": \"b\"", "\"unit\": \"a\"",
        "units[1].unit: expected a name that no other unit has, found string \"a\""},
       {"\"unit\": \"a\"", "\"unit\": \"\"", "units[0].unit: expected a name"},

@@ -1,126 +1,140 @@
 #include "runtime/recompute.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "core/check.h"
+#include "runtime/node_inserter.h"
 #include "runtime/stale_read.h"
 
 namespace strata::runtime {
 namespace {
 
-/// Output of residual_norm that is the residual stream; the others are those of norm on it.
-constexpr std::size_t kSum = 0;
-
-bool is_norm_or_activation(const Node& node) {
-  const std::string_view name = node.operation->name;
-  return name == "norm" || name == "residual_norm" || name == "gelu" || name == "swiglu";
-}
-
-class SegmentRecomputer {
+class Recomputer {
  public:
-  SegmentRecomputer(Graph& graph, const RecomputeSegment& segment, RecomputeWhat what)
-      : graph_(graph), segment_(segment), what_(what) {}
+  Recomputer(Graph& graph, const std::map<ValueId, SavedAction>& actions)
+      : graph_(graph), actions_(actions) {}
 
   void run() {
-    find_produced();
     find_wanted();
     if (wanted_.empty()) return;
-    std::vector<Node> clones = clone_forward();
-    std::vector<Node> nodes;
-    bool inserted = false;
-    for (Node& node : graph_.nodes) {
-      if (inside(node, Pass::backward)) {
-        if (!inserted)
-          for (Node& clone : clones) nodes.push_back(std::move(clone));
-        inserted = true;
-        for (ValueId& in : node.inputs) in = mapped(in);
-      }
-      nodes.push_back(std::move(node));
-    }
-    graph_.nodes = std::move(nodes);
+    const std::vector<int> repeated = list_repeated();
+    const std::map<ValueId, int> places = places_of(repeated);
+    NodeInserter inserter;
+    for (int i : repeated)
+      inserter.before(places.at(leader_of(a_wanted_output(node(i)))), clone_of(node(i)));
+    for (Node& node : graph_.nodes)
+      if (node.pass == Pass::backward)
+        for (ValueId& in : node.inputs)
+          if (is_wanted(in)) in = copy_of(in);
+    inserter.apply(graph_);
   }
 
  private:
-  [[nodiscard]] bool inside(const Node& node, Pass pass) const {
-    return node.pass == pass && node.block >= segment_.first_block &&
-           node.block <= segment_.last_block;
+  [[nodiscard]] Node& node(int i) { return graph_.nodes[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] bool is_wanted(ValueId id) const { return wanted_.contains(graph_.root_of(id)); }
+
+  /// Roots that must be made again: read by the backward pass, or by a node that makes such a root.
+  void find_wanted() {
+    for (const Node& node : graph_.nodes) {
+      if (node.pass == Pass::forward)
+        for (ValueId out : node.outputs) made_.insert(graph_.root_of(out));
+      if (node.pass == Pass::backward)
+        for (ValueId in : node.inputs)
+          if (is_recomputed(graph_.root_of(in))) wanted_.insert(graph_.root_of(in));
+    }
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
+      if (makes_wanted(*node))
+        for (ValueId in : repetition(*node).inputs) {
+          const ValueId root = graph_.root_of(in);
+          const bool is_gone = made_.contains(root) && !actions_.contains(root);
+          if (is_gone || is_recomputed(root)) wanted_.insert(root);
+        }
   }
 
-  void find_produced() {
-    std::set<ValueId> leaving;
-    for (const Node& node : graph_.nodes)
-      if (inside(node, Pass::forward))
-        for (std::size_t i = 0; i < node.outputs.size(); ++i)
-          if (may_repeat(node, i)) produced_.insert(graph_.root_of(node.outputs[i]));
-    for (const Node& node : graph_.nodes)
-      if (!inside(node, Pass::forward) && !inside(node, Pass::backward))
-        for (ValueId in : node.inputs) leaving.insert(graph_.root_of(in));
-    for (ValueId root : leaving) produced_.erase(root);
+  [[nodiscard]] bool is_recomputed(ValueId root) const {
+    const auto action = actions_.find(root);
+    return action != actions_.end() && action->second == SavedAction::recompute;
   }
 
-  /// Whether output `i` of a forward node may be made again.
-  [[nodiscard]] bool may_repeat(const Node& node, std::size_t i) const {
-    if (what_ == RecomputeWhat::everything) return true;
-    return is_norm_or_activation(node) && !(node.operation->name == "residual_norm" && i == kSum);
+  [[nodiscard]] bool makes_wanted(const Node& node) const {
+    return node.pass == Pass::forward &&
+           std::ranges::any_of(node.outputs, [&](ValueId out) { return is_wanted(out); });
+  }
+
+  [[nodiscard]] ValueId a_wanted_output(const Node& node) const {
+    return graph_.root_of(
+        *std::ranges::find_if(node.outputs, [&](ValueId out) { return is_wanted(out); }));
   }
 
   /// The node that makes the wanted outputs of `node` again: itself, or, of a residual_norm whose
-  /// sum is kept, the norm of that sum, which has the same bits.
+  /// sum is there, the norm of that sum, which has the same bits.
   [[nodiscard]] Node repetition(const Node& node) const {
-    if (what_ == RecomputeWhat::everything || node.operation->name != "residual_norm") return node;
+    if (node.operation->name != "residual_norm" || is_wanted(node.outputs[kResidualSum]))
+      return node;
     Node norm = node;
     norm.operation = &kernels::find_operation("norm");
-    norm.inputs = {node.outputs[kSum], node.inputs[2]};
+    norm.inputs = {node.outputs[kResidualSum], node.inputs[2]};
     if (node.attributes.integer("bias") != 0) norm.inputs.push_back(node.inputs[3]);
-    norm.outputs.erase(norm.outputs.begin() + kSum);
+    norm.outputs.erase(norm.outputs.begin() + kResidualSum);
     norm.attributes = {};
     for (const char* name : {"eps", "rms"}) norm.attributes.set(name, node.attributes.real(name));
     return norm;
   }
 
-  /// Roots that must be made again: read by the backward pass, or by a node that makes such a root.
-  void find_wanted() {
-    for (const Node& node : graph_.nodes)
-      if (inside(node, Pass::backward))
-        for (ValueId in : node.inputs) want(in);
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
-      if (!inside(*node, Pass::forward) || !makes_wanted(*node)) continue;
-      for (ValueId in : repetition(*node).inputs) want(in);
+  /// Nodes that run again, in order. Notes which roots belong together.
+  std::vector<int> list_repeated() {
+    std::vector<int> repeated;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      if (!makes_wanted(node(i))) continue;
+      repeated.push_back(i);
+      const Node again = repetition(node(i));
+      const ValueId one = a_wanted_output(again);
+      for (const auto* ids : {&again.inputs, &again.outputs})
+        for (ValueId id : *ids)
+          if (is_wanted(id)) join(one, graph_.root_of(id));
     }
+    return repeated;
   }
 
-  void want(ValueId id) {
-    const ValueId root = graph_.root_of(id);
-    if (produced_.count(root) != 0) wanted_.insert(root);
-  }
-
-  [[nodiscard]] bool makes_wanted(const Node& node) const {
-    return std::any_of(node.outputs.begin(), node.outputs.end(),
-                       [&](ValueId out) { return wanted_.count(graph_.root_of(out)) != 0; });
-  }
-
-  std::vector<Node> clone_forward() {
-    std::vector<Node> clones;
-    for (const Node& node : graph_.nodes) {
-      if (!inside(node, Pass::forward) || !makes_wanted(node)) continue;
-      Node clone = repetition(node);
-      clone.pass = Pass::backward;
-      clone.label += ".again";
-      for (ValueId& in : clone.inputs) in = mapped(in);
-      for (ValueId& out : clone.outputs) out = copy_of(out);
-      clones.push_back(std::move(clone));
+  /// By leader: one node stands before the first reader of what it makes. More of them need room
+  /// of their own: they stand before all that the reader's block does in the backward pass.
+  std::map<ValueId, int> places_of(const std::vector<int>& repeated) {
+    std::map<ValueId, int> sizes, places;
+    for (int i : repeated) ++sizes[leader_of(a_wanted_output(node(i)))];
+    int block = -1, start = 0;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      if (node(i).pass != Pass::backward) continue;
+      if (std::exchange(block, node(i).block) != node(i).block) start = i;
+      for (ValueId in : node(i).inputs) {
+        if (!is_wanted(in)) continue;
+        const ValueId leader = leader_of(graph_.root_of(in));
+        places.try_emplace(leader, sizes.at(leader) == 1 ? i : start);
+      }
     }
-    return clones;
+    return places;
   }
 
-  /// The value to read instead of `id` in the backward pass.
-  ValueId mapped(ValueId id) { return wanted_.count(graph_.root_of(id)) != 0 ? copy_of(id) : id; }
+  ValueId leader_of(ValueId root) {
+    ValueId& next = leaders_.try_emplace(root, root).first->second;
+    return next == root ? root : next = leader_of(next);
+  }
+  void join(ValueId a, ValueId b) { leaders_[leader_of(a)] = leader_of(b); }
+
+  Node clone_of(const Node& node) {
+    Node clone = repetition(node);
+    clone.pass = Pass::backward;
+    clone.label += ".again";
+    for (ValueId& in : clone.inputs)
+      if (is_wanted(in)) in = copy_of(in);
+    for (ValueId& out : clone.outputs) out = copy_of(out);
+    return clone;
+  }
 
   ValueId copy_of(ValueId id) {
     if (auto at = copies_.find(id); at != copies_.end()) return at->second;
-    Value value = graph_.values[id];
+    Value value = graph_.values[static_cast<std::size_t>(id)];
     value.name += ".again";
     if (value.root != kNoValue) value.root = copy_of(value.root);
     const ValueId copy = graph_.add_value(std::move(value));
@@ -129,20 +143,19 @@ class SegmentRecomputer {
   }
 
   Graph& graph_;
-  const RecomputeSegment& segment_;
-  RecomputeWhat what_;
-  std::set<ValueId> produced_;  // roots made and used inside the segment only
-  std::set<ValueId> wanted_;
-  std::map<ValueId, ValueId> copies_;
+  const std::map<ValueId, SavedAction>& actions_;
+  std::set<ValueId> made_;    // roots that the forward pass makes
+  std::set<ValueId> wanted_;  // those of them that are made again
+  std::map<ValueId, ValueId> leaders_, copies_;
 };
 
 }  // namespace
 
-void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments, RecomputeWhat what) {
-  for (const RecomputeSegment& segment : segments) SegmentRecomputer(graph, segment, what).run();
+void recompute(Graph& graph, const std::map<ValueId, SavedAction>& actions) {
+  Recomputer(graph, actions).run();
   const std::string problem = find_stale_read(graph);
-  STRATA_CHECK(problem.empty(), "in a recomputed segment:", problem,
-               "(what a segment reads again may not be overwritten in place in the meantime)");
+  STRATA_CHECK(problem.empty(), "in what is recomputed:", problem,
+               "(what is read again may not be overwritten in place in the meantime)");
 }
 
 }  // namespace strata::runtime

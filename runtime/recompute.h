@@ -1,23 +1,20 @@
 // Recomputation as a pass over a differentiated Graph.
 #pragma once
 
-#include <vector>
+#include <map>
 
-#include "runtime/graph.h"
-#include "runtime/plan.h"
+#include "runtime/saved_values.h"
 
 namespace strata::runtime {
 
-/// For each segment of blocks: backward nodes no longer read values that the segment's forward pass
-/// made; they read copies that the same operations make again, from what enters the segment, just
-/// before the segment's backward pass. Values that leave the segment (the next one's input) stay.
-/// Operations are pure and random numbers are keyed, so the copies have the same bits. Ends the
-/// process when something overwrites in place what a segment reads again, so that the copies would
-/// be made from a later version.
-///
-/// With RecomputeWhat::norms_and_activations only outputs of norm, residual_norm (but for the sum),
-/// gelu and swiglu are made again; what they read is kept.
-void recompute(Graph& graph, const std::vector<RecomputeSegment>& segments,
-               RecomputeWhat what = RecomputeWhat::everything);
+/// Backward nodes no longer read values whose action is SavedAction::recompute: they read copies
+/// that the same operations make again, from values that are there, and from what these operations
+/// make of them in between. What belongs together (a segment of blocks; attention; one norm) is
+/// made again at the start of the backward pass of the block that uses it first; one node just
+/// before its first use. Operations are pure and random numbers are keyed, so the
+/// copies have the same bits; of a residual_norm whose sum is there only the norm is repeated.
+/// `actions` names all saved values (saved_actions). Ends the process when something overwrites in
+/// place what is read again, so that the copies would be made from a later version.
+void recompute(Graph& graph, const std::map<ValueId, SavedAction>& actions);
 
 }  // namespace strata::runtime

@@ -18,31 +18,43 @@ constexpr int kLayers = 8;
 const SmallModelShape kShape{
     .layers = kLayers, .width = 128, .batch = 4, .sequence = 16, .dropout = 0.1};
 
+enum class What : std::uint8_t { everything, norms_and_activations };
+
+/// Blocks [first, last].
+using Segment = std::pair<int, int>;
+
 /// Layers [first, last] are blocks [first + 1, last + 1]: the embedding is block 0.
-std::vector<RecomputeSegment> segments_of(int layers_each) {
-  std::vector<RecomputeSegment> segments;
+std::vector<Segment> segments_of(int layers_each) {
+  std::vector<Segment> segments;
   for (int layer = 0; layer < kLayers; layer += layers_each)
-    segments.push_back({layer + 1, layer + layers_each});
+    segments.emplace_back(layer + 1, layer + layers_each);
   return segments;
 }
 
-SmallModel differentiated(const std::vector<RecomputeSegment>& segments,
-                          RecomputeWhat what = RecomputeWhat::everything) {
+void recompute(Graph& graph, const std::vector<Segment>& segments, What what = What::everything) {
+  SavedChoices choices(graph);
+  for (const auto& [first, last] : segments)
+    what == What::everything ? choices.recompute_segment(first, last)
+                             : choices.recompute_cheap(first, last);
+  recompute(graph, saved_actions(graph, choices.actions()));
+}
+
+SmallModel differentiated(const std::vector<Segment>& segments, What what = What::everything) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});
   recompute(model.graph, segments, what);
   return model;
 }
 
-std::unique_ptr<LoneRank> rank_of(const std::vector<RecomputeSegment>& segments,
-                                  RecomputeWhat what = RecomputeWhat::everything) {
+std::unique_ptr<LoneRank> rank_of(const std::vector<Segment>& segments,
+                                  What what = What::everything) {
   SmallModel model = differentiated(segments, what);
   return std::make_unique<LoneRank>(std::move(model.graph), model.loss, 5);
 }
 
 TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
   const auto kept = rank_of({});
-  const auto cheap = rank_of(segments_of(1), RecomputeWhat::norms_and_activations);
+  const auto cheap = rank_of(segments_of(1), What::norms_and_activations);
   const auto all = rank_of(segments_of(1));
   int repeated = 0;
   for (const Instruction& in : cheap->program().instructions) {
@@ -58,10 +70,9 @@ TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
   EXPECT_GT(cheap->program().live_bytes[0], all->program().live_bytes[0]);
 }
 
-class RecomputeBits : public testing::TestWithParam<RecomputeWhat> {};
+class RecomputeBits : public testing::TestWithParam<What> {};
 INSTANTIATE_TEST_SUITE_P(What, RecomputeBits,
-                         testing::Values(RecomputeWhat::everything,
-                                         RecomputeWhat::norms_and_activations));
+                         testing::Values(What::everything, What::norms_and_activations));
 
 TEST_P(RecomputeBits, AreTheSame) {
   const auto kept = rank_of({});
@@ -79,7 +90,7 @@ TEST_P(RecomputeBits, AreTheSame) {
 }
 
 TEST(Recompute, LowersTheArenaByWhatIsNoLongerKept) {
-  const auto live = [](const std::vector<RecomputeSegment>& segments) {
+  const auto live = [](const std::vector<Segment>& segments) {
     return rank_of(segments)->program().live_bytes[0];
   };
   const std::int64_t rows = kShape.batch * kShape.sequence;
@@ -105,10 +116,10 @@ TEST(Recompute, TheArenaFollowsTheLiveSet) {
 TEST(Recompute, BackwardReadsNothingThatTheSegmentsForwardKept) {
   const SmallModel model = differentiated(segments_of(2));
   const Graph& graph = model.graph;
-  for (const RecomputeSegment& segment : segments_of(2)) {
+  for (const auto& [first, last] : segments_of(2)) {
     std::set<ValueId> made, leaving;
-    const auto inside = [&](const Node& node) {
-      return node.block >= segment.first_block && node.block <= segment.last_block;
+    const auto inside = [first = first, last = last](const Node& node) {
+      return node.block >= first && node.block <= last;
     };
     for (const Node& node : graph.nodes)
       if (inside(node) && node.pass == Pass::forward)
@@ -176,7 +187,7 @@ struct InPlace {
   /// The graph with its backward pass, recomputed.
   void recompute_segment() {
     node("d a", 1, {a}, {add("d a")}, Pass::backward);
-    recompute(graph, {{1, 1}});
+    recompute(graph, std::vector<Segment>{{1, 1}});
   }
 };
 
@@ -199,7 +210,9 @@ TEST(RecomputeDeath, RefusesWhenWhatEntersASegmentIsOverwrittenBehindIt) {
 TEST(RecomputeDeath, RefusesWhenWhatEntersASegmentIsOverwrittenInIt) {
   InPlace g;
   g.overwrite(g.x, 1);
-  EXPECT_DEATH(g.recompute_segment(), "'make a.again' reads version 0 of 'x.again', which nobody");
+  EXPECT_DEATH(g.recompute_segment(),
+               "'make a.again' reads version 0 of 'x', which was overwritten before: 'overwrite' "
+               "left version 1");
 }
 
 TEST(RecomputeDeath, RefusesWhenWhatASegmentRepeatsIsOverwrittenBehindIt) {
@@ -213,7 +226,7 @@ TEST(Recompute, WithoutSegmentsChangesNothing) {
   SmallModel model = small_model(kShape);
   differentiate(model.graph, {});
   const std::string before = model.graph.to_string();
-  recompute(model.graph, {});
+  recompute(model.graph, std::vector<Segment>{});
   EXPECT_EQ(model.graph.to_string(), before);
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/autodiff.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
+#include "runtime/saved_values.h"
 #include "runtime/testing/small_model.h"
 #include "runtime/verifier.h"
 #include "runtime/waits.h"
@@ -43,7 +44,11 @@ struct Kind {
 Program step_program(const Kind& kind) {
   runtime::SmallModel model = runtime::small_model({.layers = 2, .hidden = 64, .width = 128});
   runtime::differentiate(model.graph, {kind.produced});
-  if (kind.recompute) runtime::recompute(model.graph, {{1, 1}, {2, 2}});
+  if (kind.recompute) {
+    runtime::SavedChoices choices(model.graph);
+    for (int layer : {1, 2}) choices.recompute_segment(layer, layer);
+    runtime::recompute(model.graph, runtime::saved_actions(model.graph, choices.actions()));
+  }
   for (std::size_t u = 0; kind.reads_late && u < model.graph.units.size(); ++u)
     if (model.graph.units[u].name == "layer.1.matrices")
       model.graph.apply("copy", {model.graph.unit_values[u]}, {}, 0, runtime::Pass::backward,

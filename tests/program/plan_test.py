@@ -45,10 +45,29 @@ class PlanFiles(ProgramTest):
         (self.home / "changed").write_text(json.dumps(plan))
         self.assertEqual(self.state(1, "--plan", "changed"), expected, "the same bits from other tiers")
 
+    def test_what_layers_save_changed_by_hand(self):
+        """Attention is made again, the MLP's product waits in host memory, the other layer keeps all."""
+        job = ["--sequence-length", "64", "--micro-batch", "4"]
+        plan = self.printed(1, *job)
+        expected = self.state(1, *job)
+        layers = next(r for r in plan["saved"] if r["blocks"][0] == 1)
+        names = list(layers["actions"])
+        self.assertEqual(set(layers["actions"].values()), {"keep"})
+        gate_up = names[next(i for i, name in enumerate(names) if name.endswith(".swiglu")) - 1]
+        layers["actions"] |= {name: "recompute" for name in names[:names.index(gate_up) - 2]} | {gate_up: "host"}
+        layers["blocks"] = [1, 1]
+        plan["saved"] = [r for r in plan["saved"] if r["blocks"][0] <= 1]
+        (self.home / "changed").write_text(json.dumps(plan))
+        self.assertEqual(self.state(1, *job, "--plan", "changed"), expected, "the same bits from what is made again")
+        layers["actions"]["0.nrom"] = "keep"
+        (self.home / "changed").write_text(json.dumps(plan))
+        error = self.run_program(train(*JOB, *job, "--plan", "changed"), expect=CONFIGURATION).stderr
+        self.assertIn("changed: the Plan names '0.nrom', which block 'layer.0' does not save; it saves 0.norm", error)
+
     def test_a_plan_for_another_run_is_refused_by_field(self):
         self.printed(1)
         text = self.read("plan")
-        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 2', '"version": 1'),
+        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 3', '"version": 1'),
                              "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
             (self.home / name).write_text(change(text))
         for arguments, words in [(["--model", "gpt2-tiny"], r"plan: units\[\d\]\.unit: the Plan has .*, this run has .* \(--model\)"),
@@ -56,7 +75,7 @@ class PlanFiles(ProgramTest):
                                  (["--dtype", "fp32"], r"plan: shape\.dtype: the Plan has bf16, this run has fp32 \(--dtype\)"),
                                  (["--output", "out"], r"plan: saving: the Plan has 'none', this run has 'writing'"),
                                  (["--plan", "no_json"], r"no_json:1: "),
-                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 2 of Plans, found integer 1"),
+                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 3 of Plans, found integer 1"),
                                  (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
             with self.subTest(arguments=arguments):
                 error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr

@@ -134,8 +134,11 @@ TEST(Compile, RefusesAPlanForAnotherModelWorldOrMachine) {
   plan.world = 4;
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("for 4 ranks (world), and there are 2"));
   plan = requested.plan(cpu);
-  plan.recompute = {{0, 9}};
+  plan.saved = {{0, 9, {}}};
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("names block 9, and the model has"));
+  plan.saved = {{1, 1, {{"9.magic", runtime::SavedAction::recompute}}}};
+  EXPECT_THAT(requested.refusal(plan, cpu),
+              HasSubstr("names '9.magic', which block 'layer.0' does not save; it saves "));
   plan = requested.plan(cpu);
   plan.units.pop_back();
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("another model"));

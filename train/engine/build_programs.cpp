@@ -7,6 +7,7 @@
 #include "train/config/check_options.h"
 #include "train/engine/saved_state.h"
 #include "train/planning/make_plan.h"
+#include "train/planning/plan_saved.h"
 #include "train/planning/read_plan.h"
 
 namespace strata::train {
@@ -37,8 +38,9 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
     throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
                           ", expected the ranks of this machine");
   const BatchShape shape{options.dtype, options.micro_batch, options.sequence_length};
-  const runtime::Graph graph = model.build(shape, ModelUse::train).graph;
-  runtime::Plan plan = make_plan(options, graph.units, graph.blocks, world);
+  runtime::Graph graph = model.build(shape, ModelUse::train).graph;
+  runtime::Plan plan = make_plan(options, graph.units, world);
+  plan.saved = plan_saved(options, std::move(graph));
   plan.backend = machine.device.capabilities.backend;
   plan.shape = shape;
   plan.evaluates = request.evaluate;

@@ -11,23 +11,6 @@
 namespace strata::train {
 namespace {
 
-/// Layers cut into `count` consecutive segments (0: each layer alone), by block index.
-std::vector<runtime::RecomputeSegment> layer_segments(const std::vector<std::string>& blocks,
-                                                      std::int64_t count) {
-  std::vector<int> layers;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].starts_with("layer.")) layers.push_back(static_cast<int>(i));
-  const auto total = static_cast<std::int64_t>(layers.size());
-  const std::int64_t segments = count <= 0 ? total : std::min(count, total);
-  std::vector<runtime::RecomputeSegment> result;
-  for (std::int64_t s = 0; s < segments; ++s) {
-    const std::int64_t begin = s * total / segments, end = (s + 1) * total / segments;
-    result.push_back(
-        {layers[static_cast<std::size_t>(begin)], layers[static_cast<std::size_t>(end) - 1]});
-  }
-  return result;
-}
-
 kernels::LearningRateSchedule schedule_of(const TrainOptions& options) {
   const SchedulerOptions& s = options.scheduler;
   kernels::LearningRateSchedule schedule;
@@ -142,20 +125,6 @@ runtime::Updates updates_of(const OffloadOptions& offload) {
              : runtime::Updates::next_step;
 }
 
-/// All that the layers save leaves the device.
-runtime::ActivationOffload activations_of(const TrainOptions& options,
-                                          const std::vector<std::string>& blocks) {
-  runtime::ActivationOffload activations;
-  if (options.offload.activations == OffloadTarget::none) return activations;
-  activations.tier = options.offload.activations == OffloadTarget::nvme ? runtime::Tier::disk
-                                                                        : runtime::Tier::pinned;
-  const std::vector<runtime::RecomputeSegment> layers = layer_segments(blocks, 1);
-  if (layers.empty()) return {};
-  activations.first_block = layers.front().first_block;
-  activations.last_block = layers.front().last_block;
-  return activations;
-}
-
 }  // namespace
 
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options) {
@@ -167,8 +136,7 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
 }
 
 runtime::Plan make_plan(const TrainOptions& options,
-                        const std::vector<runtime::ParameterUnit>& units,
-                        const std::vector<std::string>& blocks, int world) {
+                        const std::vector<runtime::ParameterUnit>& units, int world) {
   runtime::Plan plan;
   plan.world = world;
   plan.micro_steps = static_cast<int>(options.accumulation);
@@ -182,13 +150,6 @@ runtime::Plan make_plan(const TrainOptions& options,
   plan.updates = updates_of(options.offload);
   if (options.offload.layer_major && plan.micro_steps > 1)
     plan.order = runtime::MicroStepOrder::by_layer;
-  plan.activations = activations_of(options, blocks);
-  if (options.activation_checkpointing) {
-    plan.recompute = layer_segments(blocks, options.checkpoint_segments);
-  } else if (options.recompute_norms) {
-    plan.recompute = layer_segments(blocks, 0);
-    plan.recompute_what = runtime::RecomputeWhat::norms_and_activations;
-  }
   plan.gradient.produced = options.dtype;
   plan.gradient.reduced = options.communication_dtype;
   plan.gradient.accumulated = options.accumulation_dtype;

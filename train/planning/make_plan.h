@@ -10,10 +10,9 @@ namespace strata::train {
 /// Sets each segment's weight decay from the optimizer's and the no-decay rule.
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options);
 
-/// Units, recompute segments, gradient types and limits. `blocks` are the Graph's.
+/// Units, gradient types and limits.
 runtime::Plan make_plan(const TrainOptions& options,
-                        const std::vector<runtime::ParameterUnit>& units,
-                        const std::vector<std::string>& blocks, int world);
+                        const std::vector<runtime::ParameterUnit>& units, int world);
 
 /// The optimizer and the step's rules as attributes of their operations.
 zero::OptimizerSettings optimizer_settings(const TrainOptions& options);

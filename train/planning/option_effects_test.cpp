@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "core/json.h"
+#include "runtime/testing/small_model.h"
 #include "train/config/option_fields.h"
 #include "train/planning/make_plan.h"
+#include "train/planning/plan_saved.h"
 
 namespace strata::train {
 namespace {
@@ -44,7 +46,8 @@ std::vector<runtime::ParameterUnit> units() {
           unit("frozen", 204'800, true, false)};
 }
 
-const std::vector<std::string> kBlocks{"embedding", "layer.0", "layer.1", "layer.2", "head"};
+/// Blocks 1 to 3 are layers; what they save has 64 KiB and more.
+const runtime::SmallModelShape kShape{.layers = 3, .batch = 8, .sequence = 64};
 
 std::string number_text(double value) {
   std::ostringstream text;
@@ -76,6 +79,9 @@ void flatten(const JsonValue& value, const std::string& name, Effects& effects) 
   if (value.is(JsonKind::object)) {
     for (const auto& [key, member] : value.members())
       if (key != "unit") flatten(member, name + "." + key, effects);
+  } else if (name == "plan.saved") {
+    for (const JsonValue& range : value.elements())
+      flatten(range.at("actions"), name + " " + leaf_text(range.at("blocks")), effects);
   } else if (name == "plan.units") {
     for (const JsonValue& unit : value.elements())
       flatten(unit, unit.at("unit").as_string(), effects);
@@ -96,7 +102,8 @@ Effects effects_of(const TrainOptions& options) {
   apply_weight_decay(model, options);
   for (const runtime::ParameterUnit& unit : model)
     effects[unit.name + ".decay"] = number_text(unit.segments.front().weight_decay);
-  const runtime::Plan plan = make_plan(options, model, kBlocks, kWorld);
+  runtime::Plan plan = make_plan(options, model, kWorld);
+  plan.saved = plan_saved(options, runtime::small_model(kShape).graph);
   flatten(parse_json(plan.to_json(), "plan", {}), "plan", effects);
   const zero::OptimizerSettings optimizer = optimizer_settings(options);
   effects["optimizer"] = optimizer.operation;
@@ -195,9 +202,9 @@ const Row kRows[] = {
      kParametersOnDisk},
     {{"offload.parameter_host_elements", "51199"}, {}, kParametersOnDisk},
     {{"offload.activations", "cpu"},
-     {{"plan.activations.tier", "pinned"}, {"plan.activations.blocks", "[1 3]"}}},
+     {{"plan.saved [1 3].0.norm", "host"}, {"plan.saved [1 3].1.linear", "host"}, {"plan.saved [1 3].2.gelu", "host"}, {"plan.saved [1 3].4.residual_add", "host"}}},
     {{"offload.activations", "nvme"},
-     {{"plan.activations.tier", "disk"}, {"plan.activations.blocks", "[1 3]"}}},
+     {{"plan.saved [1 3].0.norm", "disk"}, {"plan.saved [1 3].1.linear", "disk"}, {"plan.saved [1 3].2.gelu", "disk"}, {"plan.saved [1 3].4.residual_add", "disk"}}},
     {{"offload.optimizer_ratio", "0.75"},
      {{"big.resident.device", "25600"}, {"small.resident.device", "1024"}}, kOptimizerOnDisk},
     {{"offload.optimizer_ratio", "0.75"}, {{"big.resident.device", "13312"}},
@@ -299,11 +306,17 @@ const Row kRows[] = {
     {{"bf16_check_overflow", "false"}, {}, {{"dtype", "bf16"}}},
     {{"bf16_check_overflow", "false"}, {}, kFp16},
 
-    {{"activation_checkpointing", "true"}, {{"plan.recompute", "[[1 1] [2 2] [3 3]]"}}},
+    {{"activation_checkpointing", "true"}, 
+     {{"plan.saved [1 3].0.norm", "recompute"}, {"plan.saved [1 3].0.norm.1", "recompute"}, {"plan.saved [1 3].1.linear", "recompute"}, {"plan.saved [1 3].2.gelu", "recompute"}}},
     {{"recompute_norms", "true"},
-     {{"plan.recompute", "[[1 1] [2 2] [3 3]]"}, {"plan.recompute_what", "norms_and_activations"}}},
+     {{"plan.saved [1 3].0.norm", "recompute"}, {"plan.saved [1 3].0.norm.1", "recompute"}, {"plan.saved [1 3].2.gelu", "recompute"}}},
     {{"recompute_norms", "true"}, {}, kCheckpointing},
-    {{"checkpoint_segments", "2"}, {{"plan.recompute", "[[1 1] [2 3]]"}}, kCheckpointing},
+    {{"checkpoint_segments", "2"}, 
+     {{"plan.saved [1 3].0.norm", ""}, {"plan.saved [1 3].0.norm.1", ""}, {"plan.saved [1 3].1.linear", ""}, {"plan.saved [1 3].2.gelu", ""}, {"plan.saved [1 3].4.residual_add", ""},
+      {"plan.saved [1 1].0.norm", "recompute"}, {"plan.saved [1 1].0.norm.1", "recompute"}, {"plan.saved [1 1].1.linear", "recompute"}, {"plan.saved [1 1].2.gelu", "recompute"}, {"plan.saved [1 1].4.residual_add", "keep"},
+      {"plan.saved [2 2].0.norm", "recompute"}, {"plan.saved [2 2].0.norm.1", "recompute"}, {"plan.saved [2 2].1.linear", "recompute"}, {"plan.saved [2 2].2.gelu", "recompute"}, {"plan.saved [2 2].4.residual_add", "recompute"},
+      {"plan.saved [3 3].0.norm", "recompute"}, {"plan.saved [3 3].0.norm.1", "recompute"}, {"plan.saved [3 3].1.linear", "recompute"}, {"plan.saved [3 3].2.gelu", "recompute"}, {"plan.saved [3 3].4.residual_add", "keep"}},
+     kCheckpointing},
     {{"checkpoint_segments", "9"}, {}, kCheckpointing},
 };
 

@@ -26,7 +26,10 @@ std::string object_in(const std::string& text) {
 /// The first field that puts something on the disk; empty: none does.
 std::string first_on_disk(const runtime::Plan& plan) {
   using runtime::Tier;
-  if (plan.activations.tier == Tier::disk) return "activations.tier";
+  for (std::size_t r = 0; r < plan.saved.size(); ++r)
+    for (const auto& [name, action] : plan.saved[r].actions)
+      if (action == runtime::SavedAction::disk)
+        return "saved[" + std::to_string(r) + "].actions." + name;
   for (std::size_t u = 0; u < plan.units.size(); ++u) {
     const runtime::UnitPlan& unit = plan.units[u];
     const std::string tier = "units[" + std::to_string(u) + "].tier.";

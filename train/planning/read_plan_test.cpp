@@ -61,7 +61,7 @@ TEST(ReadPlan, MayShardAndPlaceOtherwise) {
   Plan plan = some_plan();
   plan.units[1].shard_parameter = true;
   plan.units[1].optimizer_tier = runtime::Tier::pageable;
-  plan.recompute = {{0, 1}};
+  plan.saved = {{0, 1, {{"0.norm", runtime::SavedAction::recompute}}}};
   plan.budget_bytes[0] = 1 << 20;
   plan.evaluates = true;
   EXPECT_EQ(read(plan.to_json(), some_plan()), plan);
@@ -109,8 +109,8 @@ TEST(ReadPlan, NeedsADriveForWhatItPutsThere) {
   plan.units[1].parameter_tier = runtime::Tier::disk;
   EXPECT_THAT(refusal(plan, asked),
               HasSubstr("units[1].tier.parameter: the Plan has 'disk', this run has no drive"));
-  plan.activations.tier = runtime::Tier::disk;
-  EXPECT_THAT(refusal(plan, asked), HasSubstr("activations.tier: the Plan has 'disk'"));
+  plan.saved = {{1, 2, {{"0.norm", runtime::SavedAction::disk}}}};
+  EXPECT_THAT(refusal(plan, asked), HasSubstr("saved[0].actions.0.norm: the Plan has 'disk'"));
   asked.units[0].optimizer_tier = runtime::Tier::disk;
   EXPECT_EQ(refusal(plan, asked), "accepted");
 }
