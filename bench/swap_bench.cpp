@@ -109,7 +109,8 @@ class SwappedStep {
     persistent_.add_all(graph);
     const runtime::Scheduling scheduling{set.settings.plan.limits, runtime::kUnlimitedBytes};
     return std::get<runtime::Program>(runtime::lower_scheduled(
-        std::move(graph), persistent_, {"drain", machine, communicator_.seat()}, scheduling));
+        std::move(graph), persistent_, {"drain", machine, comm::MeshSeat::of(communicator_.seat())},
+        scheduling));
   }
 
   void make_executor(runtime::Program program) {

@@ -13,8 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kKindNames{"all_gather", "reduce_scatter", "all_reduce",
                                                      "broadcast",  "all_to_all",     "send",
                                                      "receive",    "barrier"};
-constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline",
-                                                             "sequence", "expert"};
 
 bool is_float(DType type) {
   return type == DType::f32 || type == DType::bf16 || type == DType::f16;
@@ -27,8 +25,6 @@ bool is_float(DType type) {
 }  // namespace
 
 std::string_view name_of(CollectiveKind kind) { return kKindNames[static_cast<int>(kind)]; }
-
-std::string_view name_of(MeshAxis axis) { return kAxisNames[static_cast<int>(axis)]; }
 
 std::string describe(const Collective& collective) {
   char text[kDescriptionBytes];
@@ -63,7 +59,7 @@ std::uint64_t fingerprint(const Collective& collective) {
   const CollectiveKind kind =
       collective.kind == CollectiveKind::receive ? CollectiveKind::send : collective.kind;
   add(static_cast<std::uint64_t>(kind));
-  add(static_cast<std::uint64_t>(collective.axis));
+  add(collective.axes.index());
   if (kind == CollectiveKind::barrier) return hash;
   add(static_cast<std::uint64_t>(collective.input_type));
   add(sums ? static_cast<std::uint64_t>(collective.wire_type) : 0);
@@ -121,8 +117,9 @@ void validate(const Collective& collective, int rank, int ranks) {
                            std::to_string(ranks) + " ranks");
 }
 
-Collective integer_sum(std::int64_t elements, int ranks) {
+Collective integer_sum(std::int64_t elements, int ranks, AxisSet axes) {
   Collective sum;
+  sum.axes = axes;
   sum.kind = CollectiveKind::all_reduce;
   sum.input_type = sum.wire_type = DType::i64;
   for (int r = 0; r <= ranks; ++r) sum.partition.bounds.push_back(r * elements / ranks);

@@ -1,5 +1,5 @@
-// What a collective is: a plain description over byte ranges that names a mesh axis, never "the
-// world". Communicators execute it; Programs, traces and fingerprints read it.
+// What a collective is: a plain description over byte ranges that names axes of the mesh, never
+// "the world". Communicators execute it; Programs, traces and fingerprints read it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/mesh.h"
 #include "core/dtype.h"
 
 namespace strata::comm {
@@ -24,12 +25,6 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 std::string_view name_of(CollectiveKind kind);
-
-/// Axes of the device mesh. Only `data` exists so far; the others are names for later passes.
-enum class MeshAxis : std::uint8_t { data, tensor, pipeline, sequence, expert };
-inline constexpr int kMeshAxes = 5;
-
-std::string_view name_of(MeshAxis axis);
 
 /// Contiguous pieces of a flat space of elements, one per rank in rank order: rank r owns
 /// [bounds[r], bounds[r + 1]). Pieces may be empty; bounds[0] == 0.
@@ -62,7 +57,7 @@ struct Partition {
 /// skipped, then multiplied by `scale`. So bits do not depend on the backend.
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;
-  MeshAxis axis = MeshAxis::data;
+  AxisSet axes = MeshAxis::data;  ///< of the ranks that take part
   DType input_type = DType::f32;
   DType wire_type = DType::f32;
   Partition partition;
@@ -93,7 +88,7 @@ OperandBytes operand_bytes(const Collective& collective, int rank);
 /// ranks: partition of another world, borders that fall, wrong types, no such peer.
 void validate(const Collective& collective, int rank, int ranks);
 
-/// The sum over ranks of `elements` int64 values, in place.
-Collective integer_sum(std::int64_t elements, int ranks);
+/// The sum over `ranks`, which communicate over `axes`, of `elements` int64 values, in place.
+Collective integer_sum(std::int64_t elements, int ranks, AxisSet axes = MeshAxis::data);
 
 }  // namespace strata::comm

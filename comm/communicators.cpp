@@ -7,36 +7,32 @@
 
 namespace strata::comm {
 
-void Communicators::add(MeshAxis axis, Communicator& communicator) {
-  STRATA_CHECK(!has(axis), "a second communicator for mesh axis", name_of(axis));
-  by_axis_[static_cast<std::size_t>(axis)] = &communicator;
+void Communicators::add(AxisSet axes, Communicator& communicator) {
+  STRATA_CHECK(!has(axes), "a second communicator for mesh axis", to_string(axes));
+  by_axes_[axes.index()] = &communicator;
+  present_ += (present_.empty() ? "'" : ", '") + to_string(axes) + "'";
 }
 
-Communicator& Communicators::of(MeshAxis axis) const {
-  if (Communicator* communicator = pointer(axis)) return *communicator;
-  std::string present;
-  for (int i = 0; i < kMeshAxes; ++i)
-    if (has(static_cast<MeshAxis>(i)))
-      present +=
-          (present.empty() ? "'" : ", '") + std::string(name_of(static_cast<MeshAxis>(i))) + "'";
-  throw InternalError("a collective names mesh axis '" + std::string(name_of(axis)) +
+Communicator& Communicators::of(AxisSet axes) const {
+  if (Communicator* communicator = by_axes_[axes.index()]) return *communicator;
+  throw InternalError("a collective names mesh axis '" + to_string(axes) +
                       "', which this run does not have; it has " +
-                      (present.empty() ? "none" : present));
+                      (present_.empty() ? "none" : present_));
 }
 
 void Communicators::check() const {
-  for (Communicator* communicator : by_axis_)
+  for (Communicator* communicator : by_axes_)
     if (communicator != nullptr) communicator->check();
 }
 
 bool Communicators::have_peers() const {
-  return std::ranges::any_of(by_axis_, [](const Communicator* communicator) {
+  return std::ranges::any_of(by_axes_, [](const Communicator* communicator) {
     return communicator != nullptr && communicator->size() > 1;
   });
 }
 
 void Communicators::abort(const std::string& reason, ExitCode code) const noexcept {
-  for (Communicator* communicator : by_axis_)
+  for (Communicator* communicator : by_axes_)
     if (communicator != nullptr) communicator->abort(reason, code);
 }
 

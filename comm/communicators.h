@@ -1,4 +1,4 @@
-// The communicators of one rank, by the mesh axis that collectives name (design.md 2.9).
+// The communicators of one rank, by the axes of the mesh that collectives name (design.md 2.9).
 #pragma once
 
 #include <array>
@@ -14,26 +14,24 @@ class Communicators {
  public:
   Communicators() = default;
 
-  /// The axis must be free.
-  void add(MeshAxis axis, Communicator& communicator);
-  [[nodiscard]] bool has(MeshAxis axis) const { return pointer(axis) != nullptr; }
-  /// Throws InternalError naming the axis when this run has none such: a Program was made for
+  /// There is none of these axes yet.
+  void add(AxisSet axes, Communicator& communicator);
+  [[nodiscard]] bool has(AxisSet axes) const { return by_axes_[axes.index()] != nullptr; }
+  /// Throws InternalError naming the axes when this run has none such: a Program was made for
   /// another mesh.
-  [[nodiscard]] Communicator& of(MeshAxis axis) const;
+  [[nodiscard]] Communicator& of(AxisSet axes) const;
 
-  /// Communicator::check on every axis.
+  /// Communicator::check on each.
   void check() const;
-  /// Whether some axis has more than this rank.
+  /// Whether one has more than this rank.
   [[nodiscard]] bool have_peers() const;
 
-  /// Communicator::abort on every axis.
+  /// Communicator::abort on each.
   void abort(const std::string& reason, ExitCode code) const noexcept;
 
  private:
-  [[nodiscard]] Communicator* pointer(MeshAxis axis) const {
-    return by_axis_[static_cast<std::size_t>(axis)];
-  }
-  std::array<Communicator*, kMeshAxes> by_axis_{};
+  std::array<Communicator*, kAxisSets> by_axes_{};  // by AxisSet::index
+  std::string present_;                             // names, for messages
 };
 
 }  // namespace strata::comm

@@ -1,5 +1,5 @@
-// A rank on a mesh axis as planning sees it: values that say what its collectives need, so that
-// nothing is planned with a communicator.
+// A rank on axes of the mesh as planning sees it: values that say what its collectives need, so
+// that nothing is planned with a communicator.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,27 @@ enum class Exchange : std::uint8_t {
 
 struct Seat {
   int rank = 0;
-  int ranks = 1;  ///< of the axis
+  int ranks = 1;  ///< that communicate together
   Exchange exchange = Exchange::none;
   bool operator==(const Seat&) const = default;
+};
+
+/// A rank on the mesh as planning sees it.
+struct MeshSeat {
+  Mesh mesh;
+  MeshPoint at;
+  Exchange exchange = Exchange::none;  ///< on every axis
+
+  /// Among the ranks that communicate over `axes`.
+  [[nodiscard]] Seat on(AxisSet axes) const {
+    return {rank_of(mesh, at, axes), mesh.ranks(axes), exchange};
+  }
+  /// Of a seat in the world, on a mesh that has the data axis alone.
+  static MeshSeat of(const Seat& world) {
+    const Mesh mesh = data_mesh(world.ranks);
+    return {mesh, point_of(mesh, world.rank), world.exchange};
+  }
+  bool operator==(const MeshSeat&) const = default;
 };
 
 /// Bytes of scratch that the collective needs on this rank.

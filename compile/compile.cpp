@@ -29,7 +29,7 @@ constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier
 class Compiling {
  public:
   Compiling(const TrainingModel& model, const runtime::Plan& plan, const machine::Machine& machine,
-            const Coordinates& where)
+            const comm::MeshSeat& where)
       : model_(model), plan_(plan), machine_(machine), where_(where) {
     set_.shape = plan.shape;
     set_.vocabulary = model.vocabulary;
@@ -151,7 +151,7 @@ class Compiling {
     if (short_fit.kept_too_much) return {{}, std::move(short_fit)};
     const runtime::Scheduling scheduling{plan_.limits, budget};
     for (auto& [key, graph] : graphs_) {
-      const runtime::LowerOptions options{name_of(key), machine_, where_.data};
+      const runtime::LowerOptions options{name_of(key), machine_, where_};
       if (!plan_.scheduled) {
         set_.programs[key] = runtime::lower(std::move(graph), set_.persistent, options);
         continue;
@@ -172,31 +172,35 @@ class Compiling {
   const TrainingModel& model_;
   const runtime::Plan& plan_;
   const machine::Machine& machine_;
-  const Coordinates& where_;
+  const comm::MeshSeat& where_;
   StepPrograms set_;
   offload::RecordsAhead ahead_;
   std::map<ProgramKey, Graph> graphs_;
 };
 
 void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
-                   const Coordinates& where) {
+                   const comm::MeshSeat& where) {
   const bool cpu = plan.backend == kernels::DeviceCapabilities::Backend::cpu;
   if (cpu != machine.host_is_device())
     throw InvalidArgument(std::string("the Plan is for ") + (cpu ? "a CPU" : "a GPU") +
                           " (backend), and " + (cpu ? "a GPU" : "the CPU") +
                           " is what computes here");
-  if (plan.world != where.data.ranks)
-    throw InvalidArgument("the Plan is for " + std::to_string(plan.world) +
-                          " ranks (world), and there are " + std::to_string(where.data.ranks));
+  for (int i = 0; i < comm::kMeshAxes; ++i) {
+    const auto axis = static_cast<comm::MeshAxis>(i);
+    if (plan.mesh.along(axis) != where.mesh.along(axis))
+      throw InvalidArgument("the Plan is for " + std::to_string(plan.mesh.along(axis)) +
+                            " ranks (mesh." + std::string(name_of(axis)) + "), and there are " +
+                            std::to_string(where.mesh.along(axis)));
+  }
 }
 
 }  // namespace
 
 zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
-                               const Coordinates& where) {
+                               const comm::MeshSeat& where) {
   zero::StepSettings settings;
   settings.plan = plan;
-  settings.rank = where.data.rank;
+  settings.at = where.at;
   settings.dtype = plan.shape.dtype;
   settings.optimizer = model.optimizer;
   settings.control = model.control;
@@ -204,25 +208,25 @@ zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
 }
 
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
-                 const machine::Machine& machine, const Coordinates& where) {
+                 const machine::Machine& machine, const comm::MeshSeat& where) {
   check_machine(plan, machine, where);
   return Compiling(model, plan, machine, where).run();
 }
 
 StepPrograms compile_generation(const ModelFunction& build, const runtime::BatchShape& shape,
                                 std::int64_t vocabulary, const machine::Machine& machine,
-                                const Coordinates& where) {
+                                const comm::MeshSeat& where) {
   StepPrograms set;
   set.shape = shape;
   set.vocabulary = vocabulary;
   BuiltModel model = build(shape, ModelUse::generate);
   for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
   set.units = model.graph.units;
-  set.settings.rank = where.data.rank;
+  set.settings.at = where.at;
   set.settings.dtype = shape.dtype;
   set.settings.plan.shape = shape;
-  set.settings.plan.world = where.data.ranks;
-  set.settings.plan.units = zero::plan_units(set.units, {}, where.data.ranks);
+  set.settings.plan.mesh = where.mesh;
+  set.settings.plan.units = zero::plan_units(set.units, {}, where.mesh.ranks(comm::MeshAxis::data));
   zero::declare_state(set.persistent, set.units, set.settings);
   Graph graph = zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
   runtime::stage_inputs(graph);
@@ -230,7 +234,7 @@ StepPrograms compile_generation(const ModelFunction& build, const runtime::Batch
   set.persistent.add_all(graph);
   const ProgramKey key{ProgramKind::generate};
   set.programs[key] =
-      runtime::lower(std::move(graph), set.persistent, {name_of(key), machine, where.data});
+      runtime::lower(std::move(graph), set.persistent, {name_of(key), machine, where});
   return set;
 }
 

@@ -11,11 +11,6 @@
 
 namespace strata::compile {
 
-/// Where on the mesh a rank stands. All axes but data have one rank so far.
-struct Coordinates {
-  comm::Seat data;
-};
-
 struct Compiled {
   StepPrograms programs;  ///< all of them, but none where a schedule or what is kept does not fit
   Fit fit;
@@ -26,16 +21,16 @@ struct Compiled {
 /// all ranks. Throws InvalidArgument naming the field of a Plan that is for another model, machine
 /// or world, or that no pass can obey.
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
-                 const machine::Machine& machine, const Coordinates& where);
+                 const machine::Machine& machine, const comm::MeshSeat& where);
 
 /// Gathers the settings that the step's passes read, with the model's units.
 zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
-                               const Coordinates& where);
+                               const comm::MeshSeat& where);
 
 /// One forward pass of one sequence that leaves the logits of one row (input "rows") in storage
 /// kLogits. No optimizer state is kept, nothing is scheduled.
 StepPrograms compile_generation(const ModelFunction& build, const runtime::BatchShape& shape,
                                 std::int64_t vocabulary, const machine::Machine& machine,
-                                const Coordinates& where);
+                                const comm::MeshSeat& where);
 
 }  // namespace strata::compile

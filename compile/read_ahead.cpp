@@ -13,8 +13,7 @@ std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& set
   for (std::size_t u = 0; u < units.size(); ++u) {
     const runtime::UnitPlan& plan = settings.plan.units[u];
     if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
-    const zero::OwnedUnit owned =
-        zero::owned_unit(units[u], plan, settings.plan.world, settings.rank);
+    const zero::OwnedUnit owned = zero::owned_unit(units[u], plan, settings);
     for (const zero::OptimizerTile& tile : zero::optimizer_tiles(units[u], plan, owned, settings)) {
       if (tile.tier != runtime::Tier::disk) continue;
       const zero::StateStorage record =

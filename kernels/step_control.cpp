@@ -19,7 +19,7 @@ Types infer(TypeSpan inputs, const Attributes&) {
 }  // namespace
 
 Attributes StepRules::to_attributes() const {
-  Attributes attributes{{"world", static_cast<double>(world)},
+  Attributes attributes{{"leaves", static_cast<double>(leaves)},
                         {"clip", clip},
                         {"scale_mode", static_cast<double>(scale_mode)},
                         {"loss_scale_window", static_cast<double>(loss_scale_window)},
@@ -36,7 +36,7 @@ Attributes StepRules::to_attributes() const {
 
 StepRules StepRules::from(const Attributes& attributes) {
   StepRules rules;
-  rules.world = attributes.integer("world", rules.world);
+  rules.leaves = attributes.integer("leaves", rules.leaves);
   rules.clip = attributes.real("clip", rules.clip);
   rules.scale_mode = static_cast<ScaleMode>(attributes.integer("scale_mode", 0));
   rules.loss_scale_window = attributes.integer("loss_scale_window", rules.loss_scale_window);

@@ -29,8 +29,8 @@ enum class ScaleMode : std::uint8_t { none, dynamic, constant };
 /// The attributes of step_control. StepState starts with loss_scale = the initial scale (1 for
 /// ScaleMode::none) and hysteresis = the rule's hysteresis.
 struct StepRules {
-  std::int64_t world = 1;  ///< ranks whose mean losses the word adds up
-  double clip = 0;         ///< largest global gradient norm, 0: no clipping
+  std::int64_t leaves = 1;  ///< micro-batches' mean losses that the word adds up
+  double clip = 0;          ///< largest global gradient norm, 0: no clipping
   ScaleMode scale_mode = ScaleMode::none;
   std::int64_t loss_scale_window = 1000;
   std::int64_t hysteresis = 2;

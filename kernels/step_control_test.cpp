@@ -210,7 +210,7 @@ TEST(StepControl, BiasCorrectionCountsAppliedSteps) {
 }
 
 TEST(StepControl, ReportsLossNormFlagsOverAllRanks) {
-  Stepper stepper{.rules = {.world = 4}};
+  Stepper stepper{.rules = {.leaves = 4}};
   Word word{};
   word[AgreedWord::kLoss] = std::int64_t{10} << 40;  // four ranks' means add up to 10
   word[AgreedWord::kFirstFlag + 1] = 4;
@@ -225,7 +225,7 @@ TEST(StepControl, ReportsLossNormFlagsOverAllRanks) {
 }
 
 TEST(StepControl, RulesSurviveTheAttributes) {
-  const StepRules rules{.world = 3,
+  const StepRules rules{.leaves = 3,
                         .clip = 1.5,
                         .scale_mode = ScaleMode::constant,
                         .loss_scale_window = 7,

@@ -84,7 +84,7 @@ TEST(AddLoss, CountsWhatIsNotFinite) {
 }
 
 TEST(StepControlKernel, UpdatesStateInPlaceAndWritesControlAndMetrics) {
-  const StepRules rules{.world = 2, .clip = 1, .schedule = {.base = 0.5}};
+  const StepRules rules{.leaves = 2, .clip = 1, .schedule = {.base = 0.5}};
   StepState state;
   std::vector<std::int64_t> word(AgreedWord::kWords);
   word[AgreedWord::kLoss] = std::int64_t{3} << 40;

@@ -32,7 +32,8 @@ class Searching {
       : search_(search),
         widest_{search.where},
         units_(search.model.build(search.plan.shape, compile::ModelUse::train).graph.units) {
-    widest_.data.rank = widest_.data.ranks - 1;
+    const auto data = static_cast<std::size_t>(comm::MeshAxis::data);
+    widest_.at.at[data] = widest_.mesh.sizes[data] - 1;
   }
 
   Compiled run() const {
@@ -63,7 +64,7 @@ class Searching {
         plan.scheduled && (has_records_on_disk(plan) || saving == SaveMemory::windows);
     if (!open) return compiled_here(plan);
     Compiled found = close(std::move(plan), saving);
-    if (!found.fit.fits() || widest_.data == search_.where.data) return found;
+    if (!found.fit.fits() || widest_ == search_.where) return found;
     return compiled_here(found.programs.settings.plan);
   }
 
@@ -150,7 +151,7 @@ class Searching {
   }
 
   const Search& search_;
-  compile::Coordinates widest_;
+  comm::MeshSeat widest_;
   std::vector<runtime::ParameterUnit> units_;
 };
 

@@ -17,7 +17,7 @@ struct Search {
   /// read ahead, and the windows of pinned memory that transfers may take.
   runtime::Plan plan;
   const machine::Machine& machine;
-  compile::Coordinates where;
+  comm::MeshSeat where;
   /// Ways of saving, the fastest first.
   std::vector<runtime::SaveMemory> savings = {runtime::SaveMemory::none};
   /// Asked for each way of saving in turn, but for the last one. On all ranks or on none: it may be

@@ -31,7 +31,7 @@ void keep_records_in_host_memory(zero::StepSettings& settings,
     if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
     // The largest part of any rank, so that all ranks plan alike.
     const std::int64_t whole = units[u].elements;
-    const int owners = plan.shard_optimizer ? settings.plan.world : 1;
+    const int owners = plan.shard_optimizer ? settings.plan.data_ranks() : 1;
     const std::int64_t part = zero::largest_shard(whole, owners) - plan.optimizer_device_elements;
     const std::int64_t tile =
         zero::cut(whole, settings.plan.limits.tile_elements).front().elements();

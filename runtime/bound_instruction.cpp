@@ -71,7 +71,7 @@ BoundInstruction bind_instruction(const Program& program, const Instruction& in,
   if (in.predicate)
     bound.predicate = reinterpret_cast<const std::uint32_t*>(tensor(*in.predicate, parts).data);
   if (in.collective) {
-    bound.communicator = &parts.communicators.of(in.collective->axis);
+    bound.communicator = &parts.communicators.of(in.collective->axes);
     return bound;
   }
   if (is_disk_transfer(*in.operation)) return bound;

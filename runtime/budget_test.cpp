@@ -36,7 +36,8 @@ Program two_tiers() {
     if (value.name.starts_with("whole.")) value.tier = Tier::pinned;
   PersistentLayout layout;
   layout.add_all(graph);
-  return lower(std::move(graph), layout, {"relay", {}, communicators[0]->seat()});
+  return lower(std::move(graph), layout,
+               {"relay", {}, comm::MeshSeat::of(communicators[0]->seat())});
 }
 
 TEST(Budget, AllowsExactlyWhatAProgramNeeds) {

@@ -72,7 +72,8 @@ class RelayRank {
     limits.prefetch_elements = 2 * kElements;
     hoist_gathers(graph, limits);
     layout_.add_all(graph);
-    Program program = lower(std::move(graph), layout_, {"relay", {}, communicator.seat()});
+    Program program =
+        lower(std::move(graph), layout_, {"relay", {}, comm::MeshSeat::of(communicator.seat())});
     arena_ = Arena("device", program.arena_bytes[0], ArenaKind::private_memory);
     communicator.register_arena({arena_.base(), arena_.bytes(), arena_.memfd()});
     fill("start", 0.1f);

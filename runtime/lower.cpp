@@ -22,7 +22,7 @@ class Lowering {
       : graph_(std::move(graph)), persistent_(persistent), options_(options) {
     alias_in_place(graph_);
     add_workspaces();
-    for (Node& node : graph_.nodes) node.demand = demand_of(graph_, node, options_.seat);
+    for (Node& node : graph_.nodes) node.demand = demand_of(graph_, node, options_.where);
   }
 
   Program run() {
@@ -51,7 +51,7 @@ class Lowering {
       const Node& node = graph_.nodes[i];
       std::int64_t bytes = 0;
       if (node.collective) {
-        bytes = comm::workspace_bytes(options_.seat, *node.collective);
+        bytes = comm::workspace_bytes(options_.where.on(node.collective->axes), *node.collective);
       } else {
         bytes = kernels::workspace_bytes(
             *node.operation, graph_.types(node.inputs), graph_.types(node.outputs), node.attributes,

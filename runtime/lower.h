@@ -16,7 +16,7 @@ namespace strata::runtime {
 struct LowerOptions {
   std::string name;  ///< of the Program
   machine::Machine machine;
-  comm::Seat seat = {};  ///< on the axis of all collectives
+  comm::MeshSeat where = {};  ///< the rank
 };
 
 /// Lowers `graph`, whose node order is final, over `persistent`, which must already hold all of its

@@ -36,7 +36,7 @@ DType product_type(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-machine::Demand demand_of(const Graph& graph, const Node& node, const comm::Seat& seat) {
+machine::Demand demand_of(const Graph& graph, const Node& node, const comm::MeshSeat& where) {
   const kernels::Cost cost =
       node.operation->cost(graph.types(node.inputs), graph.types(node.outputs), node.attributes);
   machine::Demand demand{.resource = resource_of(node.queue),
@@ -44,7 +44,7 @@ machine::Demand demand_of(const Graph& graph, const Node& node, const comm::Seat
                          .flops = cost.flops,
                          .bytes = cost.bytes};
   if (node.collective)
-    demand.moved_bytes = comm::sent_bytes(seat, *node.collective);
+    demand.moved_bytes = comm::sent_bytes(where.on(node.collective->axes), *node.collective);
   else if (node.queue != Queue::compute && node.queue != Queue::host)
     demand.moved_bytes = graph.bytes(node.outputs[0]);
   return demand;

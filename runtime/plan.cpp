@@ -50,6 +50,15 @@ std::string amount(std::int64_t value) {
   return value == kUnlimited ? "\"unlimited\"" : std::to_string(value);
 }
 
+std::string mesh_json(const comm::Mesh& mesh) {
+  std::string text;
+  for (int i = 0; i < comm::kMeshAxes; ++i) {
+    const auto axis = static_cast<comm::MeshAxis>(i);
+    text += (i == 0 ? "" : ", ") + quoted_name(axis) + ": " + std::to_string(mesh.along(axis));
+  }
+  return "{" + text + "}";
+}
+
 std::string limits_json(const TransferLimits& limits) {
   std::string text;
   for (const LimitField& limit : kLimitFields)
@@ -157,6 +166,17 @@ kernels::DeviceCapabilities::Backend read_backend(const JsonValue& value) {
   refuse(value, "one of cpu, cuda");
 }
 
+comm::Mesh read_mesh(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < comm::kMeshAxes; ++i)
+    names.push_back(name_of(static_cast<comm::MeshAxis>(i)));
+  expect_keys(object, names);
+  comm::Mesh mesh;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    mesh.sizes[i] = number(object.at(names[i]), 1, i == 0 ? kMostRanks : 1);
+  return mesh;
+}
+
 BatchShape read_shape(const JsonValue& object) {
   expect_keys(object, {"dtype", "batch", "sequence"});
   return {one_of(object.at("dtype"), kGradientTypes), number(object.at("batch"), 1, kMostInShape),
@@ -250,7 +270,7 @@ std::string Plan::to_json() const {
   std::string text =
       "{\n  \"version\": " + std::to_string(kPlanVersion) +
       ",\n  \"backend\": " + quoted_json(kBackends[static_cast<std::size_t>(backend)]) +
-      ",\n  \"world\": " + std::to_string(world) +
+      ",\n  \"mesh\": " + mesh_json(mesh) +
       ",\n  \"shape\": {\"dtype\": " + quoted_name(shape.dtype) +
       ", \"batch\": " + std::to_string(shape.batch) +
       ", \"sequence\": " + std::to_string(shape.sequence) + "}" +
@@ -279,12 +299,12 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   if (const auto version = top.find("version");
       version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
     refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
-  expect_keys(top, {"version", "backend", "world", "shape", "micro_steps", "virtual_ranks",
+  expect_keys(top, {"version", "backend", "mesh", "shape", "micro_steps", "virtual_ranks",
                     "gradient", "limits", "saving", "evaluates", "scheduled", "read_ahead_bytes",
                     "budget_bytes", "host_bytes", "updates", "order", "saved", "units"});
   Plan plan;
   plan.backend = read_backend(top.at("backend"));
-  plan.world = number(top.at("world"), 1, kMostRanks);
+  plan.mesh = read_mesh(top.at("mesh"));
   plan.shape = read_shape(top.at("shape"));
   plan.saving = one_of(top.at("saving"), kSaveMemories);
   plan.evaluates = top.at("evaluates").as_boolean();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/mesh.h"
 #include "core/dtype.h"
 #include "kernels/operation.h"
 #include "runtime/tier.h"
@@ -124,11 +125,11 @@ constexpr bool takes_snapshots(SaveMemory saving) {
 struct Plan {
   /// What computes: scratch and schedules are of that kind of machine.
   kernels::DeviceCapabilities::Backend backend = kernels::DeviceCapabilities::Backend::cpu;
-  int world = 1;
+  comm::Mesh mesh;
   BatchShape shape;
   int micro_steps = 1;  ///< gradient accumulation
-  /// Leaves of every sum over ranks (docs/adr/0012): a power of two times `world`, which then is
-  /// one too. 0: as many as there are ranks.
+  /// Leaves of every sum over ranks (docs/adr/0012): a power of two times the ranks along
+  /// the data axis, which then are one too. 0: as many as these.
   int virtual_ranks = 0;
   std::vector<UnitPlan> units;      ///< one per unit of the model, in its order
   std::vector<BlockActions> saved;  ///< ascending, disjoint
@@ -148,9 +149,10 @@ struct Plan {
 
   bool operator==(const Plan&) const = default;
 
-  [[nodiscard]] int leaves() const { return virtual_ranks > 0 ? virtual_ranks : world; }
+  [[nodiscard]] int data_ranks() const { return mesh.along(comm::MeshAxis::data); }
+  [[nodiscard]] int leaves() const { return virtual_ranks > 0 ? virtual_ranks : data_ranks(); }
   /// Virtual ranks that each rank stands for, one after another.
-  [[nodiscard]] int leaves_per_rank() const { return leaves() / world; }
+  [[nodiscard]] int leaves_per_rank() const { return leaves() / data_ranks(); }
 
   /// Pretty-printed JSON with every field.
   [[nodiscard]] std::string to_json() const;

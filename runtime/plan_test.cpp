@@ -18,7 +18,7 @@ class RandomPlans {
 
   Plan next() {
     Plan plan;
-    plan.world = static_cast<int>(1 + below(1000));
+    plan.mesh = comm::data_mesh(static_cast<int>(1 + below(1000)));
     plan.micro_steps = static_cast<int>(1 + below(1000));
     plan.virtual_ranks = static_cast<int>(below(1000));
     for (std::uint64_t u = below(6); u > 0; --u) plan.units.push_back(unit(u));
@@ -99,7 +99,7 @@ TEST(Plan, EveryFieldIsWritten) {
     EXPECT_NE(changed.to_json(), base.to_json());
     EXPECT_NE(changed, base);
   };
-  differs([](Plan& p) { p.world = 2; });
+  differs([](Plan& p) { p.mesh = comm::data_mesh(2); });
   differs([](Plan& p) { p.micro_steps = 2; });
   differs([](Plan& p) { p.virtual_ranks = 2; });
   differs([](Plan& p) { p.units[0].unit = "b"; });
@@ -161,12 +161,14 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
     const char *from, *to, *message;
   };
   const Row rows[] = {
-      {"\"world\": 1", "\"world\": 0",
-       "plan.json:4: world: expected an integer from 1 to 1048576, found integer 0"},
-      {"\"world\": 1", "\"world\": \"1\"", "world: expected integer, found string \"1\""},
-      {"\"world\": 1", "\"world\": 1.0", "world: expected integer, found real number 1.0"},
-      {"\"world\": 1", "\"World\": 1",
-       "World: unknown key, expected one of version, backend, world, "},
+      {"\"data\": 1", "\"data\": 0",
+       "plan.json:4: mesh.data: expected an integer from 1 to 1048576, found integer 0"},
+      {"\"data\": 1", "\"data\": \"1\"", "mesh.data: expected integer, found string \"1\""},
+      {"\"data\": 1", "\"data\": 1.0", "mesh.data: expected integer, found real number 1.0"},
+      {"\"micro_steps\": 1", "\"Micro_steps\": 1",
+       "Micro_steps: unknown key, expected one of version, backend, mesh, "},
+      {"\"tensor\": 1", "\"tensor\": 2",
+       "mesh.tensor: expected an integer from 1 to 1, found integer 2"},
       {"\"version\": 3", "\"version\": 1", "version: expected version 3 of Plans, found integer 1"},
       {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
        "backend: expected one of cpu, cuda, found string \"tpu\""},
@@ -174,8 +176,8 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"saving\": \"none\"", "\"saving\": \"some\"",
        "saving: expected one of none, writing, snapshot, windows, found string \"some\""},
       {"\"scheduled\": true", "\"scheduled\": 1", "scheduled: expected boolean, found integer 1"},
-      {"\"world\": 1,", "", "top level: misses the key \"world\""},
-      {"\"world\": 1,", "\"world\": 1, \"world\": 1,", "world"},
+      {"\"micro_steps\": 1,", "", "top level: misses the key \"micro_steps\""},
+      {"\"data\": 1,", "\"data\": 1, \"data\": 1,", "data"},
       {"\"micro_steps\": 1", "\"micro_steps\": -1",
        "micro_steps: expected an integer from 1 to 1073741824, found integer -1"},
       {"\"produced\": \"fp32\"", "\"produced\": \"int8\"",

@@ -101,7 +101,8 @@ TEST(Profile, AnExecutorTellsWhatIsSlowAndWhatWaitsForIt) {
     PersistentLayout layout;
     Graph graph = relay(3, kElements, 1);
     layout.add_all(graph);
-    Program program = lower(std::move(graph), layout, {"relay", {}, communicator.seat()});
+    Program program =
+        lower(std::move(graph), layout, {"relay", {}, comm::MeshSeat::of(communicator.seat())});
     Arena arena("device", program.arena_bytes[0], ArenaKind::private_memory);
     communicator.register_arena({arena.base(), arena.bytes(), arena.memfd()});
     kernels::CpuDevice device(1);

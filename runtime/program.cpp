@@ -53,9 +53,8 @@ std::vector<std::string> Program::collective_sequence() const {
     if (!in.collective) continue;
     const comm::Collective& c = *in.collective;
     std::string line = name + ": " + in.label + " " + std::string(name_of(c.kind)) + " over " +
-                       std::string(name_of(c.axis)) + " " +
-                       std::string(strata::name_of(c.input_type)) + "/" +
-                       std::string(strata::name_of(c.wire_type)) + " [";
+                       comm::to_string(c.axes) + " " + std::string(strata::name_of(c.input_type)) +
+                       "/" + std::string(strata::name_of(c.wire_type)) + " [";
     for (std::int64_t bound : c.partition.bounds) line += " " + std::to_string(bound);
     lines.push_back(line + " ]");
   }

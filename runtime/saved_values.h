@@ -19,10 +19,10 @@ inline constexpr std::size_t kResidualSum = 0;
 struct SavedValue {
   ValueId root = kNoValue;
   int block = 0;
-  std::string name;         ///< in its block: "5.attention.1"; equal blocks have equal names
-  int first_user_block = 0; ///< of the blocks that read it, in either pass
+  std::string name;          ///< in its block: "5.attention.1"; equal blocks have equal names
+  int first_user_block = 0;  ///< of the blocks that read it, in either pass
   int last_user_block = 0;
-  bool is_cheap = false;    ///< of a norm or an activation function: memory-bound work only
+  bool is_cheap = false;  ///< of a norm or an activation function: memory-bound work only
   /// Whether it can leave the device in the meantime: not where its parts are of several versions,
   /// which nothing can name as a whole, nor where the backward pass writes it.
   bool can_leave = false;

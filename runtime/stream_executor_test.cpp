@@ -97,9 +97,9 @@ class RelayRank {
     limits.prefetch_elements = 2 * kElements;
     hoist_gathers(graph, limits);
     layout_.add_all(graph);
-    Program program =
-        lower(std::move(graph), layout_,
-              {"relay", machine::typical_machine(device_.capabilities()), communicator_->seat()});
+    Program program = lower(std::move(graph), layout_,
+                            {"relay", machine::typical_machine(device_.capabilities()),
+                             comm::MeshSeat::of(communicator_->seat())});
     arena_ = Arena(device_, kernels::MemoryKind::device, program.arena_bytes[0]);
     communicator_->register_arena({arena_.base(), arena_.bytes(), -1});
     fill("start", 0.1f);

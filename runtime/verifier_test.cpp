@@ -26,7 +26,8 @@ Program relay_program(int links = 5) {
   hoist_gathers(graph, limits);
   PersistentLayout layout;
   layout.add_all(graph);
-  return lower(std::move(graph), layout, {"relay", {}, communicators[0]->seat()});
+  return lower(std::move(graph), layout,
+               {"relay", {}, comm::MeshSeat::of(communicators[0]->seat())});
 }
 
 /// Index of the instruction with this label.

@@ -108,7 +108,8 @@ TEST(PlaceWaits, MakesEachQueueWaitOnceForTheProgramBefore) {
   Graph graph = relay(4, 64, 2);
   PersistentLayout layout;
   layout.add_all(graph);
-  const Program program = lower(std::move(graph), layout, {"relay", {}, communicators[0]->seat()});
+  const Program program =
+      lower(std::move(graph), layout, {"relay", {}, comm::MeshSeat::of(communicators[0]->seat())});
   std::array<int, kQueues> border{};
   for (const Instruction& in : program.instructions)
     if (in.border_waits != 0) ++border[static_cast<int>(in.queue)];

@@ -64,8 +64,7 @@ class ControlPass {
 
   [[nodiscard]] OwnedUnit owned(int unit) const {
     const auto u = static_cast<std::size_t>(unit);
-    return owned_unit(graph_.units[u], settings_.plan.units[u], settings_.plan.world,
-                      settings_.rank);
+    return owned_unit(graph_.units[u], settings_.plan.units[u], settings_);
   }
   [[nodiscard]] bool owns_some(int unit) const {
     const OwnedUnit o = owned(unit);
@@ -94,8 +93,10 @@ class ControlPass {
   }
 
   void agree() {
-    if (settings_.plan.world == 1) return;
-    const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings_.plan.world);
+    if (settings_.plan.mesh.ranks() == 1) return;
+    const comm::Mesh& mesh = settings_.plan.mesh;
+    const comm::Collective sum =
+        comm::integer_sum(AgreedWord::kWords, mesh.ranks(), mesh.spanned(comm::AxisSet::all()));
     const ValueId next = graph_.next_version(word_);
     graph_.nodes.push_back(runtime::collective_node(sum, word_, next, block_, Pass::update,
                                                     "agree on norm and flags"));
@@ -109,7 +110,7 @@ class ControlPass {
     const ValueId metrics = persistent_value(
         graph_, runtime::kStepMetrics, bytes_type(sizeof(kernels::StepMetrics)), Role::control);
     kernels::Attributes attributes = settings_.control;
-    attributes.set("world", settings_.plan.leaves());
+    attributes.set("leaves", settings_.plan.leaves());
     const ValueId made = graph_.next_version(metrics);
     add("step_control", {step, word_}, {graph_.next_version(step), control, made},
         std::move(attributes), "step_control");

@@ -159,8 +159,7 @@ class GatherPass {
   void serve(const Region& region) {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const ValueId parameters = graph_.unit_values[region.unit];
-    const OwnedUnit owned =
-        owned_unit(unit, settings_.plan.units[region.unit], settings_.plan.world, settings_.rank);
+    const OwnedUnit owned = owned_unit(unit, settings_.plan.units[region.unit], settings_);
     const ValueId shard = persistent_value(
         graph_, runtime::parameter_shard_name(unit.name),
         {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},

@@ -20,7 +20,7 @@ constexpr int kLayers = 5;
 
 StepSettings settings_of(const Graph& graph, int world, const TransferLimits& limits) {
   StepSettings settings;
-  settings.plan.world = world;
+  settings.plan.mesh = comm::data_mesh(world);
   settings.plan.units = plan_units(graph.units, {3, 0, INT64_MAX}, world);
   settings.plan.limits = limits;
   return settings;
@@ -206,7 +206,7 @@ TEST_P(GatherPass, EveryRankGathersInTheSameOrder) {
   std::vector<std::string> expected;
   for (int rank = 0; rank < world; ++rank) {
     StepSettings settings = settings_of(model.graph, world, {});
-    settings.rank = rank;
+    settings.at = comm::point_of(settings.plan.mesh, rank);
     std::vector<std::string> labels;
     for (const runtime::Node& node :
          lower_micro_step(model.graph, {model.loss}, settings, Position::only).nodes)

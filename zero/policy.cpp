@@ -38,8 +38,8 @@ void check_unit(const runtime::Plan& plan, const runtime::UnitPlan& unit,
   const auto refuse = [&](const std::string& what) {
     throw InvalidArgument("the Plan's unit '" + unit.unit + "' " + what);
   };
-  if (plan.world > 1 && ((unit.shard_parameter && !unit.shard_gradient) ||
-                         (unit.shard_gradient && !unit.shard_optimizer)))
+  if (plan.data_ranks() > 1 && ((unit.shard_parameter && !unit.shard_gradient) ||
+                                (unit.shard_gradient && !unit.shard_optimizer)))
     refuse(
         "is sharded as no stage is: parameters only with gradients, gradients only with "
         "optimizer state");
@@ -56,15 +56,15 @@ void check_unit(const runtime::Plan& plan, const runtime::UnitPlan& unit,
 }
 
 void check_virtual_ranks(const runtime::Plan& plan) {
-  if (plan.virtual_ranks == 0 || plan.virtual_ranks == plan.world) return;
+  if (plan.virtual_ranks == 0 || plan.virtual_ranks == plan.data_ranks()) return;
   const auto refuse = [&](const std::string& expected) {
     throw InvalidArgument("the Plan has " + std::to_string(plan.virtual_ranks) +
-                          " virtual ranks for a world of " + std::to_string(plan.world) +
+                          " virtual ranks for a world of " + std::to_string(plan.data_ranks()) +
                           "; expected " + expected);
   };
   const auto powers = [](int number) { return std::has_single_bit(static_cast<unsigned>(number)); };
-  if (!powers(plan.virtual_ranks) || !powers(plan.world) || plan.virtual_ranks < plan.world ||
-      plan.virtual_ranks > kernels::kMaxLossLeaves)
+  if (!powers(plan.virtual_ranks) || !powers(plan.data_ranks()) ||
+      plan.virtual_ranks < plan.data_ranks() || plan.virtual_ranks > kernels::kMaxLossLeaves)
     refuse("two powers of two up to " + std::to_string(kernels::kMaxLossLeaves) +
            ", the world the smaller one");
   if (plan.order == runtime::MicroStepOrder::by_layer)

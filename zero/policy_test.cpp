@@ -104,7 +104,7 @@ TEST(CheckPlan, RefusesShardsAndResidentsThatNoPassObeys) {
     EXPECT_NE(message.find(words), std::string::npos) << words << " not in '" << message << "'";
   };
   const auto of_two = [](Plan& plan) -> runtime::UnitPlan& {
-    plan.world = 2;
+    plan.mesh = comm::data_mesh(2);
     return plan.units[1];
   };
   refused("unit 'unit.1' is sharded as no stage is",

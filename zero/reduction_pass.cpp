@@ -28,7 +28,7 @@ class UnitReduction {
         unit_(graph.units[unit]),
         plan_(settings.plan.units[unit]),
         gradient_(graph.unit_gradients[unit]),
-        owned_(owned_unit(unit_, plan_, settings.plan.world, settings.rank)),
+        owned_(owned_unit(unit_, plan_, settings)),
         at_(at) {}
 
   /// The gradient that the update is to read: the accumulator in its last version. A rank whose
@@ -100,7 +100,7 @@ class UnitReduction {
 
   /// A leaf of a world of one in fp32 is its own sum over ranks.
   [[nodiscard]] bool is_sum(ValueId leaf) const {
-    return settings_.plan.world == 1 && settings_.plan.gradient.reduced == DType::f32 &&
+    return settings_.plan.data_ranks() == 1 && settings_.plan.gradient.reduced == DType::f32 &&
            graph_.type(leaf).dtype == DType::f32;
   }
 

@@ -90,16 +90,19 @@ class StateLister {
 
  private:
   [[nodiscard]] bool lists(int owner) const {
-    return scope_ == StateScope::held || owner == settings_.rank;
+    return scope_ == StateScope::held || owner == comm::rank_of(settings_.plan.mesh, settings_.at);
   }
 
   void add_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan) {
-    const OwnedUnit owned = owned_unit(unit, plan, settings_.plan.world, settings_.rank);
+    const OwnedUnit owned = owned_unit(unit, plan, settings_);
     for (const Kept& kept : kept_of(unit, plan, owned, settings_))
       for (const runtime::Segment& segment : unit.segments)
-        for (int rank = 0; rank < settings_.plan.world; ++rank) {
-          const std::int64_t begin = owned.partition.begin(rank);
-          const Extent share{begin, begin + owned.partition.count(rank)};
+        for (int shard = 0; shard < settings_.plan.data_ranks(); ++shard) {
+          const std::int64_t begin = owned.partition.begin(shard);
+          const Extent share{begin, begin + owned.partition.count(shard)};
+          comm::MeshPoint owner = settings_.at;
+          owner.at[static_cast<std::size_t>(comm::MeshAxis::data)] = shard;
+          const int rank = comm::rank_of(settings_.plan.mesh, owner);
           if (lists(rank)) add_part(segment, kept, intersect(kept.held, share), rank);
         }
   }

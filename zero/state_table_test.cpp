@@ -46,10 +46,10 @@ struct Case {
 
 StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c, int rank) {
   StepSettings settings;
-  settings.plan.world = c.world;
+  settings.plan.mesh = comm::data_mesh(c.world);
   // The small unit stays gathered at stage 3, as persistence thresholds make it.
   settings.plan.units = plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
-  settings.rank = rank;
+  settings.at = comm::point_of(settings.plan.mesh, rank);
   settings.dtype = c.dtype;
   settings.optimizer.moments = c.moments;
   settings.optimizer.master = c.master;

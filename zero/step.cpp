@@ -91,10 +91,11 @@ bool keeps_master_copy(const StepSettings& settings) {
   return settings.dtype != DType::f32 && settings.optimizer.master == MasterFormat::fp32;
 }
 
-OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
-                     int rank) {
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                     const StepSettings& settings) {
+  const int rank = settings.data_rank();
   OwnedUnit owned;
-  owned.partition = partition_unit(unit.elements, world);
+  owned.partition = partition_unit(unit.elements, settings.plan.data_ranks());
   owned.owned_begin = owned.partition.begin(rank);
   owned.owned_end = owned.owned_begin + owned.partition.count(rank);
   owned.optimizer_begin = plan.shard_optimizer ? owned.owned_begin : 0;
@@ -157,7 +158,7 @@ void declare_state(runtime::PersistentLayout& layout,
   for (std::size_t u = 0; u < units.size(); ++u) {
     const runtime::ParameterUnit& unit = units[u];
     const runtime::UnitPlan& plan = settings.plan.units[u];
-    const OwnedUnit o = owned_unit(unit, plan, settings.plan.world, settings.rank);
+    const OwnedUnit o = owned_unit(unit, plan, settings);
     const std::int64_t shard = o.owned_end - o.owned_begin;
     if (plan.shard_parameter)
       flat(runtime::parameter_shard_name(unit.name), settings.dtype, shard, Role::parameter,
@@ -231,8 +232,10 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, {loss}, true, 1);
-    if (settings.plan.world > 1) {
-      const comm::Collective sum = comm::integer_sum(AgreedWord::kWords, settings.plan.world);
+    if (settings.plan.mesh.ranks() > 1) {
+      const comm::Mesh& mesh = settings.plan.mesh;
+      const comm::Collective sum =
+          comm::integer_sum(AgreedWord::kWords, mesh.ranks(), mesh.spanned(comm::AxisSet::all()));
       graph.nodes.push_back(runtime::collective_node(sum, word, graph.next_version(word),
                                                      static_cast<int>(graph.blocks.size()) - 1,
                                                      runtime::Pass::forward, "agree on the loss"));

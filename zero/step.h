@@ -29,10 +29,12 @@ struct OptimizerSettings {
 
 struct StepSettings {
   runtime::Plan plan;
-  int rank = 0;
+  comm::MeshPoint at;        ///< where the rank stands on the Plan's mesh
   DType dtype = DType::f32;  ///< of parameters and activations
   OptimizerSettings optimizer;
   kernels::Attributes control;  ///< of step_control: clipping, loss scale, schedule
+
+  [[nodiscard]] int data_rank() const { return at.along(comm::MeshAxis::data); }
 };
 
 /// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
@@ -55,8 +57,8 @@ struct OwnedUnit {
   std::int64_t owned_begin = 0, owned_end = 0;  ///< its shard
   std::int64_t optimizer_begin = 0, optimizer_end = 0;  ///< master and moments held here
 };
-OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan, int world,
-                     int rank);
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                     const StepSettings& settings);
 
 /// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
 /// accumulators, step state; the same for every Position.

@@ -54,10 +54,10 @@ Program step_program(const Kind& kind) {
       model.graph.apply("copy", {model.graph.unit_values[u]}, {}, 0, runtime::Pass::backward,
                         "late reader");
   StepSettings settings;
-  settings.rank = kind.rank;
+  settings.at = comm::point_of(comm::data_mesh(kWorld), kind.rank);
   settings.plan.updates = kind.updates;
   settings.plan.gradient = {kind.produced, DType::f32, kind.accumulated};
-  settings.plan.world = kWorld;
+  settings.plan.mesh = comm::data_mesh(kWorld);
   settings.plan.virtual_ranks = kind.virtual_ranks;
   settings.plan.micro_steps = kind.micro_steps;
   settings.plan.units =
@@ -71,8 +71,9 @@ Program step_program(const Kind& kind) {
   runtime::Graph graph =
       lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.position);
   layout.add_all(graph);
-  return lower(std::move(graph), layout,
-               {"step", {}, communicators[static_cast<std::size_t>(kind.rank)]->seat()});
+  return lower(
+      std::move(graph), layout,
+      {"step", {}, comm::MeshSeat::of(communicators[static_cast<std::size_t>(kind.rank)]->seat())});
 }
 
 /// Index of the `count`th instruction with this label.
@@ -132,7 +133,7 @@ TEST_P(StepVersions, EveryProgramOfAStepHolds) {
 
 TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
   runtime::Plan plan;
-  plan.world = kWorld;
+  plan.mesh = comm::data_mesh(kWorld);
   plan.virtual_ranks = 8 * kWorld;
   plan.units.resize(1);
   plan.units[0].shard_gradient = stage() >= 2;

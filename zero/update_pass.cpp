@@ -100,8 +100,7 @@ class UpdatePass {
   }
 
   [[nodiscard]] OwnedUnit owned(std::size_t u) const {
-    return owned_unit(graph_.units[u], settings_.plan.units[u], settings_.plan.world,
-                      settings_.rank);
+    return owned_unit(graph_.units[u], settings_.plan.units[u], settings_);
   }
 
   /// A flat value and where in flat space it begins.

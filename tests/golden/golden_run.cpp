@@ -74,7 +74,7 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
   for (std::size_t u = 0; u < engine.programs().units.size(); ++u) {
     const runtime::ParameterUnit& unit = engine.programs().units[u];
     const runtime::UnitPlan& plan = settings.plan.units[u];
-    const zero::OwnedUnit owned = zero::owned_unit(unit, plan, settings.plan.world, settings.rank);
+    const zero::OwnedUnit owned = zero::owned_unit(unit, plan, settings);
     const std::int64_t storage_begin = plan.shard_gradient ? owned.owned_begin : 0;
     std::vector<std::byte> buffer;
     const std::span<const std::byte> storage =

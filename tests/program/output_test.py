@@ -121,7 +121,7 @@ class Output(ProgramTest):
         text = self.run_program(mlaunch(2, *QUICK, "--zero", "3", "--print-plan",
                                         options=["--no-prefix"])).stdout
         plan, _ = json.JSONDecoder().raw_decode(text[text.index("{"):])
-        self.assertEqual(plan["world"], 2)
+        self.assertEqual(plan["mesh"]["data"], 2)
         self.assertIn("limits", plan)
 
     def test_print_program(self):

@@ -25,7 +25,7 @@ class PlanFiles(ProgramTest):
     def test_what_is_printed_is_what_runs(self):
         asked = ["--zero", "3", "--param-persistence-threshold", "0", "--offload-optimizer", "nvme", "--nvme-path", ".", "--activation-checkpointing"]
         plan = self.printed(2, *asked)
-        self.assertEqual((plan["world"], plan["backend"], plan["shape"]), (2, "cpu", {"dtype": "bf16", "batch": 1, "sequence": 16}))
+        self.assertEqual((plan["mesh"]["data"], plan["backend"], plan["shape"]), (2, "cpu", {"dtype": "bf16", "batch": 1, "sequence": 16}))
         self.assertTrue(plan["units"][-1]["shard"]["parameter"])
         expected = self.state(2, *asked)
         self.assertEqual(self.state(2, *asked, "--plan", "plan"), expected)

@@ -47,7 +47,7 @@ TEST(PrintPlan, PrintsWhatFromJsonReads) {
     const std::string text = plan_in(output_of(c.ranks, c.arguments));
     const runtime::Plan plan = runtime::Plan::from_json(text, "standard output");
     EXPECT_EQ(plan.to_json(), text);
-    EXPECT_EQ(plan.world, c.ranks);
+    EXPECT_EQ(plan.mesh.ranks(), c.ranks);
     ASSERT_FALSE(plan.units.empty());
     EXPECT_EQ(plan.units.back().shard_parameter, c.sharded);
     EXPECT_EQ(text.find("\": \"recompute\"") != std::string::npos, c.recomputed);

@@ -37,7 +37,7 @@ class Requested {
     return train::requested_plan(request_, model_, machine, 2);
   }
   [[nodiscard]] Compiled compiled(const Plan& plan, const machine::Machine& machine) const {
-    return compile::compile(model_, plan, machine, {kSecondOfTwo});
+    return compile::compile(model_, plan, machine, comm::MeshSeat::of(kSecondOfTwo));
   }
   [[nodiscard]] std::string refusal(const Plan& plan, const machine::Machine& machine) const {
     try {
@@ -131,8 +131,8 @@ TEST(Compile, RefusesAPlanForAnotherModelWorldOrMachine) {
   Plan plan = requested.plan(cpu);
   EXPECT_THAT(requested.refusal(plan, gpu), HasSubstr("for a CPU (backend)"));
   EXPECT_EQ(requested.refusal(requested.plan(gpu), gpu), "accepted");
-  plan.world = 4;
-  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("for 4 ranks (world), and there are 2"));
+  plan.mesh = comm::data_mesh(4);
+  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("for 4 ranks (mesh.data), and there are 2"));
   plan = requested.plan(cpu);
   plan.saved = {{0, 9, {}}};
   EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("names block 9, and the model has"));

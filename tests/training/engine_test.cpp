@@ -85,7 +85,7 @@ TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
   EXPECT_THAT(fault([](auto& parts) { parts.communicator = nullptr; }), HasSubstr("communicator"));
   EXPECT_THAT(fault([](auto& parts) { parts.threads = 0; }), HasSubstr("threads"));
   EXPECT_THAT(fault([](auto& parts) { parts.initial_loss_scale = 0; }), HasSubstr("loss_scale"));
-  EXPECT_THAT(fault([](auto& parts) { parts.programs.settings.plan.world = 2; }),
+  EXPECT_THAT(fault([](auto& parts) { parts.programs.settings.plan.mesh = comm::data_mesh(2); }),
               HasSubstr("another rank or world"));
 }
 

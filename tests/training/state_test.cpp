@@ -29,7 +29,7 @@ class SavedState {
   void save(const train::Engine& engine) {
     const std::lock_guard lock(mutex_);
     for (const zero::StateEntry& entry : entries(engine, zero::StateScope::saved)) {
-      EXPECT_EQ(entry.owner, engine.programs().settings.rank);
+      EXPECT_EQ(entry.owner, engine.programs().settings.data_rank());
       EXPECT_EQ(entry.version, train::step_state(engine).updates);
       std::vector<std::byte>& tensor = tensors_[entry.name + " " + entry.kind];
       const std::int64_t size = size_of(entry.dtype);

@@ -150,7 +150,7 @@ TEST(VirtualRanksOf, PartialSumsAreInTheLayout) {
       const compile::StepPrograms set = build_rank(training, *communicators[0]);
       std::int64_t found = 0, expected = 0;
       for (const runtime::ParameterUnit& unit : set.units) {
-        const zero::OwnedUnit owned = zero::owned_unit(unit, {}, world, 0);
+        const zero::OwnedUnit owned = zero::owned_unit(unit, {}, set.settings);
         expected += levels * (owned.owned_end - owned.owned_begin);
       }
       for (const runtime::PersistentValue& value : set.persistent.values())

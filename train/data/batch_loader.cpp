@@ -15,9 +15,10 @@ void BatchLoader::fill(const BatchPlace& place, std::span<std::int32_t> ids,
   const auto rows = std::ssize(samples);
   const auto width = static_cast<std::size_t>(order_.sequence());
   STRATA_CHECK(ids.size() == samples.size() * width && targets.size() == ids.size(), ids.size());
-  STRATA_CHECK(place.rank >= 0 && place.rank < place.world, place.rank, place.world);
+  STRATA_CHECK(place.data_rank >= 0 && place.data_rank < place.data_ranks, place.data_rank,
+               place.data_ranks);
   const std::int64_t first =
-      place.consumed_samples + (place.micro_step * place.world + place.rank) * rows;
+      place.consumed_samples + (place.micro_step * place.data_ranks + place.data_rank) * rows;
   std::vector<std::int32_t> window(width + 1);
   for (std::int64_t j = 0; j < rows; ++j) {
     const std::int64_t sample = first + j;

@@ -10,12 +10,12 @@
 
 namespace strata::train {
 
-/// Which rows of a step are wanted: micro-step `micro_step` of rank `rank` of `world`.
+/// Which rows of a step are wanted: micro-step `micro_step` of a rank of the data axis.
 struct BatchPlace {
   std::int64_t consumed_samples = 0;  ///< by all steps before: the run's only cursor
   std::int64_t micro_step = 0;
-  std::int64_t rank = 0;
-  std::int64_t world = 1;
+  std::int64_t data_rank = 0;
+  std::int64_t data_ranks = 1;
 };
 
 enum class BatchEnd : std::uint8_t {
@@ -29,10 +29,10 @@ class BatchLoader {
   BatchLoader(std::shared_ptr<const TokenSource> source, SampleOrder order,
               BatchEnd end = BatchEnd::repeat);
 
-  /// Sample of row j is consumed_samples + (micro_step * world + rank) * B + j (design 2.19), with
-  /// B = samples.size(). Writes ids int32 [B * T], targets int32 [B * T] (the next tokens; -1:
-  /// ignored) and the global sample numbers int64 [B]; T is the order's sequence. Throws as
-  /// TokenSource::read.
+  /// Sample of row j is consumed_samples + (micro_step * data_ranks + data_rank) * B + j
+  /// (design 2.19), with B = samples.size(). Writes ids int32 [B * T], targets int32 [B * T] (the
+  /// next tokens; -1: ignored) and the global sample numbers int64 [B]; T is the order's sequence.
+  /// Throws as TokenSource::read.
   void fill(const BatchPlace& place, std::span<std::int32_t> ids, std::span<std::int32_t> targets,
             std::span<std::int64_t> samples) const;
 

@@ -56,7 +56,7 @@ TEST(BatchLoader, SamplesFollowTheFormula) {
   const TestDirectory directory;
   const BatchLoader loader = make_loader(directory, false);
   const Batch batch =
-      fill(loader, {.consumed_samples = 100, .micro_step = 2, .rank = 1, .world = 3}, 2);
+      fill(loader, {.consumed_samples = 100, .micro_step = 2, .data_rank = 1, .data_ranks = 3}, 2);
   EXPECT_EQ(batch.samples,
             (std::vector<std::int64_t>{100 + (2 * 3 + 1) * 2, 100 + (2 * 3 + 1) * 2 + 1}));
   EXPECT_EQ(batch.ids[0], 114 * 4 % (251 - 4 - 1));

@@ -76,10 +76,11 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                                 const plan::Accepts& accepts) {
   const compile::TrainingModel model = training_model(request);
   const runtime::Plan asked = requested_plan(request, model, machine, seat.ranks);
+  const comm::MeshSeat where{asked.mesh, comm::point_of(asked.mesh, seat.rank), seat.exchange};
   if (const std::string& file = request.options.plan; !file.empty()) {
     const runtime::Plan given = read_plan(file, asked, savings);
     try {
-      return compile::compile(model, given, machine, {seat});
+      return compile::compile(model, given, machine, where);
     } catch (const InvalidArgument& error) {
       throw ConfigError(file + ": " + error.what());
     }
@@ -87,7 +88,7 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
   return plan::find_plan({.model = model,
                           .plan = asked,
                           .machine = machine,
-                          .where = {seat},
+                          .where = where,
                           .savings = savings,
                           .accepts = accepts});
 }
@@ -104,7 +105,8 @@ compile::StepPrograms build_generation(const ModelConfig& model, const BatchShap
   const auto build = [&](const BatchShape& wanted, ModelUse use) {
     return build_model(model, wanted, use);
   };
-  return compile::compile_generation(build, shape, model.vocabulary, machine, {seat});
+  return compile::compile_generation(build, shape, model.vocabulary, machine,
+                                     comm::MeshSeat::of(seat));
 }
 
 }  // namespace strata::train

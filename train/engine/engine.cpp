@@ -38,10 +38,10 @@ EngineParts& checked(EngineParts& parts) {
   require(parts.communicator != nullptr, "EngineParts has no communicator");
   const compile::StepPrograms& set = parts.programs;
   const comm::Communicator& communicator = *parts.communicator;
-  require(
-      set.settings.plan.world == communicator.size() && set.settings.rank == communicator.rank(),
-      "its Programs were built for another rank or world than that of the communicator; give "
-      "both the same one");
+  require(set.settings.plan.mesh.ranks() == communicator.size() &&
+              comm::rank_of(set.settings.plan.mesh, set.settings.at) == communicator.rank(),
+          "its Programs were built for another rank or world than that of the communicator; give "
+          "both the same one");
   require(parts.device == nullptr || parts.device_communicator != nullptr,
           "EngineParts has a device and no device_communicator");
   require(parts.disk != nullptr || set.disk_bytes() == 0,
@@ -92,7 +92,8 @@ Engine::Engine(EngineParts parts)
   executor_parts.disk = memory_.disk();
   executor_parts.host_stream = &compute_stream_;
   executor_parts.host_kernels = &kernels::cpu_kernels();
-  executor_parts.communicators.add(comm::MeshAxis::data, of_programs);
+  executor_parts.communicators.add(programs_.settings.plan.mesh.spanned(comm::AxisSet::all()),
+                                   of_programs);
   executor_parts.observers = std::move(parts.observers);
   if (device_ == nullptr)
     executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),

@@ -22,7 +22,8 @@ std::string stored_name(const zero::StateEntry& entry) {
 std::vector<std::vector<zero::StateEntry>> list_saved(
     const std::vector<runtime::ParameterUnit>& units, zero::StepSettings settings) {
   std::vector<std::vector<zero::StateEntry>> saved;
-  for (settings.rank = 0; settings.rank < settings.plan.world; ++settings.rank) {
+  for (int rank = 0; rank < settings.plan.mesh.ranks(); ++rank) {
+    settings.at = comm::point_of(settings.plan.mesh, rank);
     saved.push_back(zero::list_state(units, settings, zero::StateScope::saved, 0));
     std::erase_if(saved.back(),
                   [](const zero::StateEntry& entry) { return entry.kind == "scalar"; });
@@ -75,7 +76,8 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
 SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
                        const zero::StepSettings& settings,
                        const std::vector<std::vector<zero::StateEntry>>& saved)
-    : rank_(settings.rank), layout_(make_layout(units, settings, saved)) {
+    : rank_(comm::rank_of(settings.plan.mesh, settings.at)),
+      layout_(make_layout(units, settings, saved)) {
   std::map<std::string_view, std::size_t> model, optimizer;
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
     const CheckpointLayout::PlacedTensor& tensor = layout_.tensors()[t];

@@ -96,7 +96,7 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     if (offload.parameters != OffloadTarget::none &&
         units[u].elements > options.zero.param_persistence_threshold_elements) {
       const std::int64_t mine =
-          unit.shard_parameter ? units[u].elements / plan.world : units[u].elements;
+          unit.shard_parameter ? units[u].elements / plan.data_ranks() : units[u].elements;
       const bool stays = offload.parameters == OffloadTarget::cpu || mine <= in_host_memory;
       unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
       if (stays) in_host_memory -= std::min(mine, in_host_memory);
@@ -105,7 +105,7 @@ void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>&
     unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
     // Of the largest part of any rank, so that all ranks plan alike.
     const std::int64_t cells =
-        zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.world : 1) /
+        zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.data_ranks() : 1) /
         runtime::kCellElements;
     // Parameters on the disk move as a whole, so the whole unit is updated on one side.
     if (unit.parameter_tier != Tier::disk)
@@ -138,7 +138,7 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
 runtime::Plan make_plan(const TrainOptions& options,
                         const std::vector<runtime::ParameterUnit>& units, int world) {
   runtime::Plan plan;
-  plan.world = world;
+  plan.mesh = comm::data_mesh(world);
   plan.micro_steps = static_cast<int>(options.accumulation);
   zero::StagePolicy policy;
   policy.stage = static_cast<int>(options.zero.stage);

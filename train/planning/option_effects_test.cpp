@@ -383,7 +383,7 @@ TEST(OptionEffects, EveryAttributeOfTheStepIsSetBySomeRow) {
     for (const auto& [name, value] : row.effects) changed.insert(name);
   for (const auto& [name, value] : effects_of({})) {
     const bool is_wired = name.starts_with("control.") || name.starts_with("plan.limits.");
-    if (!is_wired || name == "control.world")
+    if (!is_wired || name == "control.leaves")
       continue;  // which is set where step_control is placed
     EXPECT_TRUE(changed.contains(name)) << name;
   }

@@ -73,7 +73,7 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
       runtime::Plan::from_json(object_in(read_whole_file(file, kMostPlanBytes)), file);
   const Comparison is(file);
   is.same("backend", plan.backend, asked.backend, "--device");
-  is.same<std::int64_t>("world", plan.world, asked.world, "ranks");
+  is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
   is.same<std::int64_t>("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks,
                         "--virtual-ranks");
   is.same<std::int64_t>("micro_steps", plan.micro_steps, asked.micro_steps, "--accumulation");

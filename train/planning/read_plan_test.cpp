@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 Plan some_plan() {
   Plan plan;
-  plan.world = 2;
+  plan.mesh = comm::data_mesh(2);
   plan.shape = {DType::bf16, 4, 128};
   plan.units = {{.unit = "embedding"}, {.unit = "layer.0"}};
   return plan;
@@ -48,12 +48,12 @@ TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
 
 TEST(ReadPlan, NamesTheLineOfTheFile) {
   std::string text = "one\ntwo\n" + some_plan().to_json();
-  text.replace(text.find("\"world\": 2"), 10, "\"world\": 0");
+  text.replace(text.find("\"data\": 2"), 9, "\"data\": 0");
   try {
     (void)read(text, some_plan());
     ADD_FAILURE() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("plan.json:6: world"));
+    EXPECT_THAT(error.what(), HasSubstr("plan.json:6: mesh.data"));
   }
 }
 
@@ -84,8 +84,8 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
     change(plan);
     return refusal(plan, some_plan());
   };
-  EXPECT_THAT(differs([](Plan& p) { p.world = 4; }),
-              AllOf(HasSubstr("plan.json: world: the Plan has 4, this run has 2 (ranks)"),
+  EXPECT_THAT(differs([](Plan& p) { p.mesh = comm::data_mesh(4); }),
+              AllOf(HasSubstr("plan.json: mesh.data: the Plan has 4, this run has 2 (ranks)"),
                     HasSubstr("--print-plan --steps 0")));
   EXPECT_THAT(differs([](Plan& p) { p.micro_steps = 3; }),
               HasSubstr("micro_steps: the Plan has 3"));

@@ -47,7 +47,8 @@ void evaluate(RunParts& run) {
   if (run.corpus.held_out == nullptr) return;
   run.status.set_phase(Phase::evaluate);
   const BatchLoader batches = held_out_loader(run);
-  const std::int64_t per_batch = run.options.micro_batch * run.communicator->size();
+  const std::int64_t per_batch =
+      run.options.micro_batch * run.engine->programs().settings.plan.data_ranks();
   const std::int64_t most = run.options.eval_samples;
   const std::int64_t all = batches.order().windows();
   const std::int64_t windows = most > 0 ? std::min(all, most) : all;

@@ -24,10 +24,11 @@ BatchLoader held_out_loader(const RunParts& run) {
 
 FillBatch make_filler(const RunParts& run, const BatchLoader& batches,
                       std::int64_t samples_per_step, std::int64_t first_sample) {
-  return [&run, &batches, samples_per_step, first_sample](std::int64_t step, int micro_step,
-                                                          const MicroBatch& batch) {
-    batches.fill({first_sample + step * samples_per_step, micro_step, run.communicator->rank(),
-                  run.communicator->size()},
+  const zero::StepSettings& settings = run.engine->programs().settings;
+  return [&settings, &batches, samples_per_step, first_sample](std::int64_t step, int micro_step,
+                                                               const MicroBatch& batch) {
+    batches.fill({first_sample + step * samples_per_step, micro_step, settings.data_rank(),
+                  settings.plan.data_ranks()},
                  batch.tokens, batch.targets, batch.samples);
   };
 }

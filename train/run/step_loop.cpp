@@ -45,7 +45,8 @@ class StepLoop {
       ahead.emplace(
           make_filler(run_, batches, options_.global_batch,
                       position.consumed_samples - position.first_step * options_.global_batch),
-          StepShape{options_.global_batch / (options_.micro_batch * run_.communicator->size()),
+          StepShape{options_.global_batch /
+                        (options_.micro_batch * run_.engine->programs().settings.plan.data_ranks()),
                     options_.micro_batch, options_.sequence_length},
           position.steps_done, options_.steps);
     });

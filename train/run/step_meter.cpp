@@ -24,7 +24,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   // Published peaks of fp32 are those without TF32.
   if (!options.tf32) peak_ = machine.device.flops(options.dtype);
   step_tokens_ = static_cast<double>(options.global_batch * options.sequence_length);
-  world_ = plan.world;
+  world_ = plan.mesh.ranks();
   arena_bytes_ = engine.arena().bytes();
   offloads_ = options.offload.moves_state();
   for (const auto& [key, program] : engine.programs().programs)

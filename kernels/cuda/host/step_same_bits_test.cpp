@@ -529,7 +529,7 @@ TEST(GradientScaleOnCuda, GivesTheBitsOfTheCpu) {
 TEST(StepControlOnCuda, GivesTheBitsOfTheCpuUnderEverySchedule) {
   for (int kind = 0; kind <= static_cast<int>(ScheduleKind::range_test); ++kind)
     for (const std::int64_t updates : {0, 1, 2, 5, 9, 10, 11, 37, 99, 150}) {
-      StepRules rules{.world = 3, .clip = 0.7, .scale_mode = ScaleMode::dynamic};
+      StepRules rules{.leaves = 3, .clip = 0.7, .scale_mode = ScaleMode::dynamic};
       rules.schedule = {.kind = static_cast<ScheduleKind>(kind),
                         .warmup_steps = 10,
                         .logarithmic = updates % 2 == 0,
