@@ -46,7 +46,7 @@ void add_model(const std::string& word, std::vector<TimedCase>& cases) {
   const std::int64_t packed = (m.heads + 2 * m.kv_heads) * m.head_size;
   add_linear(name + " qkv", tokens, packed, m.hidden, cases);
   add_linear(name + " output", tokens, m.hidden, m.heads * m.head_size, cases);
-  const bool gated = m.family != train::ModelFamily::gpt2;
+  const bool gated = m.family->mlp_matrices == 3;
   add_linear(name + " up", tokens, gated ? 2 * m.intermediate : m.intermediate, m.hidden, cases);
   add_linear(name + " down", tokens, m.hidden, m.intermediate, cases);
   const std::int64_t vocabulary = m.padded_vocabulary();

@@ -2,6 +2,7 @@
 // memory, Open MPI, NCCL later.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,8 +57,16 @@ class Communicator {
   /// this rank, when later work of the stream starts. A CPU backend blocks (sleeping) until then.
   /// Allocates nothing after the second run of a collective (MPI itself may).
   /// Throws PeerError when a peer died or `abort` was called anywhere.
-  virtual void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-                   std::byte* output, std::span<std::byte> workspace) = 0;
+  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+           std::byte* output, std::span<std::byte> workspace) {
+    begun_.fetch_add(1, std::memory_order_relaxed);
+    execute(stream, collective, input, output, workspace);
+  }
+  /// Calls of `run` so far: the number of the collective under way, the same on all ranks, in
+  /// messages and on the status page. Any thread.
+  [[nodiscard]] virtual std::int64_t begun() const {
+    return begun_.load(std::memory_order_relaxed);
+  }
 
   /// Whether `run` works on the calling thread and returns when all is done. Otherwise it enqueues
   /// on its stream alone, so that it may be part of a recording (kernels/device.h).
@@ -79,6 +88,14 @@ class Communicator {
   /// Collective over all ranks: nobody needs anybody any more; only destruction may follow. A rank
   /// that goes without it has failed in the eyes of its peers. Does nothing on a dead communicator.
   virtual void close() = 0;
+
+ private:
+  /// `run` of a backend.
+  virtual void execute(kernels::Stream& stream, const Collective& collective,
+                       const std::byte* input, std::byte* output,
+                       std::span<std::byte> workspace) = 0;
+
+  std::atomic<std::int64_t> begun_{0};
 };
 
 }  // namespace strata::comm

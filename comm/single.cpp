@@ -18,9 +18,9 @@ void SingleCommunicator::register_arena(const ArenaRegion& region) {
 
 void SingleCommunicator::unregister_arena(const std::byte* base) { arenas_.remove(base); }
 
-void SingleCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
-                             const std::byte* input, std::byte* output,
-                             std::span<std::byte> /*workspace*/) {
+void SingleCommunicator::execute(kernels::Stream& /*stream*/, const Collective& collective,
+                                 const std::byte* input, std::byte* output,
+                                 std::span<std::byte> /*workspace*/) {
   require_alive();
   validate(collective, 0, 1);
   const OperandBytes bytes = arenas_.check_operands(collective, 0, input, output);

@@ -17,12 +17,13 @@ class SingleCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override;
   void unregister_arena(const std::byte* base) override;
   [[nodiscard]] Exchange exchange() const override { return Exchange::none; }
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
   void close() override;
 
  private:
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   void require_alive();
   ArenaTable arenas_;
   std::mutex mutex_;

@@ -20,7 +20,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "saving",
                                                        "done",     "failed"};
@@ -126,10 +126,9 @@ void StatusPage::set_instruction(std::int64_t index, std::string_view name) {
   beat(*data_);
 }
 
-void StatusPage::begin_collective(std::string_view name, std::int64_t bytes) {
+void StatusPage::begin_collective(std::int64_t number, std::string_view name) {
   copy_text(data_->collective_name, name);
-  data_->collective.fetch_add(1, std::memory_order_relaxed);
-  data_->bytes_moved.fetch_add(bytes, std::memory_order_relaxed);
+  data_->collective.store(number, std::memory_order_relaxed);
   beat(*data_);
 }
 

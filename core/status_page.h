@@ -34,8 +34,7 @@ struct StatusPageData {
   std::atomic<std::int64_t> step;
   std::atomic<std::uint32_t> phase;
   std::atomic<std::int64_t> instruction;  ///< index in the running Program, -1: none
-  std::atomic<std::int64_t> collective;   ///< number of collectives started
-  std::atomic<std::int64_t> bytes_moved;
+  std::atomic<std::int64_t> collective;   ///< number of the last one begun
   char instruction_name[128];
   char collective_name[128];  ///< the collective under way, empty: none
   char error[2048];           ///< first error of this rank, as it will be thrown
@@ -67,7 +66,8 @@ class StatusPage {
   void set_phase(Phase phase);
   /// `name` is copied (truncated).
   void set_instruction(std::int64_t index, std::string_view name);
-  void begin_collective(std::string_view name, std::int64_t bytes);
+  /// `number`: comm::Communicator::begun during the collective.
+  void begin_collective(std::int64_t number, std::string_view name);
   void end_collective();
   void set_error(std::string_view message);
   void add_event(std::string_view what, std::int64_t instruction = -1);

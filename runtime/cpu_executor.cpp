@@ -174,8 +174,12 @@ class CpuExecutor final : public Executor {
 
   void execute(Run& run, int queue) {
     const Loaded& loaded = *run.loaded;
-    if (queue == static_cast<int>(Queue::compute))
+    if (queue == static_cast<int>(Queue::compute)) {
+      if (!loaded.queues[queue].empty()) wait_at_border(run, loaded.queues[queue].front());
+      // The status page stays at the step in which a failure found this rank.
+      if (failure_.is_poisoned()) return;
       for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, run.step);
+    }
     if (is_disk_queue(queue)) {
       if (loaded.queues[queue].empty()) return;
       DiskQueue transfers(*this, run, queue);
@@ -224,26 +228,35 @@ class CpuExecutor final : public Executor {
     });
   }
 
-  /// The same, telling for which queue the computation stood still.
-  void wait_observed(Run& run, std::int32_t index) {
+  /// Until queue `on` has come to `place`, telling how long the computation stood still for it
+  /// before instruction `index` of `p`.
+  void stand_still(const Program& p, std::int32_t index, const QueueProgress& progress,
+                   std::int32_t place, Queue on) {
+    if (progress.has_reached(place)) return;
+    const auto begin = std::chrono::steady_clock::now();
+    progress.wait_for(place);
+    const std::int64_t ns =
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+    for (Observer* observer : parts_.observers) observer->waited(p, index, on, ns);
+  }
+
+  /// For what an instruction of the computation needs of the run before.
+  void wait_at_border(Run& run, std::int32_t index) {
     const Program& p = run.loaded->program;
-    const auto observed = [&](const QueueProgress& progress, std::int32_t place, Queue on) {
-      if (progress.has_reached(place)) return;
-      const auto begin = std::chrono::steady_clock::now();
-      progress.wait_for(place);
-      const std::int64_t ns =
-          std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
-      for (Observer* observer : parts_.observers) observer->waited(p, index, on, ns);
-    };
     const Instruction& in = p.instructions[static_cast<std::size_t>(index)];
-    for (std::int32_t other : in.waits) {
-      const Queue on = p.instructions[static_cast<std::size_t>(other)].queue;
-      observed(run.progress[static_cast<std::size_t>(on)], other, on);
-    }
     if (in.border_waits == 0 || run.previous == nullptr) return;
     for (const Queue on : kAllQueues)
       if ((in.border_waits >> static_cast<int>(on) & 1u) != 0)
-        observed(run.previous->progress[static_cast<std::size_t>(on)], kFinished, on);
+        stand_still(p, index, run.previous->progress[static_cast<std::size_t>(on)], kFinished, on);
+  }
+
+  void wait_observed(Run& run, std::int32_t index) {
+    const Program& p = run.loaded->program;
+    for (std::int32_t other : p.instructions[static_cast<std::size_t>(index)].waits) {
+      const Queue on = p.instructions[static_cast<std::size_t>(other)].queue;
+      stand_still(p, index, run.progress[static_cast<std::size_t>(on)], other, on);
+    }
+    wait_at_border(run, index);
   }
 
   static bool is_met(Run& run, const Instruction& in) {

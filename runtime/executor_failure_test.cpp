@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "comm/host_stream.h"
 #include "core/error.h"
@@ -24,8 +25,8 @@ class SilentCommunicator final : public comm::Communicator {
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
   [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
-  void run(kernels::Stream&, const comm::Collective&, const std::byte*, std::byte*,
-           std::span<std::byte>) override {
+  void execute(kernels::Stream&, const comm::Collective&, const std::byte*, std::byte*,
+               std::span<std::byte>) override {
     std::unique_lock lock(mutex_);
     running_ = true;
     changed_.notify_all();
@@ -70,8 +71,10 @@ void fail_kernel(kernels::Stream&, const kernels::KernelCall&) {
 class Kernels final : public kernels::KernelTable {
  public:
   [[nodiscard]] kernels::Kernel find(std::string_view name) const override {
-    return name == "fail" ? fail_kernel : nullptr;
+    if (name != "fail") return nullptr;
+    return passes ? [](kernels::Stream&, const kernels::KernelCall&) {} : fail_kernel;
   }
+  bool passes = false;  ///< "fail" does not
 };
 
 const kernels::Operation kFail{.name = "fail", .infer = nullptr, .cost = nullptr};
@@ -90,12 +93,22 @@ Instruction instruction(const kernels::Operation& operation, Queue queue, const 
   return in;
 }
 
+/// The step of the last Program that the computation took up, as the status page shows it.
+class ShownStep final : public Observer {
+ public:
+  void begin_program(const Program&, std::int64_t step) override { shown = step; }
+  void begin(const Program&, int) override {}
+  void end(const Program&, int) override {}
+  std::atomic<std::int64_t> shown{-1};
+};
+
 class ExecutorFailure : public testing::Test {
  protected:
   std::unique_ptr<Executor> make() {
     ExecutorParts parts;
     parts.arenas[static_cast<int>(Tier::device)] = &arena_;
     parts.communicators.add(comm::MeshAxis::data, communicator_);
+    parts.observers.push_back(&shown_step_);
     return make_cpu_executor(std::move(parts), kernels_, streams_[0], streams_[1]);
   }
   static Program program(std::vector<Instruction> instructions) {
@@ -107,6 +120,7 @@ class ExecutorFailure : public testing::Test {
   }
   Arena arena_{"device", 64, ArenaKind::private_memory};
   SilentCommunicator communicator_;
+  ShownStep shown_step_;
   Kernels kernels_;
   std::array<comm::HostStream, 2> streams_;
 };
@@ -135,6 +149,40 @@ TEST_F(ExecutorFailure, AbortsPeersWithItsOwnMessageAndExitCode) {
   EXPECT_THROW(executor->wait_all(), Error);
   EXPECT_EQ(communicator_.code(), ExitCode::data);
   EXPECT_NE(communicator_.reason().find("'embed'"), std::string::npos) << communicator_.reason();
+}
+
+// A survivor's page is read after the failure, and shall say where that found the rank.
+TEST_F(ExecutorFailure, TheStepAfterAFailureIsNotTakenUp) {
+  auto executor = make();
+  std::vector<Instruction> list{instruction(kBarrier, Queue::communication, "meet"),
+                                instruction(kFail, Queue::compute, "never")};
+  list.back().waits = {0};
+  const int handle = executor->load(program(std::move(list)));
+  executor->start(handle, 4);
+  executor->start(handle, 5);
+  communicator_.wait_until_running();
+  communicator_.abort("rank 1 was killed", ExitCode::try_again);
+  EXPECT_THROW(executor->wait_all(), Error);
+  EXPECT_EQ(shown_step_.shown, 4);
+}
+
+// The computation is done with its step while a collective of that step waits for a peer.
+TEST_F(ExecutorFailure, AStepIsTakenUpAfterWhatItWaitsForInTheOneBefore) {
+  kernels_.passes = true;
+  auto executor = make();
+  std::vector<Instruction> list{instruction(kFail, Queue::compute, "embed"),
+                                instruction(kBarrier, Queue::communication, "meet")};
+  list.front().border_waits = 1u << static_cast<int>(Queue::communication);
+  list.back().waits = {0};
+  const int handle = executor->load(program(std::move(list)));
+  executor->start(handle, 4);
+  executor->start(handle, 5);
+  communicator_.wait_until_running();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(shown_step_.shown, 4);
+  communicator_.abort("rank 1 was killed", ExitCode::try_again);
+  EXPECT_THROW(executor->wait_all(), Error);
+  EXPECT_EQ(shown_step_.shown, 4);
 }
 
 TEST_F(ExecutorFailure, DestructionEndsARunningProgram) {

@@ -18,7 +18,8 @@ class Observer {
     (void)step;
   }
   /// The compute queue takes up a Program, before its first instruction there; `step` is what
-  /// Executor::start was given.
+  /// Executor::start was given. On a CPU after what that waits for in the run before, and not at
+  /// all after an error.
   virtual void begin_program(const Program& program, std::int64_t step) {
     (void)program;
     (void)step;

@@ -39,8 +39,8 @@ class StreamCommunicator final : public comm::Communicator {
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
   [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
-  void run(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte>) override {
+  void execute(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte>) override {
     device_.copy(stream, output, input, operand_bytes(collective, 0).output);
   }
   void abort(const std::string&, ExitCode) noexcept override {}

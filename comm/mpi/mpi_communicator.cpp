@@ -47,9 +47,9 @@ void MpiCommunicator::register_arena(const ArenaRegion& region) { arenas_.add(re
 
 void MpiCommunicator::unregister_arena(const std::byte* base) { arenas_.remove(base); }
 
-void MpiCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
-                          const std::byte* input, std::byte* output,
-                          std::span<std::byte> workspace) {
+void MpiCommunicator::execute(kernels::Stream& /*stream*/, const Collective& collective,
+                              const std::byte* input, std::byte* output,
+                              std::span<std::byte> workspace) {
   const std::string_view what = describe_into(collective, text_);
   STRATA_CHECK(!closed_, "rank", rank_, "after close:", what);
   if (failed_ || aborted_)

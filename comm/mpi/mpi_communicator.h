@@ -30,12 +30,13 @@ class MpiCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override;
   void unregister_arena(const std::byte* base) override;
   [[nodiscard]] Exchange exchange() const override { return Exchange::messages; }
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
   void close() override;
 
  private:
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   /// Sends every other rank a piece and receives one from each; the own piece is the caller's.
   /// `outgoing` and `incoming` map a rank to the span of its bytes.
   template <typename Outgoing, typename Incoming>

@@ -290,9 +290,9 @@ void NcclCommunicator::enqueue(kernels::Stream& stream, const Collective& collec
   }
 }
 
-void NcclCommunicator::run(kernels::Stream& stream, const Collective& collective,
-                           const std::byte* input, std::byte* output,
-                           std::span<std::byte> workspace) {
+void NcclCommunicator::execute(kernels::Stream& stream, const Collective& collective,
+                               const std::byte* input, std::byte* output,
+                               std::span<std::byte> workspace) {
   const std::lock_guard lock(mutex_);
   what_ = describe_into(collective, text_);
   require_alive();

@@ -48,8 +48,6 @@ class NcclCommunicator : public Communicator {
   [[nodiscard]] Exchange exchange() const override {
     return device_.reduction == Reduction::native ? Exchange::native_messages : Exchange::messages;
   }
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   void check() override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
   /// What is enqueued must have been waited for, and recordings with its collectives be gone: NCCL
@@ -57,6 +55,9 @@ class NcclCommunicator : public Communicator {
   void close() override;
 
  private:
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   /// One operation of NCCL made of the calls that `body` hands to its argument.
   template <typename Body>
   void group(const Body& body);

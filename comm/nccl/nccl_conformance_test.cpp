@@ -36,8 +36,8 @@ class OnSimulatedDevice final : public Communicator {
   void register_arena(const ArenaRegion& region) override { nccl_.register_arena(region); }
   void unregister_arena(const std::byte* base) override { nccl_.unregister_arena(base); }
   [[nodiscard]] Exchange exchange() const override { return nccl_.exchange(); }
-  void run(kernels::Stream&, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override {
+  void execute(kernels::Stream&, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override {
     nccl_.run(stream_, collective, input, output, workspace);
   }
   void check() override { nccl_.check(); }

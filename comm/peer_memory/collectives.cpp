@@ -9,10 +9,9 @@
 
 namespace strata::comm {
 
-void PeerCommunicator::run(kernels::Stream& /*stream*/, const Collective& collective,
-                           const std::byte* input, std::byte* output,
-                           std::span<std::byte> workspace) {
-  ++sequence_;
+void PeerCommunicator::execute(kernels::Stream& /*stream*/, const Collective& collective,
+                               const std::byte* input, std::byte* output,
+                               std::span<std::byte> workspace) {
   const auto step = [&] {
     validate(collective, rank_, world_);
     static_cast<void>(
@@ -126,10 +125,9 @@ void PeerCommunicator::receive(const Collective& collective, std::byte* output) 
   begin_reading();
   const Publication& theirs = mailbox.publication;
   if (theirs.fingerprint != fingerprint(collective))
-    throw InternalError("collective " + std::to_string(sequence_) +
-                        " differs between ranks: rank " + std::to_string(collective.peer) +
-                        " runs '" + theirs.text + "', rank " + std::to_string(rank_) + " runs '" +
-                        what_ + "'");
+    throw InternalError("collective " + std::to_string(begun()) + " differs between ranks: rank " +
+                        std::to_string(collective.peer) + " runs '" + theirs.text + "', rank " +
+                        std::to_string(rank_) + " runs '" + what_ + "'");
   copy_bytes(output, peer_operand(theirs, collective.peer), bytes);
   board_.end_reading(rank_);
   mailbox.taken.advance();

@@ -90,7 +90,7 @@ void PeerCommunicator::look_for_the_dead(WakeWord& word, std::uint32_t seen, int
     throw PeerError("rank " + std::to_string(peer) + " (process " +
                     std::to_string(board_.slot(peer).process) + ") " + fate + "; rank " +
                     std::to_string(rank_) + " was waiting for it in collective " +
-                    std::to_string(sequence_) + " '" + what_ + "'");
+                    std::to_string(begun()) + " '" + what_ + "'");
   }
 }
 
@@ -152,7 +152,7 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
     const Publication& theirs = board_.slot(peer).publications[turn];
     // Everyone compares with rank 0, so all ranks say the same.
     if (theirs.fingerprint != first.fingerprint)
-      throw InternalError("collective " + std::to_string(sequence_) +
+      throw InternalError("collective " + std::to_string(begun()) +
                           " differs between ranks: rank 0 runs '" + first.text + "', rank " +
                           std::to_string(peer) + " runs '" + theirs.text + "'");
     operands_[static_cast<std::size_t>(peer)] = peer_operand(theirs, peer);

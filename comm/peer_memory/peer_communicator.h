@@ -29,13 +29,14 @@ class PeerCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override;
   void unregister_arena(const std::byte* base) override;
   [[nodiscard]] Exchange exchange() const override { return Exchange::peer_memory; }
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
   void check() override;
   void close() override;
 
  private:
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   /// Peers' mappings of one arena by rank, own included; empty when it is unregistered.
   using Mappings = std::vector<std::span<const std::byte>>;
 
@@ -74,7 +75,6 @@ class PeerCommunicator final : public Communicator {
   int world_;
   ArenaTable arenas_;
   std::vector<Mappings> mappings_;  ///< by arena number
-  std::int64_t sequence_ = 0;       ///< number of collectives begun
   std::uint64_t exchanges_ = 0;
   std::vector<const std::byte*> operands_;  ///< of the last exchange, by rank
   std::string what_;                        ///< the one under way, for messages

@@ -18,9 +18,9 @@ LoneDeviceCommunicator::LoneDeviceCommunicator(kernels::Device& device)
   STRATA_CHECK(convert_ != nullptr, "the device cannot convert");
 }
 
-void LoneDeviceCommunicator::run(kernels::Stream& stream, const Collective& collective,
-                                 const std::byte* input, std::byte* output,
-                                 std::span<std::byte> workspace) {
+void LoneDeviceCommunicator::execute(kernels::Stream& stream, const Collective& collective,
+                                     const std::byte* input, std::byte* output,
+                                     std::span<std::byte> workspace) {
   validate(collective, 0, 1);
   const OperandBytes bytes = arenas_.check_operands(collective, 0, input, output);
   if (bytes.output == 0) return;

@@ -19,14 +19,15 @@ class LoneDeviceCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
   [[nodiscard]] Exchange exchange() const override { return Exchange::own_rounding; }
-  /// A reduce_scatter here has scale 1: a mean over one rank.
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   /// Nobody waits for anybody.
   void abort(const std::string&, ExitCode) noexcept override {}
   void close() override {}
 
  private:
+  /// A reduce_scatter here has scale 1: a mean over one rank.
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   void convert(kernels::Stream& stream, DType from_type, const std::byte* from, DType to_type,
                std::byte* to, std::int64_t elements) const;
 

@@ -32,9 +32,9 @@ void StagedCommunicator::make_room(const Collective& collective) {
   host_.register_arena({staging_.memory().data(), 2 * half, staging_file_.get()});
 }
 
-void StagedCommunicator::run(kernels::Stream& stream, const Collective& collective,
-                             const std::byte* input, std::byte* output,
-                             std::span<std::byte> /*workspace*/) {
+void StagedCommunicator::execute(kernels::Stream& stream, const Collective& collective,
+                                 const std::byte* input, std::byte* output,
+                                 std::span<std::byte> /*workspace*/) {
   validate(collective, rank(), size());
   const OperandBytes bytes = arenas_.check_operands(collective, rank(), input, output);
   make_room(collective);

@@ -29,17 +29,20 @@ class StagedCommunicator final : public Communicator {
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
   /// No scratch on the device.
   [[nodiscard]] Exchange exchange() const override { return Exchange::none; }
-  /// Returns when the output is complete on the device.
-  void run(kernels::Stream& stream, const Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override;
   void abort(const std::string& reason, ExitCode code) noexcept override {
     host_.abort(reason, code);
   }
   void check() override { host_.check(); }
+  /// Collectives here are the host communicator's.
+  [[nodiscard]] std::int64_t begun() const override { return host_.begun(); }
   /// The host communicator is closed by its owner.
   void close() override;
 
  private:
+  /// Returns when the output is complete on the device.
+  void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override;
+
   void make_room(const Collective& collective);
 
   Communicator& host_;

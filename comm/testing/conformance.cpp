@@ -5,6 +5,7 @@
 #include <random>
 
 #include "comm/agreement.h"
+#include "comm/host_stream.h"
 #include "comm/testing/checked_collectives.h"
 #include "core/error.h"
 
@@ -148,6 +149,17 @@ TEST_P(CommConformance, KeepsOrderOverAThousandRandomCollectives) {
       run_checked(communicator, arena, collective, round, random() % 2 == 0);
     }
     arena.close();
+  });
+}
+
+TEST_P(CommConformance, NumbersItsCollectives) {
+  run_ranks([](Communicator& communicator) {
+    HostStream stream;
+    const std::int64_t before = communicator.begun();
+    for (int call = 1; call <= 3; ++call) {
+      communicator.run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
+      EXPECT_EQ(communicator.begun(), before + call);
+    }
   });
 }
 

@@ -112,6 +112,7 @@ TEST_P(CommFailure, NamesCollectivesThatDiffer) {
     Collective collective = word_all_reduce(communicator.size());
     if (communicator.rank() == 1) collective.kind = CollectiveKind::broadcast;
     const std::string text = error_of(communicator, collective, arena.take(8));
+    expect_contains(text, "collective " + std::to_string(communicator.begun()) + " differs");
     expect_contains(text, "rank 0 runs 'all_reduce int64, 1 elements");
     expect_contains(text, "rank 1 runs 'broadcast int64, 1 elements");
   });

@@ -38,7 +38,7 @@ void pretend_to_train(Actor& actor) {
   actor.page.set_step(12);
   actor.page.set_phase(Phase::backward);
   actor.page.set_instruction(340, "layer3.attention_backward");
-  actor.page.begin_collective("reduce_scatter layer4", 1024);
+  actor.page.begin_collective(1, "reduce_scatter layer4");
 }
 
 /// fail RANK CODE: that rank exits with CODE and an error on its page; the others hang.

@@ -130,7 +130,7 @@ GoldenResult run_golden(const GoldenRun& run) {
   const auto run_rank = [&](comm::Communicator& communicator) {
     RankDevice device;
     train::Engine engine(engine_parts(training, communicator, device));
-    train::load_weights(engine, train::ModelFiles(run.model));
+    train::load_weights(engine, train::ModelFiles(run.model), *training.model.family);
     const auto fill = [&](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
       fill_rows(run, communicator.rank(), step, micro_step, batch);
     };

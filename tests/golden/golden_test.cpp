@@ -121,7 +121,7 @@ Tensors stored_weights(const std::string& directory, const std::string& prefix) 
 
 TEST_P(Golden, WrittenDirectoryHoldsWhatWasRead) {
   const TestDirectory folder;
-  const std::string prefix = train::read_model_config(GetParam().directory).name_prefix;
+  const std::string prefix(train::read_model_config(GetParam().directory).family->prefix);
   GoldenRun run = golden_run({one_batch(values_)}, 0);
   run.save = folder / "written";
   const GoldenResult result = run_golden(run);

@@ -16,7 +16,7 @@ std::vector<double> model_logits(const std::string& directory, DType dtype,
                                            machine::cpu_machine(1));
   parts.communicator = communicator.get();
   train::Engine engine(std::move(parts));
-  train::load_weights(engine, train::ModelFiles(directory));
+  train::load_weights(engine, train::ModelFiles(directory), *model.family);
 
   std::vector<double> result;
   for (std::size_t row = 0; row < ids.size(); row += static_cast<std::size_t>(sequence))

@@ -35,13 +35,17 @@ class Examples(ProgramTest):
         self.assertLess(losses[-1], losses[0] - 0.5)
 
     def test_a_model_of_ones_own_goes_on_from_its_checkpoint(self):
-        done = self.run_program([str(BIN / "example_own_model"), "out"])
-        lines = [line.split() for line in done.stdout.splitlines()]
-        self.assertEqual([int(line[1]) for line in lines], list(range(1, 21)))
-        self.assertLess(float(lines[-1][3]), float(lines[0][3]) - 1)
-        for line in lines[10:]:
-            self.assertEqual(line[3], line[5])
+        done = self.run_example("04_your_own_model", self.home / "out")
+        losses = [line["loss"] for line in self.step_metrics("out.jsonl")]
+        self.assertEqual(len(losses), 20)
+        self.assertLess(losses[-1], losses[0] - 1)
+        self.assertEqual([line["loss"] for line in self.step_metrics("out-again.jsonl")], losses[10:])
+        self.assertTrue(done.stdout.split("== a sample\n")[1].startswith("Alice"))
         self.assertIn("whole", self.run_program([str(BIN / "inspect"), "verify", "out/step-00000010"]).stdout)
+        config = json.loads(self.read("out/latest/config.json"))
+        self.assertEqual((config["model_type"], config["intermediate_size"]), ("byte_pairs", 256))
+        self.assertIn("unknown model type 'byte_pairs'", self.run_program(
+            [str(BIN / "generate"), "--model", "out", "--tokens", "1"], expect=78).stderr)
 
     def test_eight_ranks_keep_an_eighth(self):
         self.run_example("02_zero3_on_eight_ranks", self.home / "out")

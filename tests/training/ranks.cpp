@@ -76,7 +76,7 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
   if (training.weights.empty())
     train::initialize_weights(engine, training.options.seed);
   else
-    train::load_weights(engine, train::ModelFiles(training.weights));
+    train::load_weights(engine, train::ModelFiles(training.weights), *training.model.family);
   const auto fill = [&](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
     fill_batch(training, communicator.rank(), step, micro_step, batch);
   };
@@ -103,7 +103,7 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
 
 train::ModelConfig tiny_gpt2() {
   train::ModelConfig model;
-  model.family = train::ModelFamily::gpt2;
+  model.family = train::find_family("gpt2");
   model.vocabulary = 100;
   model.layers = 3;
   model.hidden = 32;
@@ -117,7 +117,7 @@ train::ModelConfig tiny_gpt2() {
 
 train::ModelConfig tiny_llama() {
   train::ModelConfig model = tiny_gpt2();
-  model.family = train::ModelFamily::llama;
+  model.family = train::find_family("llama");
   model.kv_heads = 2;
   model.intermediate = 48;
   model.tied_embeddings = false;

@@ -205,7 +205,7 @@ TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
     std::atomic<std::int64_t> nonzero = 0;
     on_engines(training, [&](train::Engine& engine) {
       train::initialize_weights(engine, 1);
-      if (load) train::load_weights(engine, train::ModelFiles(saved));
+      if (load) train::load_weights(engine, train::ModelFiles(saved), *training.model.family);
       for (const zero::StateEntry& entry : zero::list_state(
                engine.programs().units, engine.programs().settings, zero::StateScope::saved, 0))
         if (entry.kind == "remainder")

@@ -122,8 +122,8 @@ class Listening final : public comm::Communicator {
   void register_arena(const comm::ArenaRegion& region) override { real_.register_arena(region); }
   void unregister_arena(const std::byte* base) override { real_.unregister_arena(base); }
   [[nodiscard]] comm::Exchange exchange() const override { return real_.exchange(); }
-  void run(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
-           std::byte* output, std::span<std::byte> workspace) override {
+  void execute(kernels::Stream& stream, const comm::Collective& collective, const std::byte* input,
+               std::byte* output, std::span<std::byte> workspace) override {
     const bool small = collective.partition.total() == size();
     (small ? smallest : others) += std::string(name_of(collective.kind)) + " ";
     real_.run(stream, collective, input, output, workspace);

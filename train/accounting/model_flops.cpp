@@ -1,5 +1,7 @@
 #include "train/accounting/model_flops.h"
 
+#include "train/models/model_family.h"
+
 namespace strata::train {
 
 TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
@@ -10,7 +12,7 @@ TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
   const auto head_size = static_cast<double>(model.head_size);
   const auto query_heads = static_cast<double>(model.heads);
   const auto kv_heads = static_cast<double>(model.kv_heads);
-  const double mlp_matrices = model.family == ModelFamily::gpt2 ? 2 : 3;
+  const double mlp_matrices = model.family->mlp_matrices;
   // LLM.Q writes `hidden` for the output projection; in all models that it publishes the heads'
   // widths add up to that.
   const double widths = mlp_matrices * static_cast<double>(model.intermediate) +

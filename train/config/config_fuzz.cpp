@@ -40,6 +40,7 @@ void check_resolved(const ResolvedConfig& resolved, int world) {
 
 void fuzz_config(const std::string& input) {
   ModelConfig model;
+  model.family = find_family("gpt2");
   model.hidden = 64;
   model.context = 128;
   const std::size_t newline = input.find('\n');

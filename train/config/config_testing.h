@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "train/config/resolve.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 
@@ -15,9 +16,13 @@ inline ParsedCommandLine flags(std::vector<std::string> words) {
   return parse_train_command_line(static_cast<int>(pointers.size()), pointers.data());
 }
 
-/// A small GPT-2 of width 64.
+inline constexpr ModelFamily kLearnedPositions{.model_type = "learned", .learned_positions = true};
+inline constexpr ModelFamily kRotaryPositions{.model_type = "rotary"};
+
+/// A small model of width 64, with learned positions.
 inline ModelConfig small_model() {
   ModelConfig model;
+  model.family = &kLearnedPositions;
   model.vocabulary = 256;
   model.layers = 2;
   model.hidden = 64;

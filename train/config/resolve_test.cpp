@@ -277,7 +277,7 @@ TEST(Resolve, SequencesMustFitTheModel) {
   EXPECT_THAT(refusal(with_batch(""), {"--sequence-length", "129"}),
               HasSubstr("--sequence-length: found 129 tokens, expected at most 128"));
   ModelConfig mistral = small_model();
-  mistral.family = ModelFamily::mistral;
+  mistral.family = &kRotaryPositions;
   mistral.sliding_window = 64;
   EXPECT_THAT(refusal(with_batch("\"strata\": {\"sequence_length\": 100}"), {}, 1, mistral),
               HasSubstr("ds.json:2: strata.sequence_length: found 100 tokens, expected at most the "

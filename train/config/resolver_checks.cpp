@@ -5,6 +5,7 @@
 #include "train/config/check_options.h"
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 namespace {
@@ -184,7 +185,7 @@ void Resolver::check_model_limits() {
   }
   if (length <= model_.context) return;
   const std::string most = std::to_string(model_.context);
-  if (model_.family == ModelFamily::gpt2) {
+  if (model_.family->learned_positions) {
     problem(where, found + "expected at most " + most + ", the positions the model has");
   } else {
     findings_.warnings.push_back(where + ": " + found + "more than the " + most +

@@ -16,8 +16,7 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   const TrainOptions& options = request.options;
   compile::TrainingModel model;
   model.build = [request](const BatchShape& shape, ModelUse use) {
-    BuiltModel built = request.build_model ? request.build_model(shape, use)
-                                           : build_model(request.model, shape, use);
+    BuiltModel built = build_model(request.model, shape, use);
     apply_weight_decay(built.graph.units, request.options);
     return built;
   };

@@ -12,13 +12,12 @@
 namespace strata::train {
 
 struct ProgramRequest {
-  ModelConfig model;  ///< with a `build_model` of one's own its vocabulary alone is read
+  ModelConfig model;
   TrainOptions options;
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
   runtime::SaveMemory saving = runtime::SaveMemory::none;
-  bool scheduled = true;                    ///< Plan::scheduled
-  compile::ModelFunction build_model = {};  ///< empty: of `model`
+  bool scheduled = true;  ///< Plan::scheduled
 };
 
 /// What compiling must know of model and training.

@@ -1,6 +1,7 @@
 // Writes where the rank is to its status page, so that the launcher can tell after its death.
 #pragma once
 
+#include "comm/communicator.h"
 #include "core/status_page.h"
 #include "runtime/observer.h"
 
@@ -8,14 +9,16 @@ namespace strata::train {
 
 class StatusObserver final : public runtime::Observer {
  public:
-  explicit StatusObserver(StatusPage& page) : page_(page) {}
+  /// `communicator`: of the Programs' collectives, which it numbers. Both outlive the executor.
+  StatusObserver(StatusPage& page, const comm::Communicator& communicator)
+      : page_(page), communicator_(communicator) {}
   void begin_program(const runtime::Program&, std::int64_t step) override {
     page_.set_step(step + 1);
   }
   void begin(const runtime::Program& program, int instruction) override {
     const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
     if (in.queue == runtime::Queue::communication) {
-      page_.begin_collective(in.label, in.demand.moved_bytes);
+      page_.begin_collective(communicator_.begun() + 1, in.label);
       return;
     }
     if (in.queue != runtime::Queue::compute) return;  // the page has one writer per field
@@ -35,6 +38,7 @@ class StatusObserver final : public runtime::Observer {
     return pass == runtime::Pass::backward ? Phase::backward : Phase::update;
   }
   StatusPage& page_;
+  const comm::Communicator& communicator_;
 };
 
 }  // namespace strata::train

@@ -102,12 +102,11 @@ void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
 
 }  // namespace
 
-std::string stored_name(const ModelFiles& files, const std::string& name) {
-  if (files.find(name) != nullptr) return name;
-  for (const std::string prefix : {"transformer.", "model."})
-    if (name.starts_with(prefix) && files.find(name.substr(prefix.size())) != nullptr)
-      return name.substr(prefix.size());
-  return name;
+std::string stored_name(const ModelFiles& files, const ModelFamily& family,
+                        const std::string& name) {
+  if (files.find(name) != nullptr || !name.starts_with(family.prefix)) return name;
+  const std::string bare = name.substr(family.prefix.size());
+  return files.find(bare) != nullptr ? bare : name;
 }
 
 void initialize_weights(Engine& engine, std::int64_t seed) {
@@ -133,13 +132,13 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
   if (on_device) on_device->finish();
 }
 
-void load_weights(Engine& engine, const ModelFiles& files) {
+void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family) {
   engine.require_drained("load_weights");
   std::vector<float> values(kDrawnElements);
   std::vector<std::byte> buffer;
   for (const zero::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
-    const std::string name = stored_name(files, entry.name);
+    const std::string name = stored_name(files, family, entry.name);
     check_shape(files.at(name), entry);
     for (std::int64_t first = 0; first < entry.elements; first += kDrawnElements) {
       const std::int64_t count = std::min(kDrawnElements, entry.elements - first);

@@ -5,6 +5,7 @@
 
 #include "train/engine/engine.h"
 #include "train/files/model_files.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 
@@ -14,11 +15,12 @@ namespace strata::train {
 /// as for load_weights.
 void initialize_weights(Engine& engine, std::int64_t seed);
 
-/// Name under which the files have the tensor: with or without its prefix (`transformer.`).
-std::string stored_name(const ModelFiles& files, const std::string& name);
+/// Name under which the files have the tensor: with or without the prefix of `family`.
+std::string stored_name(const ModelFiles& files, const ModelFamily& family,
+                        const std::string& name);
 
-/// Reads every range this rank holds; never the whole model. Names with or without the
-/// `transformer.` prefix are found. Throws DataError for missing tensors and other shapes.
-void load_weights(Engine& engine, const ModelFiles& files);
+/// Reads every range this rank holds; never the whole model. Names with or without the prefix of
+/// `family` are found. Throws DataError for missing tensors and other shapes.
+void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family);
 
 }  // namespace strata::train

@@ -12,7 +12,7 @@ namespace {
 
 ModelConfig three_layers() {
   ModelConfig model;
-  model.family = ModelFamily::gpt2;
+  model.family = find_family("gpt2");
   model.vocabulary = 100;
   model.layers = 3;
   model.hidden = 32;

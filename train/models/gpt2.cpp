@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "train/models/transformer.h"
+
 namespace strata::train {
 namespace {
 
@@ -81,6 +83,7 @@ class Gpt2 {
 }  // namespace
 
 Body build_gpt2(GraphBuilder& b, const ModelConfig& c, bool training) {
+  check_transformer(c);
   return Gpt2(b, c, training).build();
 }
 

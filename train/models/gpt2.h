@@ -1,15 +1,13 @@
 // GPT-2: learned positions, LayerNorm with bias, GELU, tied head, weights stored [in, out].
 #pragma once
 
-#include "train/models/transformer.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 
-struct Body {
-  runtime::ValueId hidden;  ///< final normed hidden states [N, hidden], in block "head"
-  runtime::ValueId head;    ///< head weight [padded vocabulary, hidden]
-};
-
+/// The functions of its row (model_family.h).
 Body build_gpt2(runtime::GraphBuilder& b, const ModelConfig& c, bool training);
+void read_gpt2(const HfReader& reader, ModelConfig& config);
+void write_gpt2(const ModelConfig& config, JsonWriter& out);
 
 }  // namespace strata::train

@@ -62,6 +62,13 @@ void HfReader::require_flag(std::string_view key, bool wanted, const std::string
   }
 }
 
+void HfReader::require_divisor(std::string_view key, std::int64_t heads,
+                               std::int64_t hidden) const {
+  if (hidden % heads == 0) return;
+  fail(key, "found " + std::to_string(heads) + " heads, expected a divisor of the hidden size " +
+                std::to_string(hidden));
+}
+
 void HfReader::fail(std::string_view key, const std::string& message) const {
   const std::optional<JsonValue> value = object_.find(key);
   if (value) value->fail(message);

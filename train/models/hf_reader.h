@@ -11,8 +11,11 @@
 
 namespace strata::train {
 
-/// Positions of a context; keeps products of sizes inside 64 bits.
+// Limits keep products of sizes inside 64 bits, and token ids inside 32.
+inline constexpr std::int64_t kLargestVocabulary = (std::int64_t{1} << 31) - 256;
 inline constexpr std::int64_t kLargestContext = std::int64_t{1} << 31;
+inline constexpr std::int64_t kLargestWidth = std::int64_t{1} << 24;
+inline constexpr std::int64_t kLargestCount = std::int64_t{1} << 16;
 
 class HfReader {
  public:
@@ -31,6 +34,8 @@ class HfReader {
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const;
   /// Refuses a flag that is not `wanted`, saying why.
   void require_flag(std::string_view key, bool wanted, const std::string& why) const;
+  /// Refuses a number of heads that does not divide the hidden size.
+  void require_divisor(std::string_view key, std::int64_t heads, std::int64_t hidden) const;
   /// Throws at the key's line ("file:line: key: message"), or at the object's when it is absent.
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;
   [[nodiscard]] const JsonValue& object() const { return object_; }

@@ -1,5 +1,6 @@
 #include "train/models/hf_rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace strata::train {
@@ -33,14 +34,16 @@ void read_llama3(const HfReader& rope, RopeScaling& scaling) {
   }
 }
 
+/// By RopeScaling::Type.
+constexpr std::string_view kTypeNames[] = {"default", "linear", "llama3", "yarn"};
+
 RopeScaling::Type type_of(const HfReader& rope) {
   const std::string key = rope.find("rope_type") ? "rope_type" : "type";
   const std::string type = rope.text(key, "default");
-  if (type == "default") return RopeScaling::Type::none;
-  if (type == "linear") return RopeScaling::Type::linear;
-  if (type == "llama3") return RopeScaling::Type::llama3;
-  if (type == "yarn") return RopeScaling::Type::yarn;
-  rope.fail(key, "found '" + type + "', expected default, linear, llama3 or yarn");
+  const auto name = std::ranges::find(kTypeNames, type);
+  if (name == std::end(kTypeNames))
+    rope.fail(key, "found '" + type + "', expected default, linear, llama3 or yarn");
+  return static_cast<RopeScaling::Type>(name - kTypeNames);
 }
 
 void read_scaling(const HfReader& rope, const HfReader& top, ModelConfig& config) {
@@ -60,20 +63,6 @@ void read_scaling(const HfReader& rope, const HfReader& top, ModelConfig& config
 
 }  // namespace
 
-std::string_view name_of(RopeScaling::Type type) {
-  switch (type) {
-    case RopeScaling::Type::none:
-      return "default";
-    case RopeScaling::Type::linear:
-      return "linear";
-    case RopeScaling::Type::llama3:
-      return "llama3";
-    case RopeScaling::Type::yarn:
-      return "yarn";
-  }
-  return "default";
-}
-
 void read_rope(const HfReader& reader, ModelConfig& config) {
   config.rope_theta = reader.number("rope_theta", 10000, 1e-3, kLargestTheta);
   if (reader.number("partial_rotary_factor", 1, 0, 1) != 1) {
@@ -89,6 +78,30 @@ void read_rope(const HfReader& reader, ModelConfig& config) {
     inside.fail("partial_rotary_factor", "found a part of the head, expected 1");
   }
   read_scaling(inside, reader, config);
+}
+
+void write_rope(const ModelConfig& config, JsonWriter& out) {
+  const RopeScaling& scaling = config.rope_scaling;
+  out.member("rope_theta", config.rope_theta).key("rope_scaling");
+  if (scaling.type == RopeScaling::Type::none) {
+    out.null();
+    return;
+  }
+  out.begin_object()
+      .member("rope_type", kTypeNames[static_cast<int>(scaling.type)])
+      .member("factor", scaling.factor);
+  if (scaling.type != RopeScaling::Type::linear) {
+    out.member("original_max_position_embeddings", scaling.original_context);
+  }
+  if (scaling.type == RopeScaling::Type::llama3) {
+    out.member("low_freq_factor", scaling.low_frequency_factor);
+    out.member("high_freq_factor", scaling.high_frequency_factor);
+  }
+  if (scaling.type == RopeScaling::Type::yarn) {
+    out.member("beta_fast", scaling.beta_fast).member("beta_slow", scaling.beta_slow);
+    if (scaling.attention_factor != 0) out.member("attention_factor", scaling.attention_factor);
+  }
+  out.end_object();
 }
 
 bool same_rope(const ModelConfig& a, const ModelConfig& b) {

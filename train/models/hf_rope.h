@@ -2,6 +2,7 @@
 // rope_parameters of transformers 5.
 #pragma once
 
+#include "core/json_writer.h"
 #include "train/models/hf_reader.h"
 #include "train/models/model_config.h"
 
@@ -11,10 +12,10 @@ namespace strata::train {
 /// default, linear, llama3 and yarn, and rotation of a part of the head.
 void read_rope(const HfReader& reader, ModelConfig& config);
 
+/// Writes rope_theta and rope_scaling, as transformers 4 spells them, into an open object.
+void write_rope(const ModelConfig& config, JsonWriter& out);
+
 /// Are these the same rotation?
 bool same_rope(const ModelConfig& a, const ModelConfig& b);
-
-/// "linear", "llama3", "yarn", "default".
-std::string_view name_of(RopeScaling::Type type);
 
 }  // namespace strata::train

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "train/models/transformer.h"
+
 namespace strata::train {
 namespace {
 
@@ -41,9 +43,10 @@ class Llama {
     const std::string prefix = "model.layers." + std::to_string(index);
     const Affine input_norm = norm(prefix + ".input_layernorm", c_.hidden);
     const Affine qkv = qkv_product(prefix + ".self_attn");
-    const bool head_norms = c_.family == ModelFamily::qwen3;
-    const Affine q_norm = head_norms ? norm(prefix + ".self_attn.q_norm", c_.head_size) : Affine{};
-    const Affine k_norm = head_norms ? norm(prefix + ".self_attn.k_norm", c_.head_size) : Affine{};
+    const Affine q_norm =
+        c_.head_norms ? norm(prefix + ".self_attn.q_norm", c_.head_size) : Affine{};
+    const Affine k_norm =
+        c_.head_norms ? norm(prefix + ".self_attn.k_norm", c_.head_size) : Affine{};
     const Affine o = output_product(prefix + ".self_attn.o_proj", c_.heads * c_.head_size,
                                     c_.hidden, c_.attention_output_bias);
     const Affine post_norm = norm(prefix + ".post_attention_layernorm", c_.hidden);
@@ -53,7 +56,7 @@ class Llama {
 
     const ValueId packed = b_.linear(b_.norm(x, input_norm, c_.norm_epsilon, true), qkv);
     runtime::Heads heads = b_.split_heads(packed, c_.heads, c_.kv_heads, c_.head_size);
-    if (head_norms) {
+    if (c_.head_norms) {
       heads.q = b_.norm(heads.q, q_norm, c_.norm_epsilon, true);
       heads.k = b_.norm(heads.k, k_norm, c_.norm_epsilon, true);
     }
@@ -126,6 +129,7 @@ class Llama {
 }  // namespace
 
 Body build_llama(GraphBuilder& b, const ModelConfig& c, bool training) {
+  check_transformer(c);
   return Llama(b, c, training).build();
 }
 

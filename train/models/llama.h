@@ -1,10 +1,40 @@
 // The Llama family: Llama 1-3, Mistral, Qwen2/2.5 (biases on q, k, v), Qwen3 (norms on q and k).
 #pragma once
 
-#include "train/models/gpt2.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 
+/// In what they differ: class defaults of transformers, and which keys are read and written.
+struct LlamaKind {
+  std::int64_t context = 2048;
+  std::int64_t intermediate = 11008;
+  std::int64_t kv_heads = 0;        ///< 0: as many as heads
+  std::int64_t head_size = 0;       ///< 0: hidden / heads
+  std::int64_t sliding_window = 0;  ///< 0: the key means nothing, windows are refused
+  bool bias_key = false;            ///< attention_bias, of q, k, v and o
+  bool mlp_bias_key = false;
+  bool qkv_bias = false;  ///< always, of q, k and v
+  bool head_norms = false;
+};
+
+/// The functions of their rows (model_family.h).
 Body build_llama(runtime::GraphBuilder& b, const ModelConfig& c, bool training);
+void read_llama(const LlamaKind& kind, const HfReader& reader, ModelConfig& config);
+void write_llama(const LlamaKind& kind, const ModelConfig& config, JsonWriter& out);
+
+template <LlamaKind kKind>
+constexpr ModelFamily llama_family(std::string_view model_type, std::string_view architecture) {
+  return {
+      .model_type = model_type,
+      .architecture = architecture,
+      .build = build_llama,
+      .read = [](const HfReader& reader,
+                 ModelConfig& config) { read_llama(kKind, reader, config); },
+      .write = [](const ModelConfig& config, JsonWriter& out) { write_llama(kKind, config, out); },
+      .prefix = "model.",
+      .embedding = "model.embed_tokens.weight",
+      .mlp_matrices = 3};
+}
 
 }  // namespace strata::train

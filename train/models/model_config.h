@@ -1,16 +1,13 @@
-// What a decoder-only transformer is, read from a Hugging Face config.json (or written to one).
+// What a decoder-only model is, read from a Hugging Face config.json (or written to one).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <string_view>
 
 namespace strata::train {
 
-enum class ModelFamily { gpt2, llama, qwen2, qwen3, mistral };
-
-/// config.json's model_type of a family: "gpt2", "llama", ...
-std::string_view model_type_of(ModelFamily family);
+struct ModelFamily;  // train/models/model_family.h
 
 /// Rotary scaling as in transformers' modeling_rope_utils; numbers as in config.json.
 struct RopeScaling {
@@ -24,8 +21,8 @@ struct RopeScaling {
 };
 
 struct ModelConfig {
-  ModelFamily family = ModelFamily::gpt2;
-  std::int64_t vocabulary = 0;  ///< as in the files; memory pads it to a multiple of 128
+  const ModelFamily* family = nullptr;  ///< outlives this
+  std::int64_t vocabulary = 0;          ///< as in the files; memory pads it to a multiple of 128
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -42,9 +39,11 @@ struct ModelConfig {
   bool attention_bias = false;         ///< biases of q, k, v
   bool attention_output_bias = false;  ///< bias of o
   bool mlp_bias = false;
-  bool gelu_tanh = true;  ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
+  bool head_norms = false;  ///< norms on q and k
+  bool gelu_tanh = true;    ///< GPT-2: gelu_new / gelu_pytorch_tanh; false: erf
   double embedding_dropout = 0, residual_dropout = 0, attention_dropout = 0;
-  std::string name_prefix;  ///< "transformer." or "" (GPT-2); "model." (Llama)
+  /// What a family of a program outside needs besides, by name.
+  std::map<std::string, double> more;
 
   [[nodiscard]] std::int64_t padded_vocabulary() const { return (vocabulary + 127) / 128 * 128; }
 };

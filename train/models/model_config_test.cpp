@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "core/test_directory.h"
 #include "train/models/hf_config.h"
 #include "train/models/hf_rope.h"
@@ -79,7 +79,7 @@ TEST(ModelConfig, Gpt2PresetIsThePeersShapeWithoutDropout) {
   EXPECT_EQ(config.residual_dropout + config.embedding_dropout + config.attention_dropout, 0);
   EXPECT_TRUE(config.tied_embeddings);
   EXPECT_TRUE(config.mlp_bias);
-  EXPECT_EQ(config.name_prefix, "transformer.");
+  EXPECT_EQ(config.family->prefix, "transformer.");
   EXPECT_EQ(read_model_config("gpt2-tiny").vocabulary, 256);
 }
 
@@ -89,6 +89,48 @@ TEST(ModelConfig, Gpt2TakesTheDefaultsOfTransformers) {
   EXPECT_FALSE(config.gelu_tanh);
   EXPECT_EQ(config.context, 1024);
   EXPECT_EQ(config.attention_dropout, 0.1);
+}
+
+/// A family of a program outside, with a number that no other model has.
+constexpr ModelFamily kExperts{
+    .model_type = "mixture",
+    .architecture = "MixtureForCausalLM",
+    .read =
+        [](const HfReader& reader, ModelConfig& config) {
+          config.vocabulary = reader.size("vocab_size", kLargestVocabulary);
+          config.more["experts"] = reader.number("experts", 1, 1, 64);
+        },
+    .write =
+        [](const ModelConfig& config, JsonWriter& out) {
+          out.member("vocab_size", config.vocabulary).member("experts", config.more.at("experts"));
+        }};
+
+TEST(ModelConfig, FamiliesOfTheCallerAreReadAndWritten) {
+  const std::span<const ModelFamily> own(&kExperts, 1);
+  const std::string text = R"({"model_type": "mixture", "vocab_size": 9, "experts": 8, "x": 1})";
+  const ModelConfig config = parse_model_config(text, "config.json", own);
+  EXPECT_EQ(config.family, &kExperts);
+  EXPECT_EQ(config.more.at("experts"), 8);
+  const JsonValue same = parse_json(to_hf_config_json(config, text), "same", {});
+  EXPECT_EQ(same.at("x").as_integer(), 1);
+  const std::string fresh = to_hf_config_json(config, "");
+  EXPECT_THAT(fresh, HasSubstr("MixtureForCausalLM"));
+  EXPECT_EQ(parse_model_config(fresh, "fresh", own).more, config.more);
+  EXPECT_THAT(refusal(text), HasSubstr("unknown model type 'mixture'"));
+  try {
+    parse_model_config(R"({"model_type": "mixtur"})", "config.json", own);
+    FAIL() << "an unknown type was taken";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'mixture'?; known: gpt2 llama qwen2 qwen3 "
+                                        "mistral mixture"));
+  }
+}
+
+TEST(ModelConfig, FamiliesOfTheCallerComeFirst) {
+  static constexpr ModelFamily kOwn[] = {{.model_type = "gpt2"}};
+  EXPECT_EQ(find_family("gpt2", kOwn), &kOwn[0]);
+  EXPECT_NE(find_family("gpt2"), &kOwn[0]);
+  EXPECT_EQ(find_family("mixture"), nullptr);
 }
 
 TEST(ModelConfig, LlamaFamiliesDifferInTheirBiasesAndHeads) {

@@ -3,25 +3,24 @@
 #include <string>
 
 #include "core/error.h"
-#include "train/models/gpt2.h"
-#include "train/models/llama.h"
 
 namespace strata::train {
 namespace {
 
-void check_sequence(const ModelConfig& config, const BatchShape& shape) {
-  if (config.context > 0 && shape.sequence > config.context)
-    throw InvalidArgument("--sequence-length " + std::to_string(shape.sequence) +
-                          " exceeds the model's context of " + std::to_string(config.context) +
-                          " positions; choose at most that");
-  if (config.sliding_window > 0 && shape.sequence > config.sliding_window)
-    throw InvalidArgument("--sequence-length " + std::to_string(shape.sequence) +
-                          " exceeds the model's sliding window of " +
-                          std::to_string(config.sliding_window) +
-                          " positions, which is not supported; choose at most that");
+void check_sequence(const ModelConfig& config, std::int64_t sequence) {
+  const auto limit = [&](std::int64_t most, const char* name, const char* why) {
+    if (most > 0 && sequence > most)
+      throw InvalidArgument("--sequence-length " + std::to_string(sequence) +
+                            " exceeds the model's " + name + " of " + std::to_string(most) +
+                            " positions" + why + "; choose at most that");
+  };
+  limit(config.context, "context", "");
+  limit(config.sliding_window, "sliding window", ", which is not supported");
 }
 
-void check_config(const ModelConfig& c) {
+}  // namespace
+
+void check_transformer(const ModelConfig& c) {
   std::string faults;
   const auto require = [&](bool holds, const std::string& fault) {
     if (!holds) faults += (faults.empty() ? "" : "; ") + fault;
@@ -42,7 +41,7 @@ void check_config(const ModelConfig& c) {
   at_least_one("head_size", c.head_size);
   at_least_one("intermediate", c.intermediate);
   require(c.kv_heads < 1 || c.heads % c.kv_heads == 0, "heads is no multiple of kv_heads");
-  require(c.family != ModelFamily::gpt2 || c.context >= 1, "context is no number of positions");
+  require(!c.family->learned_positions || c.context >= 1, "context is no number of positions");
   require(c.initializer_range >= 0, "initializer_range is no deviation");
   require(c.norm_epsilon >= 0, "norm_epsilon is below 0");
   probability("embedding_dropout", c.embedding_dropout);
@@ -51,15 +50,13 @@ void check_config(const ModelConfig& c) {
   if (!faults.empty()) throw InvalidArgument("ModelConfig: " + faults);
 }
 
-}  // namespace
-
 BuiltModel build_model(const ModelConfig& config, const BatchShape& shape, ModelUse use) {
-  check_config(config);
-  check_sequence(config, shape);
+  if (config.family == nullptr)
+    throw InvalidArgument(
+        "ModelConfig: family is null, expected a row (train/models/model_family.h)");
+  check_sequence(config, shape.sequence);
   runtime::GraphBuilder builder(shape.dtype, shape.batch, shape.sequence);
-  const bool training = use == ModelUse::train;
-  const Body body = config.family == ModelFamily::gpt2 ? build_gpt2(builder, config, training)
-                                                       : build_llama(builder, config, training);
+  const Body body = config.family->build(builder, config, use == ModelUse::train);
   BuiltModel model;
   if (use == ModelUse::generate) {
     const runtime::ValueId rows = builder.input("rows", {DType::i32, kernels::Shape{shape.batch}});

@@ -22,7 +22,7 @@ struct Generator::Runtime {
 };
 
 Generator::Generator(const GeneratorOptions& options)
-    : options_(options), config_(read_model_config(options.model)) {
+    : options_(options), config_(read_model_config(options.model, options.own)) {
   if (options_.sequence == 0)
     options_.sequence = std::min<std::int64_t>(config_.context > 0 ? config_.context : 256, 256);
   runtime_ = std::make_unique<Runtime>();
@@ -35,7 +35,7 @@ Generator::Generator(const GeneratorOptions& options)
   parts.communicator = runtime_->communicator.get();
   parts.threads = options_.threads;
   runtime_->engine = std::make_unique<Engine>(std::move(parts));
-  load_weights(*runtime_->engine, ModelFiles(options_.model));
+  load_weights(*runtime_->engine, ModelFiles(options_.model), *config_.family);
   PosixFileSystem files;
   check_weights(files, resolve_model_directory(options_.model), 0, 1);
 }

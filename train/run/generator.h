@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "train/engine/build_programs.h"
-#include "train/models/model_config.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 
 struct GeneratorOptions {
-  std::string model;  ///< directory with weights
+  std::string model;                      ///< directory with weights
+  std::span<const ModelFamily> own = {};  ///< families besides those of this repository
   DType dtype = DType::f32;
   std::int64_t sequence = 0;  ///< longest context that is kept, tokens; 0: min(model's, 256)
   double temperature = 0.8;   ///< 0: the likeliest token

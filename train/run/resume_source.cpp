@@ -57,7 +57,8 @@ ResumePoint ResumeSource::open(const std::string& directory) {
     if (fact == kSettingsFact) point.settings = text;
   }
   if (reader.manifest().find_whole_file(kConfigName) != nullptr)
-    point.model = parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName);
+    point.model =
+        parse_model_config(reader.whole_file(kConfigName), directory + "/" + kConfigName, own_);
   if (point.state.step != reader.manifest().step)
     throw DataError(file + ": is of step " + std::to_string(point.state.step) +
                     ", the checkpoint of step " + std::to_string(reader.manifest().step));

@@ -12,7 +12,7 @@
 #include "train/checkpoint/trainer_state.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
-#include "train/models/model_config.h"
+#include "train/models/model_family.h"
 #include "train/run/output_folder.h"
 
 namespace strata::train {
@@ -33,8 +33,10 @@ class ResumeSource {
   /// Throws ConfigError when the run cannot go on from there.
   using Terms = std::function<void(const ResumePoint&)>;
 
-  ResumeSource(const CheckpointOptions& options, OutputFolder& folder, Console& console)
-      : options_(options), folder_(folder), console_(console) {}
+  /// `own`: families of models besides those of this repository.
+  ResumeSource(const CheckpointOptions& options, std::span<const ModelFamily> own,
+               OutputFolder& folder, Console& console)
+      : options_(options), own_(own), folder_(folder), console_(console) {}
 
   /// Where to go on; nullopt: from the beginning. Where the choice is ours, checkpoints that are
   /// unusable are passed over (checkpoint_directory.h), which is said. Throws DataError when there
@@ -58,6 +60,7 @@ class ResumeSource {
   [[nodiscard]] ResumePoint open(const std::string& directory);
 
   CheckpointOptions options_;
+  std::span<const ModelFamily> own_;
   OutputFolder& folder_;
   Console& console_;
   std::int64_t before_ =

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "train/config/option_fields.h"
 #include "train/config/settle_steps.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 namespace {
@@ -86,9 +87,9 @@ void require_same_model(const ModelConfig& saved, const std::string& where,
   const Comparison comparison(where);
   const std::string advice =
       "set --model " + where + ", or leave --resume out to begin with another model";
-  comparison.require(saved.family == now.family, "model type",
-                     std::string(model_type_of(saved.family)),
-                     std::string(model_type_of(now.family)), advice);
+  comparison.require(saved.family->model_type == now.family->model_type, "model type",
+                     std::string(saved.family->model_type), std::string(now.family->model_type),
+                     advice);
   const auto require = [&](const char* name, std::int64_t ModelConfig::*field) {
     comparison.require(name, saved.*field, now.*field, advice);
   };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "train/models/model_family.h"
 
 namespace strata::train {
 namespace {
@@ -40,7 +41,8 @@ struct Resuming {
 TEST(ResumeTerms, TheSameRunGoesOn) { EXPECT_EQ(Resuming().take(), ""); }
 
 TEST(ResumeTerms, AModelOfOtherTensorsIsNamed) {
-  const ModelConfig saved{.vocabulary = 256, .layers = 4, .hidden = 64};
+  const ModelConfig saved{
+      .family = find_family("llama"), .vocabulary = 256, .layers = 4, .hidden = 64};
   ModelConfig now = saved;
   now.rope_theta = 5e5;  // may change: no tensor does
   require_same_model(saved, "out/step-00000004", now);
@@ -57,7 +59,8 @@ TEST(ResumeTerms, AModelOfOtherTensorsIsNamed) {
 }
 
 TEST(ResumeTerms, EverySizeOfATensorIsCompared) {
-  const ModelConfig saved{.vocabulary = 256, .layers = 4, .hidden = 64};
+  const ModelConfig saved{
+      .family = find_family("llama"), .vocabulary = 256, .layers = 4, .hidden = 64};
   for (std::int64_t ModelConfig::*size :
        {&ModelConfig::layers, &ModelConfig::hidden, &ModelConfig::vocabulary, &ModelConfig::heads,
         &ModelConfig::kv_heads, &ModelConfig::head_size, &ModelConfig::intermediate}) {

@@ -88,7 +88,7 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
 
 void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
-  run.resume_source.emplace(run.options.checkpoint, *run.output, run.console);
+  run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.console);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training);

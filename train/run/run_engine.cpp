@@ -115,7 +115,7 @@ void register_windows(RunParts& run) {
 }
 
 void add_observers(RunParts& run, EngineParts& parts) {
-  parts.observers.push_back(&run.observer);
+  parts.observers.push_back(&run.observer.emplace(run.status, run.device->communicator()));
   parts.observers.push_back(&run.meter.observer());
   parts.observers.push_back(&run.transfers.observer());
   const bool on_device = run.device->device() != nullptr;

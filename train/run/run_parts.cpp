@@ -17,7 +17,6 @@ RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page, Conso
       first(request.context.rank == 0),
       status(status_page),
       console(where_to_speak),
-      observer(status_page),
       nonfinite(options),
       late_failures(where_to_speak) {
   if (!options.checkpoint.on_signal) return;

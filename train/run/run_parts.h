@@ -67,7 +67,7 @@ struct RunParts {
   RunPosition position;
 
   // Whatever observes the engine lives longer than it.
-  StatusObserver observer;
+  std::optional<StatusObserver> observer;
   std::optional<runtime::TraceRecorder> trace;
   std::optional<RunProfile> profile;
   StepMeter meter;

@@ -14,18 +14,15 @@ namespace {
 
 constexpr const char* kHead = "lm_head.weight";
 
-std::string embedding_of(const ModelConfig& config) {
-  return config.family == ModelFamily::gpt2 ? "transformer.wte.weight"
-                                            : "model.embed_tokens.weight";
-}
-
 /// Compares this rank's share of a head in the files with the embedding that config.json ties it
 /// to.
 void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const std::string& model,
                        const comm::Communicator& communicator) {
-  if (!config.tied_embeddings || files.find(kHead) == nullptr) return;
+  const ModelFamily& family = *config.family;
+  if (!config.tied_embeddings || family.embedding.empty() || files.find(kHead) == nullptr) return;
   const StoredTensor& head = files.at(kHead);
-  const StoredTensor& embedding = files.at(stored_name(files, embedding_of(config)));
+  const StoredTensor& embedding =
+      files.at(stored_name(files, family, std::string(family.embedding)));
   const auto refuse = [&](const std::string& how) {
     throw DataError(head.file + ": config.json says tie_word_embeddings true, but tensor '" +
                     head.name + "' " + how + " than '" + embedding.name +
@@ -56,7 +53,8 @@ std::string describe_unused(const ModelFiles& files, const Engine& engine,
                             const ModelConfig& config) {
   std::unordered_set<std::string> used;
   for (const runtime::ParameterUnit& unit : engine.programs().units)
-    for (const auto& segment : unit.segments) used.insert(stored_name(files, segment.name));
+    for (const auto& segment : unit.segments)
+      used.insert(stored_name(files, *config.family, segment.name));
   if (config.tied_embeddings) used.insert(kHead);
   constexpr int kNamed = 3;
   int unused = 0;
@@ -78,7 +76,7 @@ std::vector<std::string> load_stored_weights(Engine& engine, const std::string& 
                                              const comm::Communicator& communicator) {
   const ModelFiles files(model);
   refuse_other_head(files, config, model, communicator);
-  load_weights(engine, files);
+  load_weights(engine, files, *config.family);
   const std::string unused = describe_unused(files, engine, config);
   if (unused.empty()) return {};
   return {model + ": " + unused};

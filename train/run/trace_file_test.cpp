@@ -21,8 +21,8 @@ class OtherMachine final : public comm::Communicator {
   void register_arena(const comm::ArenaRegion&) override {}
   void unregister_arena(const std::byte*) override {}
   [[nodiscard]] comm::Exchange exchange() const override { return comm::Exchange::none; }
-  void run(kernels::Stream&, const comm::Collective& gather, const std::byte* input,
-           std::byte* output, std::span<std::byte>) override {
+  void execute(kernels::Stream&, const comm::Collective& gather, const std::byte* input,
+               std::byte* output, std::span<std::byte>) override {
     if (gather.partition.count(1) != sizeof(std::int64_t)) {
       std::memset(output, 'x', static_cast<std::size_t>(gather.partition.count(0)));
       return;

@@ -8,7 +8,7 @@
 #include "core/status_page.h"
 #include "machine/machine.h"
 #include "train/config/resolve.h"
-#include "train/models/model_config.h"
+#include "train/models/model_family.h"
 #include "train/run/console.h"
 
 namespace strata::train {
@@ -17,6 +17,7 @@ struct RunRequest {
   RankContext context;
   ResolvedConfig config;
   ModelConfig model;
+  std::span<const ModelFamily> own = {};          ///< families besides those of this repository
   std::optional<machine::Machine> hardware = {};  ///< to plan for, where nothing is trained
 };
 

@@ -1,12 +1,17 @@
-#include "runtime/graph_builder.h"
+#include "train/engine/build_programs.h"
 #include "train/engine/engine.h"
 
 /// Compiled, not linked: what a model of one's own includes.
-strata::runtime::Graph one_layer() {
-  strata::runtime::GraphBuilder b(strata::DType::f32, 2, 4);
+strata::train::Body one_layer(strata::runtime::GraphBuilder& b,
+                              const strata::train::ModelConfig& config, bool) {
   b.begin_block("only");
-  const strata::runtime::Initializer normal{0.02, 0};
-  const auto table = b.padded_matrix("table.weight", 256, 256, 16, normal);
-  b.head_loss(b.embedding(table, strata::runtime::kNoValue), table, 256);
-  return b.finish();
+  const auto table = b.padded_matrix("table.weight", config.vocabulary, config.padded_vocabulary(),
+                                     config.hidden, {config.initializer_range, 0});
+  return {.hidden = b.embedding(table, strata::runtime::kNoValue), .head = table};
+}
+
+strata::train::ProgramRequest request() {
+  static constexpr strata::train::ModelFamily kFamily{.model_type = "one_layer",
+                                                      .build = one_layer};
+  return {.model = {.family = &kFamily, .vocabulary = 256, .hidden = 16}, .options = {}};
 }

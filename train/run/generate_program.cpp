@@ -1,0 +1,100 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "core/error.h"
+#include "core/rank_context.h"
+#include "train/data/tokenizer_tool.h"
+#include "train/run/generator.h"
+#include "train/run/model_directory.h"
+#include "train/run/programs.h"
+#include "train/run/tokenizer_choice.h"
+#include "train/run/training_run.h"
+
+namespace strata::train {
+namespace {
+
+/// Bytes are printed as they come; ids of a tokenizer are decoded together at the end.
+void print_sample(Generator& generator, const TokenizerTool& tokenizer, bool as_bytes,
+                  const std::string& prompt, std::int64_t count) {
+  std::vector<std::int32_t> tokens;
+  if (as_bytes)
+    for (const char c : prompt) tokens.push_back(static_cast<unsigned char>(c));
+  else
+    tokens = tokenizer.encode(prompt);
+  if (tokens.empty()) throw InvalidArgument("--prompt must hold at least one token");
+  for (const std::int32_t token : tokens)
+    if (token >= generator.config().vocabulary)
+      throw InvalidArgument("token " + std::to_string(token) +
+                            " of the prompt is outside the model's "
+                            "vocabulary of " +
+                            std::to_string(generator.config().vocabulary) +
+                            "; name the tokenizer that it was trained with (--tokenizer)");
+  if (as_bytes) std::fputs(prompt.c_str(), stdout);
+  for (std::int64_t i = 0; i < count; ++i) {
+    tokens.push_back(generator.next(tokens));
+    if (!as_bytes) continue;
+    std::putchar(tokens.back());
+    std::fflush(stdout);
+  }
+  if (!as_bytes) std::fputs(tokenizer.decode(tokens).c_str(), stdout);
+  std::putchar('\n');
+}
+
+int run(int argc, char** argv, std::span<const ModelFamily> own) {
+  GeneratorOptions options;
+  options.own = own;
+  std::string prompt = "The ", dtype = "fp32", tokenizer, token_cache;
+  std::int64_t tokens = 200, threads = 0;
+  CLI::App app("Prints a sample of text from a model directory.");
+  app.add_option("--model,--model_name_or_path", options.model,
+                 "Hugging Face directory, or an output folder of train (its latest step)")
+      ->required();
+  app.add_option("--tokenizer", tokenizer,
+                 "directory, tokenizer.json or bytes; default: the model's");
+  app.add_option("--token-cache", token_cache, "folder; default: ~/.cache/strata/tokens");
+  app.add_option("--prompt", prompt, "text to go on from")->capture_default_str();
+  app.add_option("--tokens,--max_new_tokens", tokens, "tokens to add")->capture_default_str();
+  app.add_option("--temperature", options.temperature, "0: always the likeliest token")
+      ->capture_default_str();
+  app.add_option("--sequence-length", options.sequence,
+                 "longest context, tokens (0: model's, <= 256)");
+  app.add_option("--dtype", dtype, "fp32, bf16 or fp16")->capture_default_str();
+  app.add_option("--seed", options.seed, "of the draws")->capture_default_str();
+  app.add_option("--threads", threads, "0: all cores");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  if (tokens < 1)
+    throw InvalidArgument("--tokens " + std::to_string(tokens) + ": expected 1 or more");
+  if (!(options.temperature >= 0))  // NaN neither
+    throw InvalidArgument("--temperature " + std::to_string(options.temperature) +
+                          ": expected 0 (always the likeliest token) or more");
+  options.model = resolve_model_directory(options.model);
+  options.dtype = dtype_from_name(dtype);
+  TrainOptions train_options;
+  train_options.threads = threads;
+  options.threads = threads_per_rank(train_options, {});
+  Generator generator(options);
+  tokenizer = choose_tokenizer(tokenizer, options.model, generator.config().vocabulary);
+  print_sample(generator, TokenizerTool(tokenizer, token_cache), tokenizer.empty(), prompt, tokens);
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace
+
+int generate_program(int argc, char** argv, std::span<const ModelFamily> own) {
+  try {
+    return run(argc, argv, own);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "generate: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "generate: %s\n", error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}
+
+}  // namespace strata::train
