@@ -23,7 +23,9 @@ class AxisSet {
   constexpr AxisSet(MeshAxis axis) : bits_(1U << static_cast<unsigned>(axis)) {}
   static constexpr AxisSet all() { return AxisSet((1U << kMeshAxes) - 1); }
 
-  [[nodiscard]] constexpr bool has(MeshAxis axis) const { return (bits_ & AxisSet(axis).bits_) != 0; }
+  [[nodiscard]] constexpr bool has(MeshAxis axis) const {
+    return (bits_ & AxisSet(axis).bits_) != 0;
+  }
   constexpr AxisSet operator|(AxisSet other) const { return AxisSet(bits_ | other.bits_); }
   constexpr bool operator==(const AxisSet&) const = default;
   /// Numbers the sets from 0 to kAxisSets - 1.

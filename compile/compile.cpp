@@ -80,7 +80,6 @@ class Compiling {
     ahead_.read = reads_ahead;
     offload::place_transfers(graph, ahead_);
     runtime::stage_inputs(graph);
-    set_.persistent.add_all(graph);
     graphs_.emplace(key, std::move(graph));
   }
 
@@ -122,7 +121,6 @@ class Compiling {
     offload::place_transfers(graph);
     runtime::stage_inputs(graph);
     runtime::stage_output(graph, runtime::kAgreedWord);
-    set_.persistent.add_all(graph);
     graphs_.emplace(ProgramKey{ProgramKind::evaluate}, std::move(graph));
   }
 
@@ -145,6 +143,8 @@ class Compiling {
   }
 
   Compiled lower_all() {
+    for (const auto& [key, graph] : graphs_) set_.persistent.add_state(graph);
+    for (const auto& [key, graph] : graphs_) set_.persistent.add_inputs(graph);
     runtime::TierBytes budget = plan_.budget_bytes;
     Fit short_fit;
     short_fit.kept_too_much = limit_host_memory(budget);

@@ -20,6 +20,7 @@ class OutletDisk final : public Disk {
   /// Bytes [begin, end) of the space, multiples of kDiskAlignment.
   struct Outlet {
     std::int64_t begin = 0, end = 0;
+    bool operator==(const Outlet&) const = default;
     [[nodiscard]] std::int64_t bytes() const { return end - begin; }
     /// Where the disk has what Programs see at `offset`, which lies outside.
     [[nodiscard]] std::int64_t behind(std::int64_t offset) const {

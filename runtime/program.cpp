@@ -24,19 +24,22 @@ void PersistentLayout::add(const std::string& name, const kernels::TensorType& t
   end += room_of(type.span_bytes(), tier);
 }
 
-void PersistentLayout::add_all(const Graph& graph) {
+void PersistentLayout::add_state(const Graph& graph) {
   const auto use = [&](ValueId id) {
-    const Value& root = graph.values[graph.root_of(id)];
-    if (root.storage == Storage::persistent) add(root.name, root.type, root.tier, root.role);
+    const Value& root = graph.values[static_cast<std::size_t>(graph.root_of(id))];
+    if (root.storage == Storage::persistent && root.role != Role::input)
+      add(root.name, root.type, root.tier, root.role);
   };
-  // Inputs have a place even when nothing reads them (random numbers without dropout), so that
-  // whoever fills them need not know the model.
-  for (std::size_t id = 0; id < graph.values.size(); ++id)
-    if (graph.values[id].role == Role::input) use(static_cast<ValueId>(id));
   for (const Node& node : graph.nodes) {
     for (ValueId in : node.inputs) use(in);
     for (ValueId out : node.outputs) use(out);
   }
+}
+
+void PersistentLayout::add_inputs(const Graph& graph) {
+  for (const Value& value : graph.values)
+    if (value.role == Role::input && value.root == kNoValue && value.storage == Storage::persistent)
+      add(value.name, value.type, value.tier, value.role);
 }
 
 bool PersistentLayout::has(const std::string& name) const { return index_.contains(name); }

@@ -53,14 +53,23 @@ struct PersistentValue {
   Tier tier = Tier::device;
   Role role = Role::parameter;
   std::int64_t offset_bytes = 0;
+  bool operator==(const PersistentValue&) const = default;
 };
 
 class PersistentLayout {
  public:
   /// Adds storage of this name and type, or checks that it is the same as before.
   void add(const std::string& name, const kernels::TensorType& type, Tier tier, Role role);
-  /// Every persistent root that a node of `graph` touches, and every input.
-  void add_all(const Graph& graph);
+  /// Every persistent root that a node of `graph` touches, but for inputs.
+  void add_state(const Graph& graph);
+  /// Every input, also one that no node reads (random numbers without dropout), so that whoever
+  /// fills them need not know the model. After the state of all Graphs, whose places then do not
+  /// depend on the shape of a micro-batch.
+  void add_inputs(const Graph& graph);
+  void add_all(const Graph& graph) {
+    add_state(graph);
+    add_inputs(graph);
+  }
   /// Throws InvalidArgument when unknown.
   [[nodiscard]] const PersistentValue& find(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;

@@ -16,6 +16,7 @@
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/save_checkpoint.h"
+#include "train/engine/state_digest.h"
 #include "train/engine/step_scalars.h"
 #include "train/engine/weights.h"
 
@@ -87,6 +88,64 @@ TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
   EXPECT_THAT(fault([](auto& parts) { parts.initial_loss_scale = 0; }), HasSubstr("loss_scale"));
   EXPECT_THAT(fault([](auto& parts) { parts.programs.settings.plan.mesh = comm::data_mesh(2); }),
               HasSubstr("another rank or world"));
+}
+
+/// Programs for the same training with other options.
+compile::StepPrograms programs_with(const TrainingCase& training,
+                                    const std::function<void(train::TrainOptions&)>& change) {
+  TrainingCase changed = training;
+  change(changed.options);
+  return build_rank(changed, *comm::make_communicator({}, "single"));
+}
+
+/// All samples count from 0 and give the same tokens at every length.
+void fill_by_place(std::int64_t step, int micro_step, const train::MicroBatch& batch) {
+  for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+    batch.tokens[i] = static_cast<std::int32_t>((i * 7 + static_cast<std::size_t>(step) * 3) % 50);
+    batch.targets[i] = (batch.tokens[i] + 1 + micro_step) % 50;
+  }
+}
+
+TEST(Engine, AdoptsProgramsThatDoTheSameInAnotherWay) {
+  OneEngine kept, changing;
+  for (std::int64_t step = 0; step < 6; ++step) {
+    if (step == 2)
+      changing.engine->adopt(programs_with(
+          one_rank(), [](auto& options) { options.activation_checkpointing = true; }));
+    if (step == 4) changing.engine->adopt(programs_with(one_rank(), [](auto&) {}));
+    EXPECT_EQ(changing.engine->train_step(step, fill_by_place).loss,
+              kept.engine->train_step(step, fill_by_place).loss);
+  }
+  EXPECT_EQ(train::describe_state(*changing.engine), train::describe_state(*kept.engine));
+}
+
+TEST(Engine, AdoptsAShorterSequence) {
+  const auto shorter = [](train::TrainOptions& options) { options.sequence_length /= 2; };
+  TrainingCase short_case = one_rank();
+  shorter(short_case.options);
+  OneEngine all(short_case), changing;
+  all.engine->adopt(programs_with(short_case, [](auto&) {}));
+  changing.engine->adopt(programs_with(one_rank(), shorter));
+  for (std::int64_t step = 0; step < 3; ++step)
+    EXPECT_EQ(changing.engine->train_step(step, fill_by_place).loss,
+              all.engine->train_step(step, fill_by_place).loss);
+  EXPECT_EQ(train::describe_state(*changing.engine), train::describe_state(*all.engine));
+  changing.engine->adopt(programs_with(one_rank(), [](auto&) {}));
+  EXPECT_GT(changing.engine->train_step(3, fill_by_place).loss, 0);
+}
+
+TEST(Engine, RefusesToAdoptWhatItHasNoRoomOrPlaceFor) {
+  OneEngine one;
+  const auto fault = [&](const std::function<void(train::TrainOptions&)>& change) {
+    return fault_of([&] { one.engine->adopt(programs_with(one_rank(), change)); });
+  };
+  EXPECT_THAT(fault([](auto& options) { options.sequence_length *= 2; }),
+              HasSubstr("bytes of tier device, and the engine has"));
+  EXPECT_THAT(fault([](auto& options) { options.offload.optimizer = train::OffloadTarget::cpu; }),
+              HasSubstr("elsewhere, or not at all"));
+  EXPECT_GT(one.engine->train_step(0, fill_by_place).loss, 0) << "nothing has changed";
+  one.engine->start_step(1, fill_by_place);
+  EXPECT_THAT(fault([](auto&) {}), HasSubstr("adopt()"));
 }
 
 TEST(Engine, BeginsWithTheLossScaleOfItsOptions) {

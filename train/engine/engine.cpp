@@ -8,16 +8,13 @@
 #include <string>
 #include <utility>
 
-#include "comm/agreement.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/step_control.h"
-#include "runtime/budget.h"
 #include "runtime/layer_major.h"
 #include "runtime/staging.h"
 #include "runtime/state_names.h"
-#include "runtime/verifier.h"
 
 namespace strata::train {
 
@@ -80,49 +77,24 @@ Engine::Engine(EngineParts parts)
       communication_stream_(communication_device_),
       memory_(programs_, *communicator_, device_, parts.disk),
       exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind_for(*communicator_)),
+      lockstep_(parts.lockstep),
+      recordings_(parts.recordings),
+      disk_bytes_(programs_.arena_bytes(runtime::Tier::disk)),
       seed_(parts.seed.value_or(programs_.seed)) {
   comm::Communicator& of_programs =
       device_ == nullptr ? *communicator_ : *parts.device_communicator;
   of_programs.register_arena({arena().base(), arena().bytes(), arena().memfd()});
   communicator_->register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
-  runtime::ExecutorParts executor_parts;
   for (const runtime::Tier tier : runtime::kAllTiers)
     if (arena(tier).bytes() > 0)
-      executor_parts.arenas[static_cast<std::size_t>(tier)] = &memory_.arena(tier);
-  executor_parts.disk = memory_.disk();
-  executor_parts.host_stream = &compute_stream_;
-  executor_parts.host_kernels = &kernels::cpu_kernels();
-  executor_parts.communicators.add(programs_.settings.plan.mesh.spanned(comm::AxisSet::all()),
-                                   of_programs);
-  executor_parts.observers = std::move(parts.observers);
-  if (device_ == nullptr)
-    executor_ = runtime::make_cpu_executor(std::move(executor_parts), kernels::cpu_kernels(),
-                                           compute_stream_, communication_stream_);
-  else if (parts.lockstep != nullptr)
-    executor_ = runtime::make_lockstep_executor(std::move(executor_parts), *device_, host_,
-                                                *parts.lockstep);
-  else
-    executor_ =
-        runtime::make_stream_executor(std::move(executor_parts), *device_, parts.recordings);
-  std::vector<std::string> sequence;
-  const auto load = [&](const runtime::Program& program) {
-    if (const auto problems = runtime::verify(program); !problems.empty())
-      throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
-    if (const auto excess = runtime::over_budget(program, programs_.settings.plan.budget_bytes);
-        !excess.empty())
-      throw OutOfMemory(excess.front());
-    const auto lines = program.collective_sequence();
-    sequence.insert(sequence.end(), lines.begin(), lines.end());
-    return executor_->load(program);
-  };
-  for (const auto& [key, program] : programs_.programs) handles_[key] = load(program);
-  const std::int64_t host_bytes =
-      programs_.arena_bytes(runtime::Tier::pinned) + programs_.arena_bytes(runtime::Tier::pageable);
-  if (host_bytes > programs_.settings.plan.host_bytes)
-    throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
-                      " bytes of host memory, and their Plan allows " +
-                      std::to_string(programs_.settings.plan.host_bytes));
-  comm::require_equal_sequences(*communicator_, sequence);
+      executor_parts_.arenas[static_cast<std::size_t>(tier)] = &memory_.arena(tier);
+  executor_parts_.disk = memory_.disk();
+  executor_parts_.host_stream = &compute_stream_;
+  executor_parts_.host_kernels = &kernels::cpu_kernels();
+  executor_parts_.communicators.add(programs_.settings.plan.mesh.spanned(comm::AxisSet::all()),
+                                    of_programs);
+  executor_parts_.observers = std::move(parts.observers);
+  load_programs();
 
   if (!programs_.trains()) return;
   kernels::StepState state;

@@ -92,6 +92,12 @@ class Engine {
   /// One whole step, drained.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
+  /// Between steps. Programs of another Plan take over: of other actions, schedules or shapes of a
+  /// micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
+  /// nothing, where the state lies elsewhere, saving is another, or an arena is too small: make the
+  /// engine with those that need most.
+  void adopt(compile::StepPrograms programs);
+
   /// Between steps. Mean loss per valid target over `batches` micro-batches per rank and all ranks;
   /// NaN when one of their losses is not finite.
   double evaluate(std::int64_t batches, const FillBatch& fill);
@@ -188,6 +194,9 @@ class Engine {
     settled_ = false;
     last_run_ = executor_->start(handle, step);
   }
+  [[nodiscard]] std::unique_ptr<runtime::Executor> make_executor();
+  /// Of programs_, into executor_.
+  void load_programs();
   /// The only Program of a kind but train.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
   [[nodiscard]] int train_handle(zero::Position position, Snapshot snapshot) const;
@@ -205,6 +214,10 @@ class Engine {
   kernels::CpuStream communication_stream_;
   EngineMemory memory_;
   runtime::Arena exchange_;  ///< window of collectives between steps
+  runtime::ExecutorParts executor_parts_;
+  runtime::LockstepReport* lockstep_;  ///< null: nothing is checked
+  runtime::Recordings recordings_;
+  std::int64_t disk_bytes_;  ///< of the disk's arena
   std::unique_ptr<runtime::Executor> executor_;
   std::map<compile::ProgramKey, int> handles_;  ///< of the executor
   bool settled_ = true;                         ///< nothing runs

@@ -1,0 +1,85 @@
+// The Programs of an engine: loaded at its start, and swapped between steps.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/agreement.h"
+#include "core/error.h"
+#include "runtime/budget.h"
+#include "runtime/verifier.h"
+#include "train/engine/engine.h"
+
+namespace strata::train {
+
+std::unique_ptr<runtime::Executor> Engine::make_executor() {
+  if (device_ == nullptr)
+    return runtime::make_cpu_executor(executor_parts_, kernels::cpu_kernels(), compute_stream_,
+                                      communication_stream_);
+  if (lockstep_ != nullptr)
+    return runtime::make_lockstep_executor(executor_parts_, *device_, host_, *lockstep_);
+  return runtime::make_stream_executor(executor_parts_, *device_, recordings_);
+}
+
+void Engine::load_programs() {
+  executor_.reset();
+  executor_ = make_executor();
+  handles_.clear();
+  std::vector<std::string> sequence;
+  for (const auto& [key, program] : programs_.programs) {
+    if (const auto problems = runtime::verify(program); !problems.empty())
+      throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
+    if (const auto excess = runtime::over_budget(program, programs_.settings.plan.budget_bytes);
+        !excess.empty())
+      throw OutOfMemory(excess.front());
+    const auto lines = program.collective_sequence();
+    sequence.insert(sequence.end(), lines.begin(), lines.end());
+    handles_[key] = executor_->load(program);
+  }
+  const std::int64_t host_bytes =
+      programs_.arena_bytes(runtime::Tier::pinned) + programs_.arena_bytes(runtime::Tier::pageable);
+  if (host_bytes > programs_.settings.plan.host_bytes)
+    throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
+                      " bytes of host memory, and their Plan allows " +
+                      std::to_string(programs_.settings.plan.host_bytes));
+  comm::require_equal_sequences(*communicator_, sequence);
+}
+
+void Engine::adopt(compile::StepPrograms programs) {
+  require_drained("adopt()");
+  const runtime::Plan& plan = programs.settings.plan;
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw InvalidArgument(what);
+  };
+  require(plan.mesh == programs_.settings.plan.mesh && programs.settings.at == programs_.settings.at,
+          "adopt() got Programs of another mesh, or another rank's");
+  const auto is_state = [](const runtime::PersistentValue& value) {
+    return value.role != runtime::Role::input;
+  };
+  for (const runtime::PersistentValue& value : programs_.persistent.values())
+    if (is_state(value) && (!programs.persistent.has(value.name) ||
+                            programs.persistent.find(value.name) != value))
+      throw InvalidArgument("adopt() got Programs that keep '" + value.name +
+                            "' elsewhere, or not at all; state stays where it is");
+  require(std::ranges::count_if(programs.persistent.values(), is_state) ==
+                  std::ranges::count_if(programs_.persistent.values(), is_state) &&
+              plan.saving == programs_.settings.plan.saving &&
+              programs.outlet() == programs_.outlet(),
+          "adopt() got Programs that keep more state, or save in another way");
+  for (const runtime::Tier tier : runtime::kAllTiers) {
+    const std::int64_t has = tier == runtime::Tier::disk ? disk_bytes_ : arena(tier).bytes();
+    if (const std::int64_t needs = programs.arena_bytes(tier); needs > has)
+      throw InvalidArgument("adopt() got Programs that take " + std::to_string(needs) +
+                            " bytes of tier " + std::string(name_of(tier)) +
+                            ", and the engine has " + std::to_string(has) +
+                            "; make it with those that need most");
+  }
+  executor_->forget_recordings();
+  programs_ = std::move(programs);
+  micro_steps_ = zero::micro_steps(programs_.settings.plan);
+  last_run_ = -1;
+  is_read_ahead_ = false;
+  load_programs();
+}
+
+}  // namespace strata::train
