@@ -26,6 +26,25 @@ bool has_records_on_disk(const Plan& plan) {
       plan.units, [](const runtime::UnitPlan& unit) { return unit.optimizer_tier == Tier::disk; });
 }
 
+/// With gradients on the disk where they wait in host memory and other state of their unit lies
+/// there already; nothing where there are none.
+std::optional<Plan> with_gradients_on_disk(Plan plan) {
+  bool moved = false;
+  for (runtime::UnitPlan& unit : plan.units) {
+    if (unit.gradient_tier != Tier::pinned ||
+        (unit.optimizer_tier != Tier::disk && unit.parameter_tier != Tier::disk))
+      continue;
+    unit.gradient_tier = Tier::disk;
+    moved = true;
+  }
+  if (!moved) return {};
+  return plan;
+}
+
+bool lacks_host_memory(const compile::Fit& fit) {
+  return fit.kept_too_much || (fit.shortage && fit.shortage->tier == Tier::pinned);
+}
+
 class Searching {
  public:
   explicit Searching(const Search& search)
@@ -36,15 +55,24 @@ class Searching {
     widest_.at.at[data] = widest_.mesh.sizes[data] - 1;
   }
 
+  /// A sum in host memory is neither written nor read again: the disk only where that is too
+  /// little.
   Compiled run() const {
-    const Accepts accepts =
-        search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
-    for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
-      if (Compiled found = attempt(search_.savings[i]); accepts(found)) return found;
-    return attempt(search_.savings.back());
+    Compiled found = first_accepted(search_.plan);
+    if (!lacks_host_memory(found.fit)) return found;
+    const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan);
+    return on_disk ? first_accepted(*on_disk) : std::move(found);
   }
 
  private:
+  [[nodiscard]] Compiled first_accepted(const Plan& asked) const {
+    const Accepts accepts =
+        search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
+    for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
+      if (Compiled found = attempt(asked, search_.savings[i]); accepts(found)) return found;
+    return attempt(asked, search_.savings.back());
+  }
+
   /// For the rank whose shards are largest: partitions give the last one what is left over.
   [[nodiscard]] Compiled compiled(const Plan& plan) const {
     return compile::compile(search_.model, plan, search_.machine, widest_);
@@ -57,11 +85,10 @@ class Searching {
   }
 
   /// For the rank that asks. Where nothing is open in the Plan, it alone is compiled.
-  [[nodiscard]] Compiled attempt(SaveMemory saving) const {
-    Plan plan = search_.plan;
+  [[nodiscard]] Compiled attempt(Plan plan, SaveMemory saving) const {
     plan.saving = saving;
-    const bool open =
-        plan.scheduled && (has_records_on_disk(plan) || saving == SaveMemory::windows);
+    const bool open = plan.scheduled && (has_records_on_disk(plan) ||
+                                         saving == SaveMemory::windows || may_move_gradients(plan));
     if (!open) return compiled_here(plan);
     Compiled found = close(std::move(plan), saving);
     if (!found.fit.fits() || widest_ == search_.where) return found;
@@ -70,7 +97,7 @@ class Searching {
 
   [[nodiscard]] Compiled close(Plan plan, SaveMemory saving) const {
     if (saving == SaveMemory::windows) {
-      std::optional<std::int64_t> pinned_bytes = with_windows();
+      std::optional<std::int64_t> pinned_bytes = with_windows(plan);
       if (!pinned_bytes) return compiled(plan);
       std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];
       budget = std::min(budget, *pinned_bytes);
@@ -81,8 +108,7 @@ class Searching {
 
   /// Schedules take as many windows as they may have: as many as without a snapshot, and those of
   /// the snapshot. Reading ahead needs no more memory than windows of transfers have anyway.
-  [[nodiscard]] std::optional<std::int64_t> with_windows() const {
-    Plan plan = search_.plan;
+  [[nodiscard]] std::optional<std::int64_t> with_windows(Plan plan) const {
     plan.saving = SaveMemory::writing;
     const Compiled still =
         with_fewer_records(plan, [&](const Plan& resident) { return compiled(resident); });
@@ -148,6 +174,11 @@ class Searching {
     }
     consider(std::move(plain));
     return std::move(*best);
+  }
+
+  /// All ranks answer alike.
+  [[nodiscard]] static bool may_move_gradients(const Plan& plan) {
+    return plan.host_bytes != runtime::kUnlimited && with_gradients_on_disk(plan);
   }
 
   const Search& search_;

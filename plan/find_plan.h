@@ -14,7 +14,8 @@ using Accepts = std::function<bool(const compile::Compiled&)>;
 struct Search {
   const compile::TrainingModel& model;
   /// As asked for. Open are: which records of a unit on the disk stay in host memory, how many are
-  /// read ahead, and the windows of pinned memory that transfers may take.
+  /// read ahead, the windows of pinned memory that transfers may take, and whether gradients of
+  /// units that have something on the disk wait there, too: where host memory is too little.
   runtime::Plan plan;
   const machine::Machine& machine;
   comm::MeshSeat where;

@@ -111,7 +111,7 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
   for (const runtime::UnitPlan& unit : plan.units) {
     check_tier(unit, "optimizer state", unit.optimizer_tier,
                {Tier::device, Tier::pageable, Tier::disk});
-    check_tier(unit, "gradient", unit.gradient_tier, {Tier::device, Tier::pinned});
+    check_tier(unit, "gradient", unit.gradient_tier, {Tier::device, Tier::pinned, Tier::disk});
     check_tier(unit, "parameter", unit.parameter_tier, {Tier::device, Tier::pinned, Tier::disk});
   }
   for (std::size_t u = 0; u < units.size(); ++u) check_unit(plan, plan.units[u], units[u]);

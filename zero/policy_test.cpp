@@ -134,8 +134,8 @@ TEST(CheckPlan, RefusesWhatNoPassObeys) {
   };
   expect_refused("optimizer state of unit 'unit.1' in tier pinned",
                  [](Plan& plan) { plan.units[1].optimizer_tier = Tier::pinned; });
-  expect_refused("gradient of unit 'unit.0' in tier disk",
-                 [](Plan& plan) { plan.units[0].gradient_tier = Tier::disk; });
+  expect_refused("gradient of unit 'unit.0' in tier pageable; it can live in device, pinned, disk",
+                 [](Plan& plan) { plan.units[0].gradient_tier = Tier::pageable; });
   expect_refused("parameter of unit 'unit.0' in tier pageable",
                  [](Plan& plan) { plan.units[0].parameter_tier = Tier::pageable; });
   expect_refused("whole parameters of unit 'unit.0' on the disk", [](Plan& plan) {

@@ -75,13 +75,15 @@ class UnitReduction {
       reduce(contribution, reduced, 0);
     else
       own = reduce_and_round(contribution, reduced);
-    return plan_.shard_optimizer ? own : gather_sums(reduced);
+    if (!plan_.shard_optimizer) return gather_sums(reduced);
+    clear_others(reduced);
+    return own;
   }
 
   /// The micro-step's gradient into the whole accumulator.
   ValueId accumulate() {
     ValueId sum = gradient_;
-    if (position_.opens_sum && produced() == accumulated()) {
+    if (position_.opens_sum && produced() == accumulated() && !on_disk()) {
       produce_in(runtime::accumulator_name(unit_.name));
     } else {
       const ValueId before = accumulator(unit_.elements);
@@ -96,6 +98,23 @@ class UnitReduction {
     const ValueId root = graph_.root_of(gradient_);
     graph_.make_persistent(root, storage);
     graph_.set_home(root, plan_.gradient_tier);
+  }
+
+  /// There roots are written as a whole, and by one block: not in the places where backward
+  /// operations make their parts.
+  [[nodiscard]] bool on_disk() const { return plan_.gradient_tier == runtime::Tier::disk; }
+
+  /// On the disk: parts of other ranks, which nobody reads again, get the version of `sum`.
+  void clear_others(ValueId sum) {
+    const ValueId root = graph_.root_of(sum);
+    if (!on_disk() || graph_.type(root).shape.elements() != unit_.elements) return;
+    const ValueId whole = graph_.at_version(root, graph_.values[sum].version);
+    for (const Extent& part :
+         {Extent{0, owned_.owned_begin}, Extent{owned_.owned_end, unit_.elements}})
+      if (part.elements() > 0)
+        insert("fill_zero", {}, {flat_view(graph_, whole, part.begin, part.end, "others")},
+               {{"dtype", static_cast<double>(graph_.type(root).dtype)},
+                {"rows", static_cast<double>(part.elements())}});
   }
 
   /// A leaf of a world of one in fp32 is its own sum over ranks.
@@ -154,13 +173,14 @@ class UnitReduction {
   /// Own piece of the sum over the leaves so far that form a subtree with this one. It waits for
   /// the other half of the next larger one.
   ValueId keep_partial_sum(ValueId source) {
-    if (position_.joins == 0 && source == gradient_ && is_sum(source)) {
+    if (position_.joins == 0 && source == gradient_ && is_sum(source) && !on_disk()) {
       produce_in(partial_sum_levels(settings_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
                                                         : runtime::accumulator_name(unit_.name));
       return source;
     }
     const ValueId sum = graph_.next_version(partial_sum(position_.joins));
     sum_leaves(source, sum, owned_.owned_begin, 1);
+    clear_others(sum);
     return sum;
   }
 

@@ -129,6 +129,25 @@ class SameResult(OffloadTest):
                 self.assertRegex(printed, r"disk read \d+\.\d+ .iB, disk write \d+\.\d+ .iB")
         self.assertEqual(list(self.swap.iterdir()), [])
 
+    def test_gradients_follow_where_host_memory_is_too_little(self):
+        """Killed in the middle and taken up again: the state of a run that knows no drive."""
+        job = mlaunch(2, *JOB, "--model", "gpt2-bytes-10m", "--steps", "12")
+        expected, _ = self.state(job)
+        # Of which a rank needs 42 MB for saving; gradients are 22 MB, windows 14 MB.
+        limited = [*job, *on_drive(), "--device-memory", "100MB", "--host-memory", "120MB", "--output", "out",
+                   "--save-every", "2"]
+        process = self.start(limited)
+        self.wait_until(lambda: (self.home / "out/latest").exists() or process.poll() is not None, "a checkpoint")
+        self.assertIsNone(process.poll(), "it goes on")
+        os.kill(children(process.pid)[0], signal.SIGKILL)
+        process.communicate(timeout=20)
+        state, printed = self.state([*limited, "--resume", "auto", "--print-plan"])
+        self.assertIn("resumed from out/step-", printed)
+        self.assertIn('"gradient": "disk"', printed)
+        self.assertNotIn('"gradient": "pinned"', printed)
+        self.assertEqual(state, expected)
+        self.assertEqual(list(self.swap.iterdir()), [])
+
     def test_updates_behind_their_gradients(self):
         job = mlaunch(2, *JOB, *self.STEPS, "--gradient-clipping", "0")
         expected, _ = self.state(job)
@@ -255,8 +274,10 @@ class Failing(OffloadTest):
         # Rates are measured, so orders and what they need vary a little.
         enough = int(re.search(needs, refused)[1]) * 105 // 100
         self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(), "--device-memory", enough))
-        self.refuse(["each of 2 ranks may use 50000 bytes of the --host-memory budget",
-                     "raise the budget; "], "--host-memory", "100KB")  # all is on the disk that can be
+        # All is on the disk that can be: windows are too large, then what the host writes and reads.
+        self.refuse(["out of memory in tier pinned: its budget is 50000 bytes"], "--host-memory", "100KB")
+        self.refuse(["each of 2 ranks may use 20000 bytes of the --host-memory budget",
+                     "raise the budget; "], "--host-memory", "40KB")
 
 
 class SmallDrive(OffloadTest):

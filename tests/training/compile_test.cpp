@@ -167,6 +167,47 @@ TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
   }
 }
 
+/// Where the first gradient waits in the Plan that ranks 0 and 2 of three find, which is the same.
+Tier home_of_gradients(train::ProgramRequest request, std::int64_t host_bytes) {
+  request.options.offload.host_memory_bytes = host_bytes;
+  request.local_ranks = 3;
+  std::string first;
+  for (const int rank : {0, 2}) {
+    const compile::StepPrograms found = train::build_programs(
+        request, {rank, 3, comm::Exchange::peer_memory}, machine::cpu_machine(1));
+    verify_all(found);
+    const std::string plan = found.settings.plan.to_json();
+    EXPECT_TRUE(first.empty() || plan == first) << plan;
+    first = plan;
+  }
+  return Plan::from_json(first, "first").units.front().gradient_tier;
+}
+
+TEST(FindPlan, TakesGradientsToTheDiskOnlyWhereHostMemoryIsTooLittle) {
+  using train::OffloadTarget;
+  train::ProgramRequest request;
+  request.model = tiny_gpt2();
+  request.model.layers = 12;
+  request.options = tiny_options(3, 6, 1);
+  request.options.zero.stage = 3;
+  request.options.tile_elements = 1024;
+  request.options.offload.optimizer = OffloadTarget::nvme;
+  for (const OffloadTarget parameters : {OffloadTarget::none, OffloadTarget::nvme}) {
+    request.options.offload.parameters = parameters;
+    EXPECT_EQ(home_of_gradients(request, runtime::kUnlimited), Tier::pinned);
+    EXPECT_EQ(home_of_gradients(request, std::int64_t{16} << 20), Tier::pinned);
+    // The gradients of all ranks take 627,000.
+    EXPECT_EQ(home_of_gradients(request, 500'000), Tier::disk);
+    EXPECT_THROW(home_of_gradients(request, 10'000), OutOfMemory);
+  }
+  // Nobody asked for a drive.
+  request.options.offload.optimizer = request.options.offload.parameters = OffloadTarget::cpu;
+  EXPECT_THROW(home_of_gradients(request, 500'000), OutOfMemory);
+  // Parameters alone lie there.
+  request.options.offload.parameters = OffloadTarget::nvme;
+  EXPECT_EQ(home_of_gradients(request, 2'400'000), Tier::disk);
+}
+
 TEST(FindPlan, TakesTheFirstWayOfSavingThatIsAcceptedElseTheLast) {
   using enum runtime::SaveMemory;
   train::ProgramRequest request;

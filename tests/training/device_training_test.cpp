@@ -190,6 +190,29 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
   }
 }
 
+/// Read by the host or brought back to the device.
+TEST(DeviceTraining, GivesTheSameBitsWithGradientsOnTheDisk) {
+  using train::OffloadTarget;
+  for (const int world : {1, 2}) {
+    TrainingCase training = gpt2_on_device(world);
+    training.options.dtype = training.options.communication_dtype =
+        world == 1 ? DType::f32 : DType::bf16;
+    training.options.tile_elements = 4096;
+    training.options.steps = 2;
+    const TrainingResult expected = run_training(training);
+    training.gradients = runtime::Tier::disk;
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 3})
+      for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme}) {
+        training.options.zero.stage = stage;
+        training.options.offload.optimizer = optimizer;
+        training.options.offload.parameters = stage == 1 ? OffloadTarget::none : optimizer;
+        expect_same(expected, run_training(training),
+                    "world " + std::to_string(world) + ", stage " + std::to_string(stage) +
+                        (optimizer == OffloadTarget::none ? "" : ", all on the disk"));
+      }
+  }
+}
+
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
   training.options.tile_elements = 4096;

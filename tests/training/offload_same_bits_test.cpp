@@ -67,14 +67,6 @@ TEST_P(OffloadSameBits, HomesOfState) {
     expect_homes_do_not_matter(small_case(world, stage), expected);
 }
 
-TEST_P(OffloadSameBits, MasterCopiesOfHalfPrecision) {
-  TrainingCase training = small_case(GetParam(), 0, true);
-  training.options.dtype = training.options.communication_dtype = DType::bf16;
-  const TrainingResult expected = run_training(training);
-  training.options.zero.stage = GetParam() == 1 ? 0 : 3;
-  expect_homes_do_not_matter(training, expected);
-}
-
 /// Where nothing of the whole gradient enters an update, each may run behind its own gradient.
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
@@ -83,6 +75,89 @@ TrainingCase without_clipping(TrainingCase training) {
   training.options.scheduler.warmup_num_steps = 1;
   training.options.scheduler.total_num_steps = 4;
   return training;
+}
+
+/// Every rule and every home of the rest of the state gives the bits of `training`, whose stage,
+/// order and types stay, with gradients on the disk.
+void expect_gradients_may_wait_on_the_disk(TrainingCase training, const TrainingResult& expected,
+                                           StartRules rules) {
+  training.gradients = runtime::Tier::disk;
+  for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme})
+    for (const UpdateTime updates : rules) {
+      if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;
+      const bool parts = training.world > 1 && training.options.zero.stage % 3 != 0;
+      training.options.offload.optimizer = optimizer;
+      training.options.offload.parameters = parts ? OffloadTarget::none : optimizer;
+      training.options.offload.updates = updates;
+      const TrainingResult result = run_training(training);
+      expect_same(expected, result,
+                  "gradients on the disk, optimizer " + name_of(optimizer) + ", " +
+                      name_of(updates) + ", stage " + std::to_string(training.options.zero.stage));
+      EXPECT_GT(result.memory.disk.gradients, 0);
+      EXPECT_EQ(result.memory.gradients + result.memory.pinned.gradients, 0);
+    }
+}
+
+constexpr auto kBehindTheControl = {UpdateTime::step_end, UpdateTime::next_step};
+
+TEST_P(OffloadSameBits, GradientsOnTheDisk) {
+  const int world = GetParam();
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3}) {
+      TrainingCase training = small_case(world, 0, dtype == DType::bf16);
+      training.options.dtype = training.options.communication_dtype = dtype;
+      const TrainingResult expected = run_training(training);
+      training.options.zero.stage = stage;
+      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+    }
+}
+
+/// Sums that are read and written in each micro-step, and that are kept in 16 bits.
+TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
+  const int world = GetParam();
+  for (const DType kept : {DType::f32, DType::bf16})
+    for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3}) {
+      TrainingCase training = small_case(world, stage);
+      training.options.dtype = training.options.communication_dtype = DType::bf16;
+      training.options.accumulation_dtype = kept;
+      training.options.accumulation = 3;
+      training.options.micro_batch = 1;
+      training.options.global_batch = 3 * world;
+      const TrainingResult expected = run_training(training);
+      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+      if (stage >= 2 || kept != DType::f32) continue;  // reduces once per step
+      training.options.offload.layer_major = true;
+      expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+    }
+}
+
+/// Whose steps are skipped at first; some tiles are updated on the device, some on the host.
+TEST(OffloadSameBitsOf, GradientsOnTheDiskOfSkippedSteps) {
+  TrainingCase training = small_case(2, 3);
+  skip_first_steps(training.options);
+  const TrainingResult expected = run_training(training);
+  EXPECT_GT(expected.metrics.back().skipped, 0);
+  expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
+  training = small_case(2, 1);
+  training.options.tile_elements = 1024;
+  training.options.offload.optimizer_ratio = 0.5;
+  expect_gradients_may_wait_on_the_disk(training, run_training(training), kBehindTheControl);
+}
+
+TEST_P(OffloadSameBits, GradientsOnTheDiskBehindWhichUpdatesRun) {
+  const int world = GetParam();
+  const TrainingResult expected = run_training(without_clipping(small_case(world, 0)));
+  for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{0, 1, 2, 3})
+    expect_gradients_may_wait_on_the_disk(without_clipping(small_case(world, stage)), expected,
+                                          {UpdateTime::gradient});
+}
+
+TEST_P(OffloadSameBits, MasterCopiesOfHalfPrecision) {
+  TrainingCase training = small_case(GetParam(), 0, true);
+  training.options.dtype = training.options.communication_dtype = DType::bf16;
+  const TrainingResult expected = run_training(training);
+  training.options.zero.stage = GetParam() == 1 ? 0 : 3;
+  expect_homes_do_not_matter(training, expected);
 }
 
 TEST_P(OffloadSameBits, UpdatesBehindTheirGradients) {

@@ -66,6 +66,18 @@ runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
   return promised;
 }
 
+compile::StepPrograms programs_of(const TrainingCase& training, const comm::Seat& seat,
+                                  const machine::Machine& machine) {
+  const train::ProgramRequest request{training.model, training.options, true, 1, training.saving};
+  if (!training.gradients) return train::build_programs(request, seat, machine);
+  const compile::TrainingModel model = train::training_model(request);
+  runtime::Plan plan = train::requested_plan(request, model, machine, seat.ranks);
+  for (runtime::UnitPlan& unit : plan.units) unit.gradient_tier = *training.gradients;
+  compile::Compiled compiled = compile::compile(model, plan, machine, comm::MeshSeat::of(seat));
+  train::require_fit(compiled.fit, request);
+  return std::move(compiled.programs);
+}
+
 TrainingResult run_rank(const TrainingCase& training, comm::Communicator& communicator) {
   RankDevice device;
   train::EngineParts parts = engine_parts(training, communicator, device);
@@ -193,8 +205,7 @@ train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator
     parts.recordings = training.recordings;
     parts.lockstep = training.lockstep;
   }
-  parts.programs = train::build_programs(
-      {training.model, training.options, true, 1, training.saving}, planned->seat(), machine);
+  parts.programs = programs_of(training, planned->seat(), machine);
   verify_all(parts.programs);
   if (const std::int64_t bytes = parts.programs.disk_bytes(); bytes > 0) {
     device.disk = std::make_unique<MemoryDisk>(bytes);
@@ -218,8 +229,7 @@ void on_engines(const TrainingCase& training, const std::function<void(train::En
 
 compile::StepPrograms build_rank(const TrainingCase& training,
                                  const comm::Communicator& communicator) {
-  return train::build_programs({training.model, training.options, true, 1, training.saving},
-                               communicator.seat(), machine::cpu_machine(training.threads));
+  return programs_of(training, communicator.seat(), machine::cpu_machine(training.threads));
 }
 
 TrainingResult run_training(const TrainingCase& training) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct TrainingCase {
   runtime::LockstepReport* lockstep = nullptr;
   runtime::SaveMemory saving = runtime::SaveMemory::none;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
+  /// Where gradients wait for the update; nothing: where the search for a Plan puts them.
+  std::optional<runtime::Tier> gradients = {};
 };
 
 struct TrainingResult {

@@ -97,6 +97,23 @@ TEST_P(VirtualRanks, HomesAndRecomputationDoNotMatter) {
         }
 }
 
+/// Partial sums among them, which lie beside the accumulators or in them.
+TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const int accumulation : {1, 2}) {
+      TrainingCase plain = plain_case(kVirtualRanks, GetParam(), accumulation);
+      plain.options.dtype = plain.options.communication_dtype = dtype;
+      plain.options.tile_elements = 4096;
+      const TrainingResult expected = run_training(plain);
+      plain.options.offload.optimizer = OffloadTarget::nvme;
+      plain.gradients = runtime::Tier::disk;
+      for (const int world : {1, 2}) {
+        const TrainingCase training = on_ranks(plain, world);
+        expect_same(expected, run_training(training), name_of(training));
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, VirtualRanks, testing::Values(0, 1, 2, 3));
 
 /// Three levels of partial sums, none of a rank's own at the last.

@@ -109,6 +109,8 @@ TEST(ReadPlan, NeedsADriveForWhatItPutsThere) {
   plan.units[1].parameter_tier = runtime::Tier::disk;
   EXPECT_THAT(refusal(plan, asked),
               HasSubstr("units[1].tier.parameter: the Plan has 'disk', this run has no drive"));
+  plan.units[0].gradient_tier = runtime::Tier::disk;
+  EXPECT_THAT(refusal(plan, asked), HasSubstr("units[0].tier.gradient: the Plan has 'disk'"));
   plan.saved = {{1, 2, {{"0.norm", runtime::SavedAction::disk}}}};
   EXPECT_THAT(refusal(plan, asked), HasSubstr("saved[0].actions.0.norm: the Plan has 'disk'"));
   asked.units[0].optimizer_tier = runtime::Tier::disk;

@@ -75,13 +75,14 @@ Tiers tiers_of(const OffloadOptions& offload) {
   return {offload.optimizer, offload.parameters, offload.activations};
 }
 
-/// Levels that move something more; host memory gains a CPU nothing that plays the device in it.
+/// Levels that move something more, and the one of `now` where it has something on the disk: within
+/// a limit more goes there. Host memory gains a CPU nothing that plays the device in it.
 bool is_further(const Tiers& level, const Tiers& now, bool own_device) {
   const auto uses_host_memory = [](OffloadTarget target) { return target == kCpu; };
   if (!own_device && std::ranges::any_of(level, uses_host_memory)) return false;
   for (std::size_t i = 0; i < level.size(); ++i)
     if (level[i] < now[i]) return false;
-  return level != now;
+  return level != now || std::ranges::find(now, kNvme) != now.end();
 }
 
 /// Each level with all else as it was asked for, then with the least activations.
@@ -145,8 +146,11 @@ class Search {
       return first ? said(*first, "is the cheapest change that fits: it needs ")
                    : said(*last, "fits: it needs ");
     }
-    const std::vector<TrainOptions> tiers =
+    std::vector<TrainOptions> tiers =
         further_tiers(options, machine_.seat.ranks, machine_.memory.device_bytes.has_value());
+    if (limits_host_memory())
+      for (TrainOptions& changed : tiers)
+        changed.offload.host_memory_bytes = machine_.memory.host_bytes;
     if (auto first = first_that_fits(tiers)) {
       set_limits(*first);
       return said(*first, "is the cheapest change that fits: it needs ");
@@ -198,6 +202,11 @@ class Search {
     return {};
   }
 
+  [[nodiscard]] bool limits_host_memory() const {
+    return machine_.memory.host_bytes > 0 &&
+           request_.options.offload.host_memory_bytes == kUnlimitedMemory;
+  }
+
   /// Transfers would take all memory otherwise that makes a step faster.
   void set_limits(Found& found) const {
     constexpr std::int64_t kUnit = std::int64_t{1} << 20;
@@ -205,7 +214,7 @@ class Search {
     OffloadOptions& offload = found.options.offload;
     if (memory.device_bytes && offload.device_memory_bytes == kUnlimitedMemory)
       offload.device_memory_bytes = *memory.device_bytes / kUnit * kUnit;
-    if (memory.host_bytes == 0 || offload.host_memory_bytes != kUnlimitedMemory) return;
+    if (!limits_host_memory()) return;
     const std::int64_t arenas = memory.device_bytes ? 0 : found.needs.device * memory.local_world;
     offload.host_memory_bytes = (memory.host_bytes - arenas) / kUnit * kUnit;
   }

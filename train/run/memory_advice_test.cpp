@@ -106,6 +106,16 @@ TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
   EXPECT_NE(text.find(" on the drive per rank, "), std::string::npos) << text;
 }
 
+/// Without a limit gradients wait in host memory, which lacks the 43 MB that they take.
+TEST(MemoryAdvice, LimitsHostMemoryWhereGradientsAreToFollowTheState) {
+  ProgramRequest request = wide_request(1);
+  request.options.offload.optimizer = OffloadTarget::nvme;
+  request.options.offload.nvme_paths = {"."};
+  const std::string text = advice(request, 1, {1, std::int64_t{1} << 30, std::int64_t{36} << 20});
+  EXPECT_TRUE(text.starts_with("--device-memory 1GiB --host-memory 36MiB is the cheapest change"))
+      << text;
+}
+
 TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   ProgramRequest changed = wide_request(1);
   changed.options.offload.optimizer = OffloadTarget::cpu;
