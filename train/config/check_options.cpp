@@ -22,7 +22,7 @@ std::string fault_of(const OptionField& field) {
     number = static_cast<double>(**integer);
   else
     return "";
-  if (number >= field.lowest && number <= field.highest) return "";  // NaN is neither
+  if (number >= field.range.lowest && number <= field.range.highest) return "";  // NaN is neither
   char found[40];
   std::snprintf(found, sizeof found, "%.17g", number);
   return std::string(field.name) + " is " + found + ", " + range_text(field, "a number");

@@ -15,21 +15,6 @@
 namespace strata::train {
 namespace {
 
-std::string_view first_spelling(const FlagRow& row) {
-  return row.spellings.substr(0, row.spellings.find(','));
-}
-
-/// Those that stand in the table.
-std::vector<std::string_view> listed(const FlagRow& row) {
-  std::vector<std::string_view> spellings;
-  for (std::string_view rest = row.spellings; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    spellings.push_back(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
-  }
-  return spellings;
-}
-
 /// What CLI11 stores for a flag without a value: nobody types it.
 constexpr std::string_view kNoValue = "\n";
 
@@ -55,7 +40,7 @@ struct Splitter {
       }
       // Flags that set nothing share a row when the same is to be said of each.
       std::set<std::string> known;
-      for (const std::string_view spelling : listed(row)) {
+      for (const std::string_view spelling : listed(row.spellings)) {
         FlagRow alone = row;
         alone.spellings = spelling;
         const std::vector<std::string> spellings = spellings_of(alone);
@@ -101,7 +86,7 @@ std::string unknown(const std::string& word) {
   for (const FlagRow& row : flag_table()) {
     // Nobody who looks for a flag is helped by one that does nothing.
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
-    for (const std::string_view spelling : listed(row)) known.emplace_back(spelling);
+    for (const std::string_view spelling : listed(row.spellings)) known.emplace_back(spelling);
   }
   const bool flag = word.starts_with('-');
   if (is_one_of(word.substr(0, word.find('=')), kOfMlaunch))
@@ -124,12 +109,9 @@ void report_unknown(const std::vector<std::string>& words, std::vector<std::stri
 /// "a,b" "c" as a b c.
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
   std::vector<std::string> parts;
-  for (const std::string& word : words) {
-    std::istringstream in(word);
-    for (std::string part; std::getline(in, part, ',');) {
-      if (!part.empty()) parts.push_back(part);
-    }
-  }
+  for (const std::string& word : words)
+    for (const std::string_view part : listed(word))
+      if (!part.empty()) parts.emplace_back(part);
   return parts;
 }
 
@@ -137,14 +119,12 @@ void add_option(const FlagRow& row, std::vector<std::string> words, ParsedComman
   const std::string flag(first_spelling(row));
   if (row.comma_separated) words = split_at_commas(words);
   if (words.empty() && row.least_words == 0) words = {"true"};
-  std::string_view target = row.target;
-  while (!target.empty()) {
-    const std::size_t plus = target.find('+');
-    const bool pair = plus != std::string_view::npos;
-    set_option(std::string(target.substr(0, plus)), pair ? std::vector{words[0]} : words, flag,
-               parsed);
-    if (pair && words.size() > 1) words.erase(words.begin());  // one word is for both
-    target = pair ? target.substr(plus + 1) : "";
+  const std::vector<std::string_view> targets = listed(row.target, '+');
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    // One word is for both of a pair.
+    const bool pair = targets.size() > 1;
+    set_option(std::string(targets[i]),
+               pair ? std::vector{words[std::min(i, words.size() - 1)]} : words, flag, parsed);
   }
 }
 
@@ -185,18 +165,17 @@ void add_control(const FlagRow& row, const std::vector<std::string>& words,
 void add_fixed(const FlagRow& row, const std::vector<std::string>& words,
                ParsedCommandLine& parsed) {
   TrainOptions unused;
-  OptionField flag{first_spelling(row), "", &unused.shuffle};
+  const std::string flag(first_spelling(row));
   std::string note;
-  const std::string wrong = words.empty() ? "" : assign(flag, words, note);
-  if (!wrong.empty()) throw InvalidArgument(std::string(flag.name) + ": " + wrong);
+  const std::string wrong = words.empty() ? "" : assign(unused, "shuffle", words, note);
+  if (!wrong.empty()) throw InvalidArgument(flag + ": " + wrong);
   if (words.empty() || unused.shuffle)
     add_option(row, {std::string(row.word)}, parsed);
   else
     parsed.notes.push_back(
-        std::string(flag.name) + " " + words[0] +
+        flag + " " + words[0] +
         ": asks for nothing, the file or the model chooses; to overrule them give " +
-        (row.target == "dtype" ? "--dtype fp32"
-                               : flag_of(row.target.substr(0, row.target.find('+')))));
+        (row.target == "dtype" ? "--dtype fp32" : flag_of(listed(row.target, '+')[0])));
 }
 
 /// Does a flag that is not obeyed ask for nothing? Alone it says true.
@@ -229,10 +208,9 @@ void add(const Entry& entry, const std::vector<std::string>& words, ParsedComman
 /// Values of the wrong kind or range.
 void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& problems) {
   TrainOptions scratch;
-  const std::vector<OptionField> fields = option_fields(scratch);
   for (const auto& [name, given] : parsed.settings) {
     std::string note;
-    const std::string wrong = assign(*find_field(fields, name), given.words, note);
+    const std::string wrong = assign(scratch, name, given.words, note);
     if (!wrong.empty()) problems.push_back(given.where + ": " + wrong);
   }
 }
@@ -295,9 +273,7 @@ ParsedCommandLine parse_train_command_line(int argc, const char* const* argv) {
     }
   }
   check_values(parsed, problems);
-  std::string message;
-  for (const std::string& problem : problems) message += (message.empty() ? "" : "\n") + problem;
-  if (!message.empty()) throw InvalidArgument(message);
+  if (!problems.empty()) throw InvalidArgument(joined(problems, "\n"));
   return parsed;
 }
 
@@ -309,7 +285,7 @@ std::string train_help() {
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
     for (const FlagGroup& group : flag_groups())
       if (group.first == first_spelling(row)) text += '\n' + std::string(group.title) + ":\n";
-    std::string line = "  " + std::string(first_spelling(row)) + ' ' + std::string(row.value_name);
+    std::string line = "  " + std::string(first_spelling(row)) + ' ' + value_name_of(row);
     line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
     const OptionField* field = find_field(fields, row.target);
     std::string meaning(row.help.empty() && field != nullptr ? field->meaning : row.help);

@@ -2,68 +2,56 @@
 // old forms and paths of offload.
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "train/config/deepspeed_json.h"
+#include "train/config/flag_table.h"
 #include "train/config/nearest_name.h"
 
 namespace strata::train {
 namespace {
 
 /// A type of optimizer or scheduler, the option word it becomes, its parameters and which of them
-/// must be given.
+/// must be given, separated by commas.
 struct TypeRow {
   std::string_view name;
   std::string_view option;  ///< "": not supported
-  std::vector<std::string_view> params;
-  std::vector<std::string_view> required;
+  std::string_view params = "";
+  std::string_view required = "";
   bool removed = false;  ///< from DeepSpeed
 };
 
-std::vector<TypeRow> optimizer_types() {
-  const std::vector<std::string_view> adam = {"learning_rate", "beta1",        "beta2",
-                                              "epsilon",       "weight_decay", "bias_correction"};
-  return {
-      {"Adam", "adamw", adam, {}},
-      {"AdamW", "adamw", adam, {}},
-      {"SGD", "sgd", {"learning_rate", "momentum", "dampening", "weight_decay", "nesterov"}, {}},
-      {"Adagrad", "", {}, {}},
-      {"Lion", "lion", {"learning_rate", "beta1", "beta2", "weight_decay"}, {}},
-      {"Lamb", "", {}, {}},
-      {"Muon", "", {}, {}},
-      {"OneBitAdam", "", {}, {}, true},
-      {"ZeroOneAdam", "", {}, {}, true},
-      {"OneBitLamb", "", {}, {}, true},
-      {"MuAdam", "", {}, {}},
-      {"MuAdamW", "", {}, {}},
-      {"MuSGD", "", {}, {}}};
-}
-
-std::vector<TypeRow> scheduler_types() {
-  return {
-      {"WarmupLR",
-       "WarmupLR",
-       {"warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type"},
-       {}},
-      {"WarmupDecayLR",
-       "WarmupDecayLR",
-       {"warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "warmup_type", "total_num_steps"},
-       {"total_num_steps"}},
-      {"WarmupCosineLR",
-       "WarmupCosineLR",
-       {"warmup_min_ratio", "warmup_num_steps", "warmup_type", "cos_min_ratio", "total_num_steps"},
-       {"total_num_steps"}},
-      {"OneCycle",
-       "OneCycle",
-       {"cycle_min_lr", "cycle_max_lr", "decay_lr_rate", "cycle_first_step_size",
-        "cycle_second_step_size", "cycle_first_stair_count", "cycle_second_stair_count",
-        "decay_step_size"},
-       {"cycle_min_lr", "cycle_max_lr"}},
-      {"LRRangeTest",
-       "LRRangeTest",
-       {"lr_range_test_min_lr", "lr_range_test_step_size", "lr_range_test_step_rate",
-        "lr_range_test_staircase"},
-       {}}};
-}
+constexpr std::string_view kAdam = "learning_rate,beta1,beta2,epsilon,weight_decay,bias_correction";
+constexpr TypeRow kOptimizers[] = {
+    {"Adam", "adamw", kAdam},
+    {"AdamW", "adamw", kAdam},
+    {"SGD", "sgd", "learning_rate,momentum,dampening,weight_decay,nesterov"},
+    {"Adagrad", ""},
+    {"Lion", "lion", "learning_rate,beta1,beta2,weight_decay"},
+    {"Lamb", ""},
+    {"Muon", ""},
+    {"OneBitAdam", "", "", "", true},
+    {"ZeroOneAdam", "", "", "", true},
+    {"OneBitLamb", "", "", "", true},
+    {"MuAdam", ""},
+    {"MuAdamW", ""},
+    {"MuSGD", ""},
+};
+constexpr TypeRow kSchedulers[] = {
+    {"WarmupLR", "WarmupLR", "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type"},
+    {"WarmupDecayLR", "WarmupDecayLR",
+     "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type,total_num_steps", "total_num_steps"},
+    {"WarmupCosineLR", "WarmupCosineLR",
+     "warmup_min_ratio,warmup_num_steps,warmup_type,cos_min_ratio,total_num_steps",
+     "total_num_steps"},
+    {"OneCycle", "OneCycle",
+     "cycle_min_lr,cycle_max_lr,decay_lr_rate,cycle_first_step_size,cycle_second_step_size,"
+     "cycle_first_stair_count,cycle_second_stair_count,decay_step_size",
+     "cycle_min_lr,cycle_max_lr"},
+    {"LRRangeTest", "LRRangeTest",
+     "lr_range_test_min_lr,lr_range_test_step_size,lr_range_test_step_rate,"
+     "lr_range_test_staircase"},
+};
 
 class Interpreter {
  public:
@@ -87,7 +75,7 @@ class Interpreter {
   void optimizer() {
     const Given* type = fact("optimizer.type");
     if (type == nullptr) return missing_optimizer();
-    const std::optional<TypeRow> row = supported(*type, optimizer_types());
+    const std::optional<TypeRow> row = supported(*type, kOptimizers);
     if (!row) return;
     read_.settings["optimizer.type"] = {{std::string(row->option)}, false, type->where};
     warn_of_foreign("optimizer.", *row, *type);
@@ -112,11 +100,11 @@ class Interpreter {
   void scheduler() {
     const Given* type = fact("scheduler.type");
     if (type == nullptr) return missing_scheduler();
-    const std::optional<TypeRow> row = supported(*type, scheduler_types());
+    const std::optional<TypeRow> row = supported(*type, kSchedulers);
     if (!row) return;
     read_.settings["scheduler.type"] = {{std::string(row->option)}, false, type->where};
     warn_of_foreign("scheduler.", *row, *type);
-    for (const std::string_view name : row->required) {
+    for (const std::string_view name : listed(row->required)) {
       if (read_.settings.contains("scheduler." + std::string(name))) continue;
       problem(type->where, std::string(row->name) + " needs scheduler.params." + std::string(name));
     }
@@ -221,7 +209,7 @@ class Interpreter {
   }
 
   /// The row of a supported type. Otherwise a problem that names the supported ones.
-  std::optional<TypeRow> supported(const Given& type, const std::vector<TypeRow>& rows) {
+  std::optional<TypeRow> supported(const Given& type, std::span<const TypeRow> rows) {
     const std::string& name = type.words[0];
     std::string known;
     std::vector<std::string_view> names;
@@ -241,10 +229,11 @@ class Interpreter {
 
   /// Parameters that the type does not have.
   void warn_of_foreign(const std::string& prefix, const TypeRow& row, const Given& type) {
+    const std::vector<std::string_view> params = listed(row.params);
     for (const auto& [option, given] : read_.settings) {
       if (!option.starts_with(prefix) || given.where == type.where) continue;
       const std::string_view param = std::string_view(option).substr(prefix.size());
-      if (std::find(row.params.begin(), row.params.end(), param) != row.params.end()) continue;
+      if (std::ranges::find(params, param) != params.end()) continue;
       read_.findings.warnings.push_back(given.where + ": has no effect with " +
                                         std::string(row.name));
     }

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "train/config/base64.h"
+#include "train/config/flag_table.h"
 #include "train/config/foreign_config.h"
 #include "train/config/json_words.h"
 #include "train/config/key_table.h"
@@ -111,7 +112,7 @@ class Reader {
     const std::vector<std::string>& words = read.words;
     const bool inert = is_scalar(value) && !words.empty() && is_one_of(words[0], row.inert);
     if (row.support == Support::noted) {
-      if (!inert) note(value, "accepted, unused: " + std::string(row.text));
+      if (!inert) note(value, "accepted, unused: " + said(row));
     } else if (row.support == Support::refused) {
       if (!inert)
         problem(value, "found " + shown(value) + ", which is not supported; " + said(row));
@@ -120,10 +121,10 @@ class Reader {
     }
   }
 
+  static std::string said(const KeyRow& row) { return std::string(row.text); }
   static std::string shown(const JsonValue& value) {
     return is_scalar(value) ? to_string(value, 0) : "a value";
   }
-  static std::string said(const KeyRow& row) { return std::string(row.text); }
 
   void handle_auto(const KeyRow& row, const JsonValue& value) {
     // Other keys take their default, as in DeepSpeed's own strict sections.
@@ -149,7 +150,7 @@ class Reader {
     }
     if (row.support == Support::refused) return problem(value, "not supported; " + said(row));
     if (row.support == Support::noted) {
-      return note(value, "accepted, unused: " + std::string(row.text));
+      return note(value, "accepted, unused: " + said(row));
     }
     if (row.path == "strata.activation_checkpointing") {
       set("activation_checkpointing", {"true"}, value);
@@ -189,18 +190,15 @@ class Reader {
                                  row.path.starts_with("aio");
     const Given given{words, automatic, place_of(value), auto_is_default};
     if (row.support == Support::fact) return put(read_.facts, std::string(row.path), given);
-    const std::size_t plus = row.target.find('+');
-    if (plus == std::string_view::npos) {
-      return put(read_.settings, std::string(row.target), given);
-    }
-    if (!automatic && words.size() != 2) {
+    const std::vector<std::string_view> options = listed(row.target, '+');
+    const bool pair = options.size() > 1;
+    if (pair && !automatic && words.size() != options.size())
       return problem(value, "found " + std::to_string(words.size()) + " numbers, expected two");
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      Given one = given;
+      if (pair) one.words = {words[automatic ? 0 : i]};
+      put(read_.settings, std::string(options[i]), one);
     }
-    const std::string second = automatic ? words[0] : words[1];
-    put(read_.settings, std::string(row.target.substr(0, plus)),
-        {{words[0]}, automatic, given.where, auto_is_default});
-    put(read_.settings, std::string(row.target.substr(plus + 1)),
-        {{second}, automatic, given.where, auto_is_default});
   }
 
   void set(const std::string& option, const std::vector<std::string>& words,

@@ -1,4 +1,5 @@
-// Every flag of `train`, with the spellings of Hugging Face and DeepSpeed that mean the same.
+// Every flag of `train`, with the spellings of Hugging Face and DeepSpeed that mean the same: those
+// of option_fields.h, those that say several things or what no option is, those that set nothing.
 #pragma once
 
 #include <span>
@@ -22,8 +23,8 @@ struct FlagRow {
   FlagUse use = FlagUse::option;
   std::string_view target = "";
   int least_words = 1;
-  int most_words = 1;  ///< kAnyNumber: as many as follow
-  std::string_view value_name = "";
+  int most_words = 1;                ///< kAnyNumber: as many as follow
+  std::string_view value_name = "";  ///< "": what the type of the option says
   std::string_view word = "";
   std::string_view help = "";  ///< "": the meaning of the option
   bool comma_separated = false;
@@ -34,8 +35,17 @@ inline constexpr int kAnyNumber = 1 << 20;
 
 std::span<const FlagRow> flag_table();
 
+/// The parts of a list such as "--learning-rate,--lr", or of the pair of options "a+b".
+std::vector<std::string_view> listed(std::string_view list, char between = ',');
+
+/// "--learning-rate", which is shown.
+std::string_view first_spelling(const FlagRow& row);
+
 /// Every spelling of a row.
 std::vector<std::string> spellings_of(const FlagRow& row);
+
+/// What --help says after the flag: "N", "cpu|nvme".
+std::string value_name_of(const FlagRow& row);
 
 /// The flag that sets an option, for advice: "--threads N".
 std::string flag_of(std::string_view option);

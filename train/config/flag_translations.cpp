@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "train/config/flag_table.h"
 #include "train/config/json_words.h"
 #include "train/config/nearest_name.h"
 #include "train/config/option_fields.h"
@@ -13,28 +14,19 @@
 namespace strata::train {
 namespace {
 
-struct Argument {
-  std::string_view name;
-  std::string_view option;
-};
-
-/// Of the schedules of transformers.
-constexpr Argument kSchedulerArguments[] = {
-    {"min_lr", "scheduler.min_lr"},
-    {"min_lr_rate", "scheduler.min_lr_rate"},
-    {"min_lr_ratio", "scheduler.min_lr_rate"},
-    {"num_cycles", "scheduler.num_cycles"},
-    {"power", "scheduler.power"},
-    {"lr_end", "scheduler.lr_end"},
-    {"timescale", "scheduler.timescale"},
-    {"warmup_lr_rate", "scheduler.warmup_lr_rate"},
-    {"num_stable_steps", "scheduler.num_stable_steps"},
-    {"num_decay_steps", "scheduler.num_decay_steps"},
-    {"num_warmup_steps", "scheduler.warmup_num_steps"},
-    {"num_training_steps", "scheduler.total_num_steps"},
-    {"warmup_type", "scheduler.warmup_shape"},
-    {"decay_type", "scheduler.decay_shape"},
-};
+/// The option that an argument of transformers' schedules sets. Throws InvalidArgument that names
+/// the nearest argument.
+std::string option_of_argument(const std::string& argument, const std::string& flag) {
+  std::vector<std::string_view> known;
+  for (const OptionRow& row : option_rows()) {
+    for (const std::string_view name : listed(row.argument.names)) {
+      if (name == argument) return std::string(row.name);
+      known.push_back(name);
+    }
+  }
+  throw InvalidArgument(flag + ": unknown argument '" + argument + "'" +
+                        suggestion(argument, known));
+}
 
 /// "bf16" of "bfloat16"; the words as they are when they mean nothing.
 std::string meaning_of(const std::string& option, const std::vector<std::string>& words) {
@@ -79,9 +71,7 @@ void take_initial_loss_scale(const std::string& word, ParsedCommandLine& parsed)
 }
 
 void take_fsdp(const std::vector<std::string>& words, ParsedCommandLine& parsed) {
-  std::string all;
-  for (const std::string& word : words) all += word + ' ';
-  std::istringstream parts(all);
+  std::istringstream parts(joined(words, " "));
   for (std::string word; parts >> word;) {
     if (word == "full_shard" || word == "hybrid_shard")
       set_option("zero.stage", {"3"}, "--fsdp", parsed);
@@ -103,19 +93,13 @@ void take_scheduler_arguments(const std::string& json, ParsedCommandLine& parsed
   const std::string flag = "--lr_scheduler_kwargs";
   JsonOptions options;
   options.fault = JsonFault::configuration;
-  std::vector<std::string_view> names;
-  for (const Argument& argument : kSchedulerArguments) names.push_back(argument.name);
-  const auto option_of = [&](const std::string& name) {
-    for (const Argument& argument : kSchedulerArguments)
-      if (argument.name == name) return std::string(argument.option);
-    throw InvalidArgument(flag + ": unknown argument '" + name + "'" + suggestion(name, names));
-  };
   try {
     const JsonValue document = parse_json(json, flag, options);
     if (!document.is(JsonKind::object))
       document.fail("expected an object such as {\"min_lr\": 1e-5}");
     for (const auto& [name, value] : document.members())
-      if (!value.is(JsonKind::null)) set_option(option_of(name), {word_of(value)}, flag, parsed);
+      if (!value.is(JsonKind::null))
+        set_option(option_of_argument(name, flag), {word_of(value)}, flag, parsed);
   } catch (const ConfigError& error) {
     throw InvalidArgument(error.what());
   }

@@ -1,6 +1,7 @@
 // Flags of published commands (transformers, TRL, LLaMA-Factory, FastChat, DeepSpeed's and
 // Megatron's examples) that set nothing here: accepted with a note, or refused with what to do.
-// Those that do set something are spellings in flag_table.cpp.
+// Those that do set something are spellings in rows of options (option_rows_*.cpp) or in
+// flag_table.cpp.
 #pragma once
 
 #include <array>

@@ -1,478 +1,84 @@
 #include "train/config/key_table.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include "core/check.h"
+#include "train/config/foreign_keys.h"
+#include "train/config/option_fields.h"
 
 namespace strata::train {
 namespace {
 
-using enum Shape;
-
-constexpr KeyRow obeyed(std::string_view path, Shape shape, std::string_view option,
-                        std::string_view fallback = "") {
-  return {path, shape, Support::obeyed, option, "", "", fallback};
-}
-constexpr KeyRow fact(std::string_view path, Shape shape, std::string_view text,
-                      std::string_view fallback = "") {
-  return {path, shape, Support::fact, "", "", text, fallback};
-}
-constexpr KeyRow noted(std::string_view path, Shape shape, std::string_view inert,
-                       std::string_view why) {
-  return {path, shape, Support::noted, "", inert, why, inert};
-}
-constexpr KeyRow refused(std::string_view path, Shape shape, std::string_view inert,
-                         std::string_view instead) {
-  return {path, shape, Support::refused, "", inert, instead, inert};
-}
-constexpr KeyRow alias(std::string_view path, std::string_view key) {
-  return {path, any, Support::alias, key};
-}
-constexpr KeyRow renamed(std::string_view path, std::string_view key) {
-  return {path, any, Support::renamed, key};
-}
-constexpr KeyRow inside(std::string_view path, std::string_view text = "") {
-  return {path, section, Support::obeyed, "", "", text};
-}
-constexpr KeyRow switched(std::string_view path, Support support, std::string_view on_switch,
-                          std::string_view text) {
-  return {path, section, support, "", "", text, "", on_switch, true};
-}
-
-constexpr std::string_view kOurLayout = "Strata lays buffers out before the first step";
-constexpr std::string_view kOneBackend = "one set of transfers serves every setting";
-constexpr std::string_view kNoGeneration = "it serves generation only";
-constexpr std::string_view kUseMetrics = "not written; use --metrics FILE (JSONL, a line per step)";
-constexpr std::string_view kFirstLine = "the same is printed at start or with --trace FILE";
-constexpr std::string_view kUseProfile = "use --profile FILE";
-constexpr std::string_view kPinned =
-    "what crosses the link to the device is always page-locked, the rest need not be";
-constexpr std::string_view kWindows =
-    "windows are as many and as large as the step needs them; --host-memory limits them";
-constexpr std::string_view kOverlap = "transfers run beside the step as far as memory allows";
-constexpr std::string_view kInitial = "initial values are made where they live";
-constexpr std::string_view kRing = "each rank has one io_uring per drive";
-constexpr std::string_view kRemoved = "DeepSpeed has removed it, too; remove the section";
-constexpr std::string_view kParallel = "only data parallelism is available; set 1";
-constexpr std::string_view kLossy = "lossy transfers are not available; set false";
-
-// The order is that of the reference: batch, optimizer step, precision, sharding, the rest.
-constexpr KeyRow kTopLevel[] = {
-    obeyed("train_batch_size", number, "global_batch"),
-    obeyed("train_micro_batch_size_per_gpu", number, "micro_batch"),
-    obeyed("gradient_accumulation_steps", number, "accumulation", "1"),
-    obeyed("gradient_clipping", number, "gradient_clipping", "1.0 (0 before 0.19.4)"),
-    obeyed("communication_data_type", text, "communication_dtype", "the model's type"),
-    obeyed("steps_per_print", number, "steps_per_print", "none"),
-    obeyed("wall_clock_breakdown", flag, "wall_clock_breakdown", "false"),
-    obeyed("dump_state", flag, "print_config", "false"),
-    noted("prescale_gradients", flag, "false",
-          "sums are taken in fp32 and scaled once, there is nothing to keep from overflowing"),
-    noted("gradient_predivide_factor", number, "1.0", "sums are taken in fp32 and scaled once"),
-    refused("gradient_allreduce_op", text, "mean", "set \"mean\""),
-    refused("managed_gradient_accumulation", flag, "true",
-            "the step loop owns the boundary; set true"),
-    noted("seq_parallel_communication_data_type", text, "fp32", "sequences are not sharded"),
-    noted("sparse_gradients", flag, "false",
-          "embedding gradients travel densely, the sum is the same; DeepSpeed has removed it"),
-    noted("disable_allgather", flag, "false", "DeepSpeed never reads it"),
-    noted("zero_allow_untested_optimizer", flag, "false|true", ""),
-    noted("zero_force_ds_cpu_optimizer", flag, "true|false", ""),
-    noted("memory_breakdown", flag, "false", kFirstLine),
-    noted("log_level", text, "", "it changes nothing here"),
-    noted("dataloader_drop_last", flag, "false",
-          "samples are drawn without end, no batch is short"),
-    noted("vocabulary_size", number, "", "the vocabulary is the model's, padded to 128 in memory"),
-    noted("graph_harvesting", flag, "false",
-          "a step is one program already; DeepSpeed has removed it"),
-    refused("sequence_parallel_size", number, "1", kParallel),
-    fact("data_parallel_size", number, "must be the number of ranks"),
-    refused("use_data_before_expert_parallelism", flag, "false", "set false"),
-    noted("allgather_size", number, "500000000", "use zero_optimization.allgather_bucket_size"),
-    inside("data_types"),
-    obeyed("data_types.grad_accum_dtype", text, "accumulation_dtype", "the model's type"),
-    fact("data_types.param_dtype", text, "must be the type that fp16 / bf16 choose"),
-    noted("data_types.buffer_dtype", text, "", "models here have no buffers in files"),
-    noted("data_types.keep_in_fp32_modules", any, "auto", "models here have no buffers in files"),
-    noted("disable_python_gc", flag, "false|true", ""),
-};
-
-constexpr KeyRow kOptimizer[] = {
-    inside("optimizer"),
-    fact("optimizer.type", text, "Adam and AdamW (both decoupled), Lion, SGD"),
-    refused("optimizer.legacy_fusion", flag, "false", "set false"),
-    inside("optimizer.params"),
-    obeyed("optimizer.params.lr", number, "optimizer.learning_rate", "0.001"),
-    obeyed("optimizer.params.betas", list, "optimizer.beta1+optimizer.beta2", "[0.9, 0.999]"),
-    obeyed("optimizer.params.eps", number, "optimizer.epsilon", "1e-8"),
-    obeyed("optimizer.params.weight_decay", number, "optimizer.weight_decay", "0"),
-    obeyed("optimizer.params.bias_correction", flag, "optimizer.bias_correction", "true"),
-    obeyed("optimizer.params.momentum", number, "optimizer.momentum", "0"),
-    obeyed("optimizer.params.dampening", number, "optimizer.dampening", "0"),
-    obeyed("optimizer.params.nesterov", flag, "optimizer.nesterov", "false"),
-    fact("optimizer.params.adam_w_mode", flag, "false with type Adam: decay added to the gradient",
-         "true"),
-    fact("optimizer.params.torch_adam", flag, "true: AdamW decays by 0.01 when not told otherwise",
-         "false"),
-    refused("optimizer.params.amsgrad", flag, "false", "set false"),
-    refused("optimizer.params.fp32_optimizer_states", flag, "true",
-            "set true; \"strata\": {\"state_recipe\": \"bf16-moments\"} keeps moments in bf16"),
-    noted("optimizer.params.fused", flag, "false|true", ""),
-    noted("optimizer.params.foreach", flag, "false|true", ""),
-    noted("optimizer.params.set_grad_none", flag, "true|false", ""),
-    renamed("optimizer.params.max_grad_norm", "gradient_clipping"),
-    inside("scheduler"),
-    fact("scheduler.type", text, "WarmupLR, WarmupDecayLR, WarmupCosineLR, OneCycle, LRRangeTest"),
-    inside("scheduler.params"),
-    obeyed("scheduler.params.warmup_min_lr", number, "scheduler.warmup_min_lr", "0"),
-    obeyed("scheduler.params.warmup_max_lr", number, "scheduler.warmup_max_lr",
-           "WarmupLR: lr, WarmupDecayLR: 0.001"),
-    obeyed("scheduler.params.warmup_num_steps", number, "scheduler.warmup_num_steps", "1000"),
-    obeyed("scheduler.params.warmup_type", text, "scheduler.warmup_type", "log"),
-    obeyed("scheduler.params.total_num_steps", number, "scheduler.total_num_steps"),
-    obeyed("scheduler.params.warmup_min_ratio", number, "scheduler.warmup_min_ratio", "0"),
-    obeyed("scheduler.params.cos_min_ratio", number, "scheduler.cos_min_ratio", "1e-4"),
-    obeyed("scheduler.params.lr_range_test_min_lr", number, "scheduler.lr_range_test_min_lr",
-           "0.001"),
-    obeyed("scheduler.params.lr_range_test_step_size", number, "scheduler.lr_range_test_step_size",
-           "2000"),
-    obeyed("scheduler.params.lr_range_test_step_rate", number, "scheduler.lr_range_test_step_rate",
-           "1.0"),
-    obeyed("scheduler.params.lr_range_test_staircase", flag, "scheduler.lr_range_test_staircase",
-           "false"),
-    obeyed("scheduler.params.cycle_min_lr", number, "scheduler.cycle_min_lr"),
-    obeyed("scheduler.params.cycle_max_lr", number, "scheduler.cycle_max_lr"),
-    obeyed("scheduler.params.decay_lr_rate", number, "scheduler.decay_lr_rate", "0"),
-    obeyed("scheduler.params.cycle_first_step_size", number, "scheduler.cycle_first_step_size",
-           "2000"),
-    obeyed("scheduler.params.cycle_second_step_size", number, "scheduler.cycle_second_step_size",
-           "cycle_first_step_size"),
-    obeyed("scheduler.params.cycle_first_stair_count", number, "scheduler.cycle_first_stair_count",
-           "0"),
-    obeyed("scheduler.params.cycle_second_stair_count", number,
-           "scheduler.cycle_second_stair_count", "cycle_first_stair_count"),
-    obeyed("scheduler.params.decay_step_size", number, "scheduler.decay_step_size", "0"),
-    fact("scheduler.params.cycle_momentum", flag, "OneCycle: must be false, betas do not cycle",
-         "true"),
-    noted("scheduler.params.cycle_min_mom", number, "", "betas do not cycle"),
-    noted("scheduler.params.cycle_max_mom", number, "", "betas do not cycle"),
-    noted("scheduler.params.decay_mom_rate", number, "", "betas do not cycle"),
-    noted("scheduler.params.last_batch_iteration", number, "-1", "a run starts at its first step"),
-};
-
-constexpr KeyRow kPrecision[] = {
-    switched("fp16", Support::obeyed, "enabled", ""),
-    fact("fp16.enabled", flag, "dtype fp16", "false"),
-    noted("fp16.auto_cast", flag, "false|true", ""),
-    obeyed("fp16.loss_scale", number, "loss_scale.fixed_scale", "0"),
-    obeyed("fp16.initial_scale_power", number, "loss_scale.initial_scale_power", "16"),
-    obeyed("fp16.loss_scale_window", number, "loss_scale.window_steps", "1000"),
-    obeyed("fp16.hysteresis", number, "loss_scale.hysteresis", "2"),
-    obeyed("fp16.consecutive_hysteresis", flag, "loss_scale.consecutive_hysteresis", "false"),
-    obeyed("fp16.min_loss_scale", number, "loss_scale.minimum", "1"),
-    refused("fp16.fp16_master_weights_and_grads", flag, "false",
-            "master weights are fp32; set false"),
-    noted("fp16.fp16", any, "", "an old name of the precision; fp16.enabled decides"),
-    noted("fp16.type", any, "", "an old name of the precision; fp16.enabled decides"),
-    noted("fp16.opt_level", any, "",
-          "DeepSpeed refuses it since apex is gone; fp16.enabled decides"),
-    noted("fp16.fp16_scale_tolerance", any, "", "an old name that no DeepSpeed reads"),
-    switched("bf16", Support::obeyed, "enabled", ""),
-    fact("bf16.enabled", flag, "dtype bf16", "false"),
-    obeyed("bf16.check_grad_overflow", flag, "bf16_check_overflow", "true"),
-    noted("bf16.immediate_grad_update", flag, "false", "gradients are added as they arrive anyway"),
-    refused("bf16.bf16_master_weights_and_grads", flag, "false",
-            "set false; \"strata\": {\"state_recipe\": \"bf16-sr\"} keeps no fp32 master"),
-    refused("bf16.bf16_optimizer_states", flag, "false",
-            "set false; \"strata\": {\"state_recipe\": \"bf16-moments\"} keeps moments in bf16"),
-    noted("bf16.auto_cast", flag, "false|true", ""),
-    refused("bf16.loss_scale", number, "0|1", "bf16 is not scaled; set 0 or use fp16"),
-    noted("bf16.initial_scale_power", number, "", "bf16 is not scaled"),
-    noted("bf16.loss_scale_window", number, "", "bf16 is not scaled"),
-    noted("bf16.hysteresis", number, "", "bf16 is not scaled"),
-    noted("bf16.min_loss_scale", number, "", "bf16 is not scaled"),
-    alias("bfloat16", "bf16"),
-};
-
-constexpr KeyRow kZero[] = {
-    inside("zero_optimization"),
-    obeyed("zero_optimization.stage", number, "zero.stage", "0"),
-    obeyed("zero_optimization.reduce_bucket_size", number, "zero.reduce_bucket_elements", "5e8"),
-    obeyed("zero_optimization.allgather_bucket_size", number, "zero.allgather_bucket_elements",
-           "5e8"),
-    obeyed("zero_optimization.overlap_comm", flag, "zero.overlap_comm",
-           "true at stage 3, else false"),
-    obeyed("zero_optimization.sub_group_size", number, "zero.sub_group_elements", "1e9"),
-    obeyed("zero_optimization.stage3_prefetch_bucket_size", number, "zero.prefetch_bucket_elements",
-           "5e7"),
-    obeyed("zero_optimization.stage3_param_persistence_threshold", number,
-           "zero.param_persistence_threshold_elements", "1e5"),
-    obeyed("zero_optimization.stage3_model_persistence_threshold", number,
-           "zero.model_persistence_threshold_elements", "2^63 - 1"),
-    obeyed("zero_optimization.stage3_max_live_parameters", number,
-           "zero.max_live_parameters_elements", "1e9"),
-    obeyed("zero_optimization.stage3_max_reuse_distance", number,
-           "zero.max_reuse_distance_elements", "1e9"),
-    noted("zero_optimization.stage3_gather_16bit_weights_on_model_save", flag, "true",
-          "saved directories are always complete"),
-    noted("zero_optimization.reduce_scatter", flag, "true",
-          "gradients are always reduce-scattered, with the same bits"),
-    noted("zero_optimization.contiguous_gradients", flag, "true", kOurLayout),
-    noted("zero_optimization.use_multi_rank_bucket_allreduce", flag, "true", kOneBackend),
-    noted("zero_optimization.allgather_partitions", flag, "true", "DeepSpeed never reads it"),
-    noted("zero_optimization.round_robin_gradients", flag, "false",
-          "borders between ranks are fixed, the numbers are the same"),
-    noted("zero_optimization.compute_grad_norm", flag, "true",
-          "the norm is taken where clipping, a loss scale or the check for overflow needs it"),
-    noted("zero_optimization.parameter_alignment", flag, "false|true", ""),
-    noted("zero_optimization.ignore_unused_parameters", flag, "true",
-          "every parameter of these models gets a gradient"),
-    noted("zero_optimization.load_from_fp32_weights", flag, "true",
-          "masters come from stored masters where there are any"),
-    noted("zero_optimization.elastic_checkpoint", flag, "false",
-          "every checkpoint resumes at any world size and stage"),
-    refused("zero_optimization.legacy_stage1", flag, "false", "set false"),
-    noted("zero_optimization.stage3_module_granularity_threshold", number, "0",
-          "a layer is gathered as a whole"),
-    noted("zero_optimization.stage3_use_all_reduce_for_fetch_params", flag, "false", kOneBackend),
-    noted("zero_optimization.stage3_allgather_sequential", flag, "false", kOneBackend),
-    noted("zero_optimization.leaf_module", any, "", "a layer is gathered as a whole"),
-    refused("zero_optimization.zero_hpz_partition_size", number, "1|0", kParallel),
-    refused("zero_optimization.zero_quantized_weights", flag, "false", kLossy),
-    refused("zero_optimization.zero_quantized_nontrainable_weights", flag, "false", kLossy),
-    refused("zero_optimization.zero_quantized_gradients", flag, "false", kLossy),
-    noted("zero_optimization.zeropp_loco_param", any, "",
-          "DeepSpeed has removed it, too; quantized gradients are not available"),
-    fact("zero_optimization.mics_shard_size", number,
-         "-1, or the number of ranks; DeepSpeed has removed it", "-1"),
-    noted("zero_optimization.mics_hierarchical_params_gather", flag, "false", kOneBackend),
-    noted("zero_optimization.memory_efficient_linear", flag, "true|false", ""),
-    noted("zero_optimization.pipeline_loading_checkpoint", flag, "false", kOurLayout),
-    noted("zero_optimization.override_module_apply", flag, "true|false", ""),
-    noted("zero_optimization.log_trace_cache_warnings", flag, "false", "the order never changes"),
-    noted("zero_optimization.enable_sanity_checks", flag, "false", "they are always on"),
-    noted("zero_optimization.save_muon_momentum_buffer_in_memory", flag, "false",
-          "there is no Muon"),
-    noted("zero_optimization.grad_hooks", flag, "true|false", ""),
-    switched("zero_optimization.zenflow", Support::refused, "",
-             "another algorithm; remove the section"),
-    switched("zero_optimization.offload_optimizer", Support::obeyed, "device",
-             "at every stage, nvme too"),
-    obeyed("zero_optimization.offload_optimizer.device", text, "offload.optimizer", "none"),
-    fact("zero_optimization.offload_optimizer.nvme_path", text,
-         "a folder on the drive; where offload_param names another one, both are striped"),
-    obeyed("zero_optimization.offload_optimizer.ratio", number, "offload.optimizer_ratio", "1.0"),
-    noted("zero_optimization.offload_optimizer.pin_memory", flag, "true", kPinned),
-    noted("zero_optimization.offload_optimizer.buffer_count", number, "4", kWindows),
-    noted("zero_optimization.offload_optimizer.pipeline", flag, "false", kOverlap),
-    noted("zero_optimization.offload_optimizer.pipeline_read", flag, "false", kOverlap),
-    noted("zero_optimization.offload_optimizer.pipeline_write", flag, "false", kOverlap),
-    noted("zero_optimization.offload_optimizer.fast_init", flag, "false", kInitial),
-    refused("zero_optimization.offload_optimizer.super_offload", flag, "false",
-            "it updates before the norm is known and takes back what was wrong; set false: updates "
-            "hide behind the next forward pass anyway"),
-    noted("zero_optimization.offload_optimizer.cpuadam_cores_perc", number, "0.8",
-          "host updates share the ranks' threads; use --threads N"),
-    switched("zero_optimization.offload_param", Support::obeyed, "device",
-             "cpu at every stage; nvme at stages 0 and 3, or with one rank"),
-    obeyed("zero_optimization.offload_param.device", text, "offload.parameters", "none"),
-    fact("zero_optimization.offload_param.nvme_path", text,
-         "a folder on the drive; where offload_optimizer names another one, both are striped"),
-    noted("zero_optimization.offload_param.pin_memory", flag, "true", kPinned),
-    noted("zero_optimization.offload_param.buffer_count", number, "5", kWindows),
-    noted("zero_optimization.offload_param.buffer_size", number, "1e8", kWindows),
-    obeyed("zero_optimization.offload_param.max_in_cpu", number, "offload.parameter_host_elements",
-           "1e9"),
-    fact("zero_optimization.cpu_offload", flag,
-         "an old form of \"offload_optimizer\": {\"device\": \"cpu\"}", "false"),
-    fact("zero_optimization.cpu_offload_param", flag,
-         "an old form of \"offload_param\": {\"device\": \"cpu\"}", "false"),
-    renamed("zero_optimization.cpu_offload_params", "zero_optimization.cpu_offload_param"),
-    noted("zero_optimization.cpu_offload_use_pin_memory", flag, "true|false", kPinned),
-    alias("zero_optimization.prefetch_bucket_size",
-          "zero_optimization.stage3_prefetch_bucket_size"),
-    alias("zero_optimization.param_persistence_threshold",
-          "zero_optimization.stage3_param_persistence_threshold"),
-    alias("zero_optimization.model_persistence_threshold",
-          "zero_optimization.stage3_model_persistence_threshold"),
-    alias("zero_optimization.max_live_parameters", "zero_optimization.stage3_max_live_parameters"),
-    alias("zero_optimization.max_reuse_distance", "zero_optimization.stage3_max_reuse_distance"),
-    alias("zero_optimization.gather_16bit_weights_on_model_save",
-          "zero_optimization.stage3_gather_16bit_weights_on_model_save"),
-    alias("zero_optimization.module_granularity_threshold",
-          "zero_optimization.stage3_module_granularity_threshold"),
-    alias("zero_optimization.allgather_sequential",
-          "zero_optimization.stage3_allgather_sequential"),
-    alias("zero_optimization.use_all_reduce_for_fetch_params",
-          "zero_optimization.stage3_use_all_reduce_for_fetch_params"),
-    renamed("zero_optimization.stage3_gather_fp16_weights_on_model_save",
-            "zero_optimization.stage3_gather_16bit_weights_on_model_save"),
-};
-
-constexpr KeyRow kRecompute[] = {
-    inside("activation_checkpointing",
-           "switches nothing on; --activation-checkpointing or strata.activation_checkpointing "
-           "does"),
-    fact("activation_checkpointing.number_checkpoints", number,
-         "recompute in this many segments, once recomputation is on"),
-    fact("activation_checkpointing.cpu_checkpointing", flag,
-         "once recomputation is on, the inputs of recomputed blocks wait in host memory: "
-         "offload.activations cpu",
-         "false"),
-    noted("activation_checkpointing.partition_activations", flag, "false",
-          "there is one model-parallel rank"),
-    noted("activation_checkpointing.contiguous_memory_optimization", flag, "false", kOurLayout),
-    noted("activation_checkpointing.synchronize_checkpoint_boundary", flag, "false",
-          "it changes speed only"),
-    noted("activation_checkpointing.profile", flag, "false", "use --trace FILE"),
-};
-
-constexpr KeyRow kOthers[] = {
-    inside("aio", "what is not given here is measured at start"),
-    obeyed("aio.block_size", number, "offload.request_bytes", "1048576"),
-    obeyed("aio.queue_depth", number, "offload.queue_depth", "8"),
-    noted("aio.intra_op_parallelism", number, "1", kRing),
-    noted("aio.thread_count", number, "1", kRing),
-    noted("aio.single_submit", flag, "false", kRing),
-    noted("aio.overlap_events", flag, "true", kRing),
-    noted("aio.use_gds", flag, "false", "data passes through host memory"),
-    switched("amp", Support::refused, "enabled", "DeepSpeed has removed it, too; use bf16 or fp16"),
-    switched("torch_autocast", Support::refused, "enabled", "use bf16 or fp16"),
-    switched("quantize_training", Support::refused, "enabled", kRemoved),
-    switched("eigenvalue", Support::refused, "enabled", kRemoved),
-    switched("progressive_layer_drop", Support::refused, "enabled", kRemoved),
-    switched("weight_quantization", Support::refused, "enabled", "remove the section"),
-    switched("compression_training", Support::refused, "*",
-             "DeepSpeed has removed it, too; set every \"enabled\" to false"),
-    switched("sparse_attention", Support::refused, "",
-             "DeepSpeed has removed it, too; remove the section: attention is dense"),
-    switched("curriculum_learning", Support::refused, "enabled",
-             "DeepSpeed has removed it, too; sequences keep their length: set \"enabled\": false"),
-    switched("data_efficiency", Support::obeyed, "enabled", "what is on inside is refused"),
-    switched("data_efficiency.data_sampling", Support::obeyed, "enabled", ""),
-    switched("data_efficiency.data_sampling.curriculum_learning", Support::refused, "enabled",
-             "sequences keep their length and samples their order; set \"enabled\": false"),
-    switched("data_efficiency.data_sampling.dynamic_batching", Support::refused, "enabled",
-             "every sample is a full window; set \"enabled\": false"),
-    {"data_efficiency.data_sampling.*", any, Support::silent},
-    switched("data_efficiency.data_routing", Support::obeyed, "enabled", ""),
-    switched("data_efficiency.data_routing.random_ltd", Support::refused, "enabled",
-             "no tokens are dropped; set \"enabled\": false"),
-    {"data_efficiency.data_routing.*", any, Support::silent},
-    {"data_efficiency.*", any, Support::silent},
-    switched("elasticity", Support::refused, "enabled",
-             "DeepSpeed has removed it, too; set \"enabled\": false and give the batch sizes"),
-    switched("nebula", Support::refused, "enabled",
-             "DeepSpeed has removed it, too; set \"enabled\": false"),
-    refused("datastates_ckpt", any, "false", "remove it"),
-    switched("expert_parallel", Support::refused, "enabled", "only dense models are built"),
-    inside("tensor_parallel"),
-    refused("tensor_parallel.autotp_size", number, "0|1", kParallel),
-    refused("tensor_parallel.tp_size", number, "0|1", kParallel),
-    inside("tensor_parallel.tensor_parallel"),
-    refused("tensor_parallel.tensor_parallel.tp_size", number, "0|1", kParallel),
-    {"tensor_parallel.tensor_parallel.*", any, Support::silent},
-    inside("tensor_parallel.tp"),
-    refused("tensor_parallel.tp.tp_size", number, "0|1", kParallel),
-    {"tensor_parallel.tp.*", any, Support::silent},
-    {"tensor_parallel.*", any, Support::silent},
-    switched("tensorboard", Support::noted, "enabled", kUseMetrics),
-    switched("csv_monitor", Support::noted, "enabled", kUseMetrics),
-    switched("wandb", Support::noted, "enabled", kUseMetrics),
-    switched("comet", Support::noted, "enabled", kUseMetrics),
-    switched("flops_profiler", Support::noted, "enabled", kUseProfile),
-    switched("comms_logger", Support::noted, "enabled", kUseProfile),
-    noted("timers", any, "", "throughput is always printed"),
-    noted("checkpoint", any, "", "all ranks write every checkpoint; see --save-every and --resume"),
-    noted("pipeline", any, "", "it means nothing without a pipelined model"),
-    switched("hybrid_engine", Support::noted, "enabled", kNoGeneration),
-    noted("compile", any, "", "a step is one program already"),
-    switched("autotuning", Support::noted, "enabled",
-             "there is no tuner; sizes are taken as given"),
-};
-
-constexpr KeyRow kStrata[] = {
-    inside("strata", "Strata's own settings; DeepSpeed ignores them"),
-    inside("strata.activation_checkpointing", "true, false or {\"segments\": N}"),
-    obeyed("strata.activation_checkpointing.segments", number, "checkpoint_segments"),
-    obeyed("strata.reduction", text, "reduction"),
-    obeyed("strata.virtual_ranks", number, "virtual_ranks"),
-    obeyed("strata.sequence_length", number, "sequence_length"),
-    obeyed("strata.steps", number, "steps"),
-    obeyed("strata.epochs", number, "epochs"),
-    obeyed("strata.seed", number, "seed"),
-    obeyed("strata.shuffle", flag, "shuffle"),
-    obeyed("strata.no_decay", text, "no_decay"),
-    obeyed("strata.state_recipe", text, "state_recipe"),
-    obeyed("strata.recompute_norms", flag, "recompute_norms"),
-    obeyed("strata.device", text, "device"),
-    obeyed("strata.device_graphs", flag, "device_graphs"),
-    obeyed("strata.tf32", flag, "tf32"),
-    obeyed("strata.autotune", flag, "autotune"),
-    obeyed("strata.threads", number, "threads"),
-    obeyed("strata.tile_elements", number, "tile_elements"),
-    obeyed("strata.offload_activations", text, "offload.activations"),
-    obeyed("strata.nvme_paths", texts, "offload.nvme_paths"),
-    obeyed("strata.device_memory", size, "offload.device_memory_bytes"),
-    obeyed("strata.host_memory", size, "offload.host_memory_bytes"),
-    obeyed("strata.update_time", text, "offload.updates"),
-    obeyed("strata.layer_major", flag, "offload.layer_major"),
-    obeyed("strata.checksum_swap", flag, "offload.checksums"),
-    obeyed("strata.eval_every", number, "eval_every_steps"),
-    obeyed("strata.eval_samples", number, "eval_samples"),
-    obeyed("strata.save_every", size, "checkpoint.every"),
-    obeyed("strata.keep", number, "checkpoint.keep"),
-    obeyed("strata.keep_every", number, "checkpoint.keep_every"),
-    obeyed("strata.on_save_error", text, "checkpoint.on_error"),
-    obeyed("strata.save_retry", number, "checkpoint.retry_seconds"),
-    obeyed("strata.on_nonfinite", text, "on_nonfinite"),
-    obeyed("strata.nonfinite_steps", number, "nonfinite_steps"),
-    obeyed("strata.save_on_signal", flag, "checkpoint.on_signal"),
-    obeyed("strata.grace", number, "checkpoint.grace_seconds"),
-    obeyed("strata.async_save", flag, "checkpoint.asynchronous"),
-};
-
-template <std::size_t... kSizes>
-constexpr auto joined(const KeyRow (&... parts)[kSizes]) {
-  std::array<KeyRow, (kSizes + ...)> rows{};
-  auto out = rows.begin();
-  ((out = std::copy(std::begin(parts), std::end(parts), out)), ...);
-  return rows;
-}
-
-constexpr auto kRows =
-    joined(kTopLevel, kOptimizer, kPrecision, kZero, kRecompute, kOthers, kStrata);
+using foreign_keys::KeyLine;
 
 std::string_view parent_of(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
+/// Its last component.
+std::string_view name_of(const KeyRow& row) { return row.path.substr(row.path.rfind('.') + 1); }
+
+std::vector<KeyRow> rows_of_options() {
+  std::vector<KeyRow> rows;
+  for (const OptionRow& option : option_rows())
+    if (const Key& key = option.key; !key.path.empty())
+      rows.push_back({.path = key.path,
+                      .shape = kind_of(option).shape,
+                      .support = Support::obeyed,
+                      .target = option.name,
+                      .fallback = key.fallback});
+  return rows;
+}
+
+/// Moves the rows of options that stand at this line.
+void take_options(const KeyLine& line, std::vector<KeyRow>& options, std::vector<KeyRow>& rows) {
+  const auto in_section = [&](const KeyRow& row) { return parent_of(row.path) == line.row.path; };
+  std::istringstream names{std::string(line.names)};
+  for (std::string name; names >> name;) {
+    const auto named = std::ranges::find_if(
+        options, [&](const KeyRow& row) { return in_section(row) && name_of(row) == name; });
+    STRATA_CHECK(named != options.end(), name);
+    rows.push_back(*named);
+    options.erase(named);
+  }
+  if (line.of == KeyLine::Of::some_options) return;
+  std::ranges::copy_if(options, std::back_inserter(rows), in_section);
+  std::erase_if(options, in_section);
+}
+
+std::vector<KeyRow> all_rows() {
+  std::vector<KeyRow> rows, options = rows_of_options();
+  for (const KeyLine& line : foreign_keys::kKeyLines) {
+    if (line.of == KeyLine::Of::itself)
+      rows.push_back(line.row);
+    else
+      take_options(line, options, rows);
+  }
+  STRATA_CHECK(options.empty(), options.front().path);  // foreign_keys.h says where, by section
+  return rows;
+}
+
 }  // namespace
 
 std::string_view name_of(Support support) {
-  switch (support) {
-    case Support::obeyed:
-    case Support::fact:
-      return "obeyed";
-    case Support::noted:
-      return "accepted, unused";
-    case Support::refused:
-      return "refused";
-    case Support::silent:
-      return "accepted";
-    case Support::alias:
-      return "other spelling";
-    case Support::renamed:
-      return "old spelling";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"obeyed",      "obeyed",   "accepted, unused",
+                                         "refused",     "accepted", "other spelling",
+                                         "old spelling"};
+  return kNames[static_cast<int>(support)];
 }
 
-std::span<const KeyRow> key_table() { return kRows; }
+std::span<const KeyRow> key_table() {
+  static const std::vector<KeyRow> rows = all_rows();
+  return rows;
+}
 
 const KeyRow* find_key(std::string_view path) {
   const KeyRow* any_other = nullptr;
-  for (const KeyRow& row : kRows) {
+  for (const KeyRow& row : key_table()) {
     if (row.path == path) return &row;
     const bool star = row.path.ends_with(".*");
     if (star && parent_of(row.path) == parent_of(path)) any_other = &row;
@@ -482,10 +88,10 @@ const KeyRow* find_key(std::string_view path) {
 
 std::vector<std::string_view> keys_of_section(std::string_view parent) {
   std::vector<std::string_view> names;
-  for (const KeyRow& row : kRows) {
+  for (const KeyRow& row : key_table()) {
     const bool star = row.path.ends_with('*');
     if (star || parent_of(row.path) != parent) continue;
-    names.push_back(parent.empty() ? row.path : row.path.substr(parent.size() + 1));
+    names.push_back(name_of(row));
   }
   return names;
 }

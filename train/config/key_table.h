@@ -1,6 +1,7 @@
-// Every JSON key that is known: DeepSpeed's and those under "strata", with what becomes of each.
-// The reader (deepspeed_json.cpp) walks the file along this table; docs/configuration.md is checked
-// against it.
+// Every JSON key that is known: DeepSpeed's and those under "strata", with what becomes of each:
+// those that rows of options name (option_fields.h) among the others (foreign_keys.h). The reader
+// (deepspeed_json.cpp) walks the file along this table; docs/configuration.md is checked against
+// it.
 #pragma once
 
 #include <span>

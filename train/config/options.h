@@ -1,7 +1,6 @@
 // What a training run was asked to do, after flags, file, "auto" and defaults have been put
-// together: one typed field and one default each, units in the names. Names, ranges and meanings of
-// the fields stand in option_fields.cpp, the JSON keys that set them in key_table.cpp, the flags in
-// flag_table.cpp; resolve.cpp joins them.
+// together: one typed field and one default each, units in the names, in the order of
+// --print-config. All else that is known of an option stands in its row (option_fields.h).
 #pragma once
 
 #include <cstdint>
@@ -139,6 +138,7 @@ struct SchedulerOptions {
   double warmup_min_ratio = 0;
   double cos_min_ratio = 1e-4;
   std::int64_t warmup_num_steps = 0;
+  double warmup_ratio = 0;  ///< of all steps; 0: warmup_num_steps says
   std::int64_t total_num_steps = 0;
   double cycle_min_lr = 0;
   double cycle_max_lr = 0;
@@ -152,7 +152,6 @@ struct SchedulerOptions {
   std::int64_t lr_range_test_step_size = 2000;
   double lr_range_test_step_rate = 1;
   bool lr_range_test_staircase = false;
-  double warmup_ratio = 0;     ///< of all steps; 0: warmup_num_steps says
   double min_lr = 0;           ///< where a decay ends; or
   double min_lr_rate = 0;      ///< the same as part of the learning rate
   double num_cycles = 0;       ///< 0: 0.5, of cosine_with_restarts 1
@@ -237,14 +236,14 @@ struct TrainOptions {
   DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
   DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
   DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
-  StateRecipe state_recipe = StateRecipe::fp32_master;
   comm::Reduction reduction = comm::Reduction::ordered;  ///< of gradients over ranks
+  StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OffloadOptions offload;
   OptimizerOptions optimizer;
   NoDecay no_decay = NoDecay::norms_and_biases;
-  SchedulerOptions scheduler;
   double gradient_clipping = 1;  ///< largest global L2 norm, 0: no clipping
+  SchedulerOptions scheduler;
   LossScaleOptions loss_scale;
   bool bf16_check_overflow = true;  ///< steps that are not finite are skipped and no more
   NonFinite on_nonfinite = NonFinite::automatic;
@@ -265,8 +264,8 @@ struct TrainOptions {
   CheckpointOptions checkpoint;
   std::string metrics;
   std::string trace;
-  std::string profile;
   StepRange trace_steps;
+  std::string profile;
   std::string dump_state;
   bool print_config = false;
   bool print_plan = false;

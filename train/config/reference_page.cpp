@@ -21,9 +21,10 @@ std::string code(std::string_view text) { return text.empty() ? "" : "`" + cell(
 
 /// The options that a key or flag sets.
 std::string targets(std::string_view list) {
-  const std::size_t plus = list.find('+');
-  if (plus == std::string_view::npos) return code(list);
-  return code(list.substr(0, plus)) + ", " + code(list.substr(plus + 1));
+  std::string text;
+  for (const std::string_view option : listed(list, '+'))
+    text += (text.empty() ? "" : ", ") + code(option);
+  return text;
 }
 
 std::string row(const std::vector<std::string>& cells) {
@@ -33,8 +34,7 @@ std::string row(const std::vector<std::string>& cells) {
 }
 
 std::string meaning_of(const KeyRow& key, const std::vector<OptionField>& fields) {
-  const std::string_view first = key.target.substr(0, key.target.find('+'));
-  const OptionField* field = find_field(fields, first);
+  const OptionField* field = find_field(fields, key.target.substr(0, key.target.find('+')));
   switch (key.support) {
     case Support::alias:
     case Support::renamed:
@@ -91,7 +91,7 @@ std::string flag_rows(const std::vector<OptionField>& fields) {
     const std::string fine = readable(flag.inert);
     if (flag.use == FlagUse::refused && !fine.empty()) meaning += " (unless " + fine + ")";
     std::string shown(flag.spellings.substr(0, comma));
-    if (!flag.value_name.empty()) shown += " " + std::string(flag.value_name);
+    if (const std::string value = value_name_of(flag); !value.empty()) shown += " " + value;
     text += row({code(shown), code(others), targets(flag.target), cell(meaning)});
   }
   return text;

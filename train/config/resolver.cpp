@@ -16,12 +16,6 @@ const Given* find(const Settings& settings, std::string_view name) {
   return it == settings.end() ? nullptr : &it->second;
 }
 
-std::string spaced(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 }  // namespace
 
 Resolver::Resolver(const ParsedCommandLine& command_line, const DeepSpeedSettings& file, int world,
@@ -78,8 +72,8 @@ void Resolver::note_contradiction(const Given& flag, const Given& file) {
                  same_word)) {
     return;
   }
-  findings_.notes.push_back(flag.where + " " + spaced(flag.words) + " wins over " + file.where +
-                            ": " + spaced(file.words));
+  findings_.notes.push_back(flag.where + " " + joined(flag.words, " ") + " wins over " +
+                            file.where + ": " + joined(file.words, " "));
 }
 
 void Resolver::take(const OptionField& field) {
@@ -97,7 +91,7 @@ void Resolver::take(const OptionField& field) {
   if (given == nullptr) return;
   OptionField read = field;
   // DeepSpeed's key of that name knows no parts of a run.
-  if (from_flag == nullptr && field.name == "steps_per_print") read.part = nullptr;
+  if (from_flag == nullptr && field.name == "steps_per_print") read.part_target = nullptr;
   std::string note;
   const std::string wrong = assign(read, given->words, note);
   if (!wrong.empty()) return problem(given->where, wrong);
@@ -159,9 +153,8 @@ void Resolver::take_precision() {
   const Given* parameters = fact("data_types.param_dtype");
   if (parameters == nullptr || parameters->automatic) return;
   TrainOptions unused;
-  OptionField field{"", "", &unused.dtype};
   std::string note;
-  const std::string wrong = assign(field, parameters->words, note);
+  const std::string wrong = assign(unused, "dtype", parameters->words, note);
   if (!wrong.empty()) return problem(parameters->where, wrong);
   if (unused.dtype != options_.dtype) {
     problem(parameters->where, "found " + parameters->words[0] + ", expected " +
@@ -236,9 +229,8 @@ void Resolver::take_recomputation() {
   }
   const Given* segments = fact("activation_checkpointing.number_checkpoints");
   if (segments != nullptr && !segments->automatic && is_open("checkpoint_segments")) {
-    const OptionField* field = find_field(fields_, "checkpoint_segments");
     std::string note;
-    const std::string wrong = assign(*field, segments->words, note);
+    const std::string wrong = assign(options_, "checkpoint_segments", segments->words, note);
     if (!wrong.empty()) problem(segments->where, wrong);
     sources_["checkpoint_segments"] = {Origin::file, segments->where};
   }
@@ -276,10 +268,7 @@ void Resolver::report_open_autos() {
 ResolvedConfig Resolver::finish() {
   report_open_autos();
   if (!findings_.problems.empty()) {
-    std::string message;
-    for (const std::string& text : findings_.problems) {
-      message += (message.empty() ? "" : "\n") + text;
-    }
+    std::string message = joined(findings_.problems, "\n");
     for (const std::string& text : findings_.warnings) message += "\nwarning: " + text;
     throw ConfigError(message);
   }

@@ -9,19 +9,9 @@
 namespace strata::train {
 
 std::string_view name_of(Origin origin) {
-  switch (origin) {
-    case Origin::default_value:
-      return "default";
-    case Origin::stored_model:
-      return "default for a stored model";
-    case Origin::automatic:
-      return "auto";
-    case Origin::file:
-      return "file";
-    case Origin::command_line:
-      return "command line";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"default", "default for a stored model", "auto", "file",
+                                         "command line"};
+  return kNames[static_cast<int>(origin)];
 }
 
 bool parse_number(std::string_view text, double& number) {
@@ -29,6 +19,12 @@ bool parse_number(std::string_view text, double& number) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   return error == std::errc() && rest == end && std::isfinite(number);
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
+  return text;
 }
 
 bool same_word(std::string_view a, std::string_view b) {

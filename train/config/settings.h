@@ -33,6 +33,9 @@ struct Findings {
 /// The whole of `text` as a finite number.
 bool parse_number(std::string_view text, double& number);
 
+/// "a b" of a and b, where a space stands between.
+std::string joined(const std::vector<std::string>& parts, std::string_view between);
+
 /// "5e8" and "500000000" are the same, so are "AdamW" and "adamw".
 bool same_word(std::string_view a, std::string_view b);
 

@@ -51,14 +51,15 @@ void Engine::adopt(compile::StepPrograms programs) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw InvalidArgument(what);
   };
-  require(plan.mesh == programs_.settings.plan.mesh && programs.settings.at == programs_.settings.at,
-          "adopt() got Programs of another mesh, or another rank's");
+  require(
+      plan.mesh == programs_.settings.plan.mesh && programs.settings.at == programs_.settings.at,
+      "adopt() got Programs of another mesh, or another rank's");
   const auto is_state = [](const runtime::PersistentValue& value) {
     return value.role != runtime::Role::input;
   };
   for (const runtime::PersistentValue& value : programs_.persistent.values())
-    if (is_state(value) && (!programs.persistent.has(value.name) ||
-                            programs.persistent.find(value.name) != value))
+    if (is_state(value) &&
+        (!programs.persistent.has(value.name) || programs.persistent.find(value.name) != value))
       throw InvalidArgument("adopt() got Programs that keep '" + value.name +
                             "' elsewhere, or not at all; state stays where it is");
   require(std::ranges::count_if(programs.persistent.values(), is_state) ==

@@ -18,7 +18,7 @@ std::optional<DType> type_named(std::string name) {
   if (name.starts_with(kModule)) name.erase(0, kModule.size());
   TrainOptions options;
   std::string note;
-  if (!assign(OptionField{"", "", &options.dtype}, {name}, note).empty()) return std::nullopt;
+  if (!assign(options, "dtype", {name}, note).empty()) return std::nullopt;
   return options.dtype;
 }
 

@@ -1,0 +1,271 @@
+// Options of optimizer, learning rate, recomputation, device, checkpoints, and of what is shown.
+#include "train/config/option_rows.h"
+
+namespace strata::train {
+namespace {
+
+constexpr Range kDecay{0, 0.9999999999999999};
+constexpr Range kSeconds{0, 86400};
+
+constexpr Choice kOptimizers[] = {
+    {OptimizerType::adamw, "adamw"},
+    {OptimizerType::adam, "adam"},
+    {OptimizerType::lion, "lion"},
+    {OptimizerType::sgd, "sgd"},
+    {OptimizerType::adamw, "adamw_torch"},
+    {OptimizerType::adamw, "adamw_torch_fused"},
+    {OptimizerType::adamw, "adamw_hf"},
+    {OptimizerType::adamw, "adamw_8bit"},
+    {OptimizerType::adamw, "adamw_bnb_8bit"},
+    {OptimizerType::lion, "lion_32bit"},
+    {OptimizerType::adamw, "adamw_apex_fused"},
+    {OptimizerType::adamw, "adamw_anyprecision"},
+    {OptimizerType::adamw, "adamw_torch_xla"},
+    {OptimizerType::adamw, "adamw_torch_npu_fused"},
+    {OptimizerType::adamw, "paged_adamw_32bit"},
+    {OptimizerType::adamw, "paged_adamw_8bit"},
+    {OptimizerType::adamw, "paged_adamw"},
+    {OptimizerType::lion, "paged_lion_32bit"},
+};
+
+constexpr Choice kSchedulers[] = {
+    {SchedulerType::constant, "constant"},
+    {SchedulerType::linear, "linear"},
+    {SchedulerType::cosine, "cosine"},
+    {SchedulerType::warmup, "WarmupLR"},
+    {SchedulerType::warmup_decay, "WarmupDecayLR"},
+    {SchedulerType::warmup_cosine, "WarmupCosineLR"},
+    {SchedulerType::one_cycle, "OneCycle"},
+    {SchedulerType::lr_range_test, "LRRangeTest"},
+    {SchedulerType::constant, "constant_with_warmup"},
+    {SchedulerType::cosine, "cosine_with_min_lr"},
+    {SchedulerType::cosine_warmup_with_min_lr, "cosine_warmup_with_min_lr"},
+    {SchedulerType::cosine_with_restarts, "cosine_with_restarts"},
+    {SchedulerType::polynomial, "polynomial"},
+    {SchedulerType::inverse_sqrt, "inverse_sqrt"},
+    {SchedulerType::warmup_stable_decay, "warmup_stable_decay"},
+    {SchedulerType::inverse_sqrt, "inverse-square-root"},
+    {SchedulerType::warmup_stable_decay, "WSD"},
+};
+
+constexpr Choice kRampShapes[] = {{RampShape::linear, "linear"},
+                                  {RampShape::cosine, "cosine"},
+                                  {RampShape::one_minus_sqrt, "1-sqrt"}};
+
+constexpr Choice kWarmups[] = {{WarmupType::logarithmic, "log"}, {WarmupType::linear, "linear"}};
+
+constexpr Choice kNoDecays[] = {{NoDecay::norms_and_biases, "default"}, {NoDecay::none, "none"}};
+
+constexpr Choice kDevices[] = {
+    {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
+
+constexpr Choice kSaveFailures[] = {{SaveFailure::keep_training, "continue"},
+                                    {SaveFailure::stop, "stop"}};
+
+constexpr Choice kNonFinites[] = {
+    {NonFinite::automatic, "auto"}, {NonFinite::stop, "stop"}, {NonFinite::skip, "skip"}};
+
+constexpr OptionRow kRows[] = {
+    {FIELD(optimizer.type), kOptimizers, Flag{"--optimizer,--optim", "TYPE"},
+     "adamw, adam (decay added to the gradient), lion or sgd; adamw_8bit: adamw with state_recipe "
+     "8bit"},
+    {FIELD(optimizer.learning_rate), kRate, Flag{"--learning-rate,--learning_rate,--lr"},
+     Key{"optimizer.params.lr", "0.001"}, "peak, unless the scheduler names its own"},
+    {FIELD(optimizer.beta1), kDecay, Flag{"--adam_beta1,--adam-beta1"},
+     "decay of the first moment"},
+    {FIELD(optimizer.beta2), kDecay, Flag{"--adam_beta2,--adam-beta2"},
+     "decay of the second moment; lion, decay of its moment: 0.99 by default, in a JSON 0.999 as "
+     "in DeepSpeed"},
+    {FIELD(optimizer.epsilon), kShare, Flag{"--epsilon,--adam_epsilon,--adam-epsilon"},
+     Key{"optimizer.params.eps", "1e-8"}, "added to the root of the second moment"},
+    {FIELD(optimizer.weight_decay), Range{0, 1e3}, Flag{"--weight-decay,--weight_decay"},
+     Key{"optimizer.params.weight_decay", "0"}, "per unit of learning rate"},
+    {FIELD(optimizer.bias_correction), Key{"optimizer.params.bias_correction", "true"},
+     "divide the moments by 1 - beta^t"},
+    {FIELD(optimizer.momentum), kDecay, Flag{"--momentum"}, Key{"optimizer.params.momentum", "0"},
+     "SGD"},
+    {FIELD(optimizer.dampening), kShare, Key{"optimizer.params.dampening", "0"}, "SGD"},
+    {FIELD(optimizer.nesterov), Key{"optimizer.params.nesterov", "false"},
+     "SGD; needs momentum and no dampening"},
+    {FIELD(no_decay), kNoDecays, Flag{"--no-decay", "none|default"}, Key{"strata.no_decay"},
+     "default: no weight decay on norms and biases; none: decay on all"},
+    {FIELD(gradient_clipping), Range{0, 1e30},
+     Flag{"--gradient-clipping,--gradient_clipping,--max_grad_norm,--max-grad-norm,--clip_grad"},
+     Key{"gradient_clipping", "1.0 (0 before 0.19.4)"}, "largest global L2 norm, 0: no clipping"},
+    {FIELD(scheduler.type), kSchedulers,
+     Flag{"--scheduler,--lr_scheduler_type,--lr-scheduler-type,--lr_decay_style,--lr_scheduler",
+          "TYPE"},
+     "constant, linear, cosine, cosine_with_min_lr, cosine_warmup_with_min_lr, "
+     "cosine_with_restarts, polynomial, inverse_sqrt, warmup_stable_decay (transformers), "
+     "WarmupLR, WarmupDecayLR, WarmupCosineLR, OneCycle, LRRangeTest (DeepSpeed)"},
+    {FIELD(scheduler.warmup_min_lr), kRate, Key{"scheduler.params.warmup_min_lr", "0"},
+     "where the warm-up starts"},
+    {FIELD(scheduler.warmup_max_lr), kRate,
+     Key{"scheduler.params.warmup_max_lr", "WarmupLR: lr, WarmupDecayLR: 0.001"}, "where it ends"},
+    {FIELD(scheduler.warmup_num_steps), kSteps,
+     Flag{"--warmup-steps,--warmup_steps,--num_warmup_steps,--lr_warmup_iters,"
+          "--lr_warmup_steps"},
+     Key{"scheduler.params.warmup_num_steps", "1000"}, Argument{"num_warmup_steps"},
+     "steps of warm-up"},
+    {FIELD(scheduler.warmup_ratio), kShare, Flag{"--warmup-ratio,--lr_warmup_fraction"},
+     "warm-up as part of all steps, rounded up; 0: warmup_num_steps"},
+    {FIELD(scheduler.warmup_type), kWarmups, Key{"scheduler.params.warmup_type", "log"},
+     "log or linear"},
+    {FIELD(scheduler.total_num_steps), kSteps, Flag{"--schedule-steps,--lr_decay_iters"},
+     Key{"scheduler.params.total_num_steps"}, Argument{"num_training_steps"},
+     "steps until the decay ends, warm-up included"},
+    {FIELD(scheduler.warmup_min_ratio), kShare, Key{"scheduler.params.warmup_min_ratio", "0"},
+     "WarmupCosineLR: start, as part of the learning rate"},
+    {FIELD(scheduler.cos_min_ratio), kShare, Key{"scheduler.params.cos_min_ratio", "1e-4"},
+     "WarmupCosineLR: end, as part of the learning rate"},
+    {FIELD(scheduler.lr_range_test_min_lr), kRate,
+     Key{"scheduler.params.lr_range_test_min_lr", "0.001"}, "LRRangeTest"},
+    {FIELD(scheduler.lr_range_test_step_size), kSomeSteps,
+     Key{"scheduler.params.lr_range_test_step_size", "2000"}, "LRRangeTest"},
+    {FIELD(scheduler.lr_range_test_step_rate), kRate,
+     Key{"scheduler.params.lr_range_test_step_rate", "1.0"}, "LRRangeTest"},
+    {FIELD(scheduler.lr_range_test_staircase),
+     Key{"scheduler.params.lr_range_test_staircase", "false"}, "LRRangeTest"},
+    {FIELD(scheduler.cycle_min_lr), kRate, Key{"scheduler.params.cycle_min_lr"}, "OneCycle"},
+    {FIELD(scheduler.cycle_max_lr), kRate, Key{"scheduler.params.cycle_max_lr"}, "OneCycle"},
+    {FIELD(scheduler.decay_lr_rate), kRate, Key{"scheduler.params.decay_lr_rate", "0"},
+     "OneCycle: after the cycle"},
+    {FIELD(scheduler.cycle_first_step_size), kSomeSteps,
+     Key{"scheduler.params.cycle_first_step_size", "2000"}, "OneCycle: steps up"},
+    {FIELD(scheduler.cycle_second_step_size), kSomeSteps,
+     Key{"scheduler.params.cycle_second_step_size", "cycle_first_step_size"},
+     "OneCycle: steps down"},
+    {FIELD(scheduler.cycle_first_stair_count), kSteps,
+     Key{"scheduler.params.cycle_first_stair_count", "0"}, "OneCycle"},
+    {FIELD(scheduler.cycle_second_stair_count), kSteps,
+     Key{"scheduler.params.cycle_second_stair_count", "cycle_first_stair_count"}, "OneCycle"},
+    {FIELD(scheduler.decay_step_size), kSteps, Key{"scheduler.params.decay_step_size", "0"},
+     "OneCycle: after the cycle"},
+    {FIELD(scheduler.min_lr), kRate, Flag{"--min-lr,--min_lr"}, Argument{"min_lr"},
+     "where linear, the cosines and warmup_stable_decay end"},
+    {FIELD(scheduler.min_lr_rate), kShare, Argument{"min_lr_rate,min_lr_ratio"},
+     "the same as part of the learning rate"},
+    {FIELD(scheduler.num_cycles), Range{0, 1e6}, Argument{"num_cycles"},
+     "waves of a cosine, of cosine_with_restarts its falls; 0: 0.5, or one fall"},
+    {FIELD(scheduler.power), Range{1, 16}, Argument{"power"}, "polynomial: power of what is left"},
+    {FIELD(scheduler.lr_end), kRate, Argument{"lr_end"}, "polynomial: where it ends"},
+    {FIELD(scheduler.timescale), kSteps, Argument{"timescale"},
+     "inverse_sqrt; 0: the warm-up, or 10000"},
+    {FIELD(scheduler.warmup_lr_rate), kShare, Argument{"warmup_lr_rate"},
+     "cosine_warmup_with_min_lr: start, as part of the learning rate; 0: 1 / warm-up steps"},
+    {FIELD(scheduler.num_stable_steps), Range{-1, kMostSteps}, Argument{"num_stable_steps"},
+     "warmup_stable_decay: steps at the peak; -1: the rest"},
+    {FIELD(scheduler.num_decay_steps), kSteps, Argument{"num_decay_steps"},
+     "warmup_stable_decay: steps down"},
+    {FIELD(scheduler.warmup_shape), kRampShapes, Argument{"warmup_type"},
+     "warmup_stable_decay: linear, cosine, 1-sqrt"},
+    {FIELD(scheduler.decay_shape), kRampShapes, Argument{"decay_type"},
+     "warmup_stable_decay: linear, cosine, 1-sqrt"},
+    {FIELD(activation_checkpointing),
+     Flag{"--activation-checkpointing,--gradient_checkpointing,--gradient-checkpointing,"
+          "--recompute_activations,--checkpoint_activations"},
+     "recompute activations in backward"},
+    {FIELD(recompute_norms), Flag{"--recompute-norms"}, Key{"strata.recompute_norms"},
+     "recompute norms and activation functions alone: less memory for little time"},
+    {FIELD(checkpoint_segments), Range{0, 1 << 16}, Flag{"--checkpoint-segments"},
+     Key{"strata.activation_checkpointing.segments"},
+     "recomputed segments of layers, 0: each layer is one"},
+    {FIELD(device), kDevices, Flag{"--device"}, Key{"strata.device"},
+     "auto: a GPU where there is one; cpu; cuda"},
+    {FIELD(autotune), Flag{"--autotune"}, Key{"strata.autotune"},
+     "measure the libraries' algorithms before the first step; false: their first"},
+    {FIELD(plan), Flag{"--plan", "FILE"},
+     "file with the Plan to run, as --print-plan prints it: it decides what is sharded, where "
+     "state lives and what is recomputed, and settings of these are not asked"},
+    {FIELD(choices), Flag{"--choices", "FILE"},
+     "file of algorithm choices: read where it exists, then written with those that were added; "
+     "default: the model directory's, read only"},
+    {FIELD(check_device), Flag{"--check-device"},
+     "run each instruction on the CPU, too, and stop where results differ"},
+    {FIELD(device_graphs), Flag{"--device-graphs"}, Key{"strata.device_graphs"},
+     "record steps as CUDA graphs; the bits are the same"},
+    {FIELD(tf32), Flag{"--tf32"}, Key{"strata.tf32"},
+     "on a GPU: products of fp32 operands round them to TF32 (10 bits of fraction), several times "
+     "as fast and with other bits"},
+    {FIELD(threads), Range{0, 4096}, Flag{"--threads"}, Key{"strata.threads"},
+     "per rank, 0: the host's cores divided by its ranks"},
+    {FIELD(tile_elements), Range{1024, 1LL << 40, NumberKind::count}, Flag{"--tile-elements"},
+     Key{"strata.tile_elements"},
+     "unit of placement and of host optimizer work, a multiple of 1024"},
+    {FIELD(output), Flag{"--output,--output_dir,--output-dir,--save", "DIR"},
+     "directory for the trained model"},
+    {FIELD(checkpoint.every), Range{0, kMostSteps, NumberKind::whole, PLACE(checkpoint.part)},
+     Flag{"--save-every,--save_steps,--save-steps,--save_interval,--checkpointing_steps"},
+     Key{"strata.save_every"},
+     "steps (500), part of all steps (0.1) or time (30min, 45s, 2h) between checkpoints, 0: at the "
+     "end only"},
+    {FIELD(checkpoint.strategy), kCadences, Flag{"--save-strategy"},
+     "when to save, as in transformers: no (at the end only), steps, epoch"},
+    {FIELD(checkpoint.keep), kSteps, Flag{"--keep,--save_total_limit,--save-total-limit"},
+     Key{"strata.keep"}, "newest checkpoints to keep, 0: all"},
+    {FIELD(checkpoint.keep_every), kSteps, Flag{"--keep-every"}, Key{"strata.keep_every"},
+     "keep those of every N-th step, too, 0: none"},
+    {FIELD(checkpoint.on_error), kSaveFailures, Flag{"--on-save-error"},
+     Key{"strata.on_save_error"}, "after a checkpoint that could not be written"},
+    {FIELD(checkpoint.retry_seconds), kSeconds, Flag{"--save-retry", "SECONDS"},
+     Key{"strata.save_retry"},
+     "for how long the last checkpoint of a run is tried again when it cannot be written; never "
+     "with `--on-save-error stop`"},
+    {FIELD(on_nonfinite), kNonFinites, Flag{"--on-nonfinite"}, Key{"strata.on_nonfinite"},
+     "a step whose loss or gradient is not finite changes no parameter; stop: it ends the run, "
+     "which saves its state (code 93); skip: training goes on; auto: stop in fp32, skip in 16 "
+     "bits"},
+    {FIELD(nonfinite_steps), kSomeSteps, Flag{"--nonfinite-steps"}, Key{"strata.nonfinite_steps"},
+     "with skip: such steps in a row that end the run"},
+    {FIELD(checkpoint.on_signal), Flag{"--save-on-signal,--save_on_signal"},
+     Key{"strata.save_on_signal"},
+     "SIGTERM and SIGUSR1 let the run finish its step, save and end with code 75; false: they end "
+     "it at once"},
+    {FIELD(checkpoint.grace_seconds), kSeconds, Flag{"--grace", "SECONDS"}, Key{"strata.grace"},
+     "seconds from such a signal to the commit, then the save is given up; 0: of mlaunch's "
+     "--grace, where there is one"},
+    {FIELD(checkpoint.asynchronous), Flag{"--async-save"}, Key{"strata.async_save"},
+     "write checkpoints while training goes on, from a copy of the state in host memory, or in "
+     "windows where that has no room"},
+    {FIELD(checkpoint.resume),
+     Flag{"--resume,--resume_from_checkpoint,--resume-from-checkpoint", "auto|required|never|DIR"},
+     "never, auto (from the newest whole checkpoint of --output, if any), required, or a "
+     "checkpoint's directory"},
+    {FIELD(checkpoint.changed_data), Flag{"--resume-with-changed-data"},
+     "resume although the data are not those that were saved with"},
+    {FIELD(checkpoint.overwrite), Flag{"--overwrite-output-dir,--overwrite_output_dir"},
+     "start anew where --output has checkpoints of another run; these are removed once this run "
+     "has committed its first"},
+    {FIELD(metrics), Flag{"--metrics,--log-json", "FILE"}, "JSONL file, a line per step"},
+    {FIELD(trace), Flag{"--trace", "FILE"},
+     "when each instruction ran on each rank: a file for ui.perfetto.dev"},
+    {FIELD(trace_steps), kSomeSteps, Flag{"--trace-steps"},
+     "steps of the trace: 500:502 are three, 500 is one, all: as many as it holds"},
+    {FIELD(profile), Flag{"--profile", "FILE"},
+     "file (JSON) of times by operation and shape from the third step on, beside the least that "
+     "the machine needs; the largest losses are printed"},
+    {FIELD(dump_state), Flag{"--dump-state", "FILE"}, "file with a digest per persistent tensor"},
+    {FIELD(steps_per_print), Range{0, kMostSteps, NumberKind::most, PLACE(print_part)},
+     Flag{"--steps-per-print,--logging_steps,--logging-steps,--log_interval"},
+     Key{"steps_per_print", "none"},
+     "steps between progress lines that stay on the screen or in the log, of a flag also part of "
+     "all steps (0.1); 0: --log-every alone"},
+    {FIELD(wall_clock_breakdown), Key{"wall_clock_breakdown", "false"},
+     "print what a step spends on forward, backward and update and on what runs beside them: after "
+     "every steps_per_print steps, 0: ten times a run"},
+    {FIELD(logging_strategy), kCadences, Flag{"--logging-strategy"},
+     "when to print, as in transformers: no, steps, epoch"},
+    {FIELD(log_every_seconds), kSeconds, Flag{"--log-every", "SECONDS"},
+     "seconds between progress lines where the output is no terminal, besides the first and the "
+     "last; 0: only these"},
+    {FIELD(print_plan), Flag{"--print-plan"}, "print what is sharded and recomputed"},
+    {FIELD(print_program), Flag{"--print-program"}, "print the instructions of a step"},
+    {FIELD(print_config), Flag{"--print-config"}, Key{"dump_state", "false"},
+     "print this table, then train; with --steps 0 nothing is trained"},
+};
+
+}  // namespace
+
+std::span<const OptionRow> run_options() { return kRows; }
+
+}  // namespace strata::train
