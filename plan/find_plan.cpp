@@ -1,6 +1,7 @@
 #include "plan/find_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -43,6 +44,23 @@ std::optional<Plan> with_gradients_on_disk(Plan plan) {
 
 bool lacks_host_memory(const compile::Fit& fit) {
   return fit.kept_too_much || (fit.shortage && fit.shortage->tier == Tier::pinned);
+}
+
+/// What no order of the same instructions goes below: of each micro-step the busiest queue, where a
+/// disk reads and writes in turn.
+std::int64_t busiest_ns(const Compiled& found, const machine::Machine& machine) {
+  std::int64_t ns = 0;
+  for (const auto& [key, program] : found.programs.programs) {
+    if (key.kind != compile::ProgramKind::train || !program.is_scheduled) continue;
+    std::array<std::int64_t, runtime::kQueues> busy{};
+    for (const runtime::Instruction& in : program.instructions) {
+      const bool writes = in.queue == runtime::Queue::disk_write;
+      busy[static_cast<std::size_t>(writes ? runtime::Queue::disk_read : in.queue)] +=
+          machine::foreseen_ns(machine, in.demand);
+    }
+    ns += *std::ranges::max_element(busy);
+  }
+  return ns;
 }
 
 class Searching {
@@ -146,7 +164,9 @@ class Searching {
 
   /// With records read ahead into windows of transfers, which stand idle during the backward pass:
   /// the arena does not grow. With as many as they hold, unless the step is faster with less: these
-  /// leave windows to the rest, which otherwise reads, updates and writes one after another.
+  /// leave windows to the rest, which otherwise reads, updates and writes one after another. A
+  /// number of them is tried where it may gain: no more than its reading takes, and no more than
+  /// the busiest queue leaves.
   [[nodiscard]] Compiled with_records_ahead(const Plan& plan) const {
     Compiled plain = compiled(plan);
     if (!plain.fit.fits() || !has_records_on_disk(plan) ||
@@ -154,22 +174,26 @@ class Searching {
       return plain;
     const std::int64_t arena = plain.programs.arena_bytes(Tier::pinned);
     const std::int64_t windows = arena - plain.programs.persistent.bytes(Tier::pinned);
+    const std::int64_t plain_ns = plain.programs.scheduled_ns();
+    const std::int64_t least_ns = busiest_ns(plain, search_.machine);
     std::optional<Compiled> best;
+    const auto is_faster = [&](std::int64_t ns, const Compiled& than) {
+      return static_cast<double>(ns) * kAsFast < static_cast<double>(than.programs.scheduled_ns());
+    };
     const auto consider = [&](Compiled found) {
       if (!found.fit.fits()) return;  // beside the windows there is too little for the rest
-      const auto ns = [](const Compiled& c) {
-        return static_cast<double>(c.programs.scheduled_ns());
-      };
-      if (!best || ns(found) * kAsFast < ns(*best)) best = std::move(found);
+      if (!best || is_faster(found.programs.scheduled_ns(), *best)) best = std::move(found);
     };
     std::size_t records = 0;
     for (const std::int64_t quarters : {4, 3, 2, 1}) {
       Plan ahead = plan;
       ahead.read_ahead_bytes = windows / 4 * quarters;
       ahead.budget_bytes[static_cast<std::size_t>(Tier::pinned)] = arena;
-      const std::size_t fitting =
-          compile::records_read_ahead(settings_of(ahead), units_, ahead.read_ahead_bytes).size();
-      if (fitting == 0 || fitting == std::exchange(records, fitting)) continue;
+      const std::vector<offload::ReadAhead> read =
+          compile::records_read_ahead(settings_of(ahead), units_, ahead.read_ahead_bytes);
+      if (read.empty() || read.size() == std::exchange(records, read.size())) continue;
+      const std::int64_t gained_ns = std::min(plain_ns - least_ns, reading_ns(read));
+      if (!is_faster(plain_ns - gained_ns, best ? *best : plain)) break;
       consider(compiled(ahead));
     }
     consider(std::move(plain));
@@ -179,6 +203,14 @@ class Searching {
   /// All ranks answer alike.
   [[nodiscard]] static bool may_move_gradients(const Plan& plan) {
     return plan.host_bytes != runtime::kUnlimited && with_gradients_on_disk(plan);
+  }
+
+  [[nodiscard]] std::int64_t reading_ns(const std::vector<offload::ReadAhead>& records) const {
+    std::int64_t ns = 0;
+    for (const offload::ReadAhead& record : records)
+      ns += machine::foreseen_ns(search_.machine, {.resource = machine::Resource::disk_read,
+                                                   .moved_bytes = record.type.span_bytes()});
+    return ns;
   }
 
   const Search& search_;

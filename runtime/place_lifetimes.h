@@ -13,14 +13,19 @@ struct Lifetime {
   std::int64_t begin = 0, end = 0;
   std::int64_t offset_bytes = 0;  ///< result, or where it must lie
   bool is_placed = false;
+  bool operator==(const Lifetime&) const = default;
 };
+
+/// How many orders are tried: for one of many schedules, or for the one that is kept.
+enum class PlaceSearch : std::uint8_t { quick, thorough };
 
 /// Gives every lifetime that is not placed yet a place, a multiple of `alignment`, so that none
 /// overlaps another in both time and bytes. Returns the size of the arena, bytes. Tries several
 /// orders within a bounded effort, until one needs at most `enough_bytes` (or what is held at one
 /// time, if that is more), and keeps the smallest: the same answer for the same question.
 std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
-                             std::int64_t enough_bytes = 0);
+                             std::int64_t enough_bytes = 0,
+                             PlaceSearch search = PlaceSearch::quick);
 
 /// Largest sum of bytes (each rounded up to `alignment`) held at one time.
 std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment);

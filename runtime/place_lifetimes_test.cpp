@@ -121,6 +121,18 @@ TEST(PlaceLifetimes, EndsWhereItIsEnough) {
   EXPECT_EQ(place_lifetimes(again, kAlignment, least), least);
 }
 
+TEST(PlaceLifetimes, FindsTighterPlacesThoroughly) {
+  std::int64_t quick = 0, thorough = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<Lifetime> lifetimes = random_lifetimes(seed, 400, 100);
+    quick += place_lifetimes(lifetimes, kAlignment);
+    const std::int64_t size = place_lifetimes(lifetimes, kAlignment, 0, PlaceSearch::thorough);
+    expect_apart(lifetimes, size);
+    thorough += size;
+  }
+  EXPECT_LT(thorough, quick);
+}
+
 TEST(LargestHeld, CountsAlignedBytesAndEndsBeforeBegins) {
   EXPECT_EQ(largest_held({{1, 0, 1}, {1, 1, 2}}, kAlignment), 64);
   EXPECT_EQ(largest_held({{1, 0, 2}, {65, 1, 2}}, kAlignment), 64 + 128);

@@ -9,9 +9,6 @@
 namespace strata::runtime {
 namespace {
 
-/// A region within this factor of the largest live set is good enough.
-constexpr double kTight = 1.02;
-
 /// The answer to a Graph's problem, brought back to the Graph.
 class Application {
  public:
@@ -27,7 +24,7 @@ class Application {
     for (int t = 0; t < kTiers; ++t)
       result.region_bytes[static_cast<std::size_t>(t)] =
           schedule_.arena_bytes[static_cast<std::size_t>(t)];
-    lay_out_again(result);
+    find_live_bytes(result);
     keep_survivors();
     reorder();
     return result;
@@ -39,9 +36,8 @@ class Application {
   }
 
   /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
-  /// instruction that starts when its last user has ended: most of each tier in use at a time, and
-  /// places that are tighter than the schedule's where it left gaps and nothing is handed on.
-  void lay_out_again(ScheduledGraph& result) const {
+  /// instruction that starts when its last user has ended: most of each tier in use at a time.
+  void find_live_bytes(ScheduledGraph& result) const {
     const auto count = static_cast<int>(schedule_.order.size());
     std::vector<int> place(problem_.problem.tasks.size(), -1);
     for (int i = 0; i < count; ++i)
@@ -52,11 +48,9 @@ class Application {
           [&](int task) { return schedule_.start_ns[static_cast<std::size_t>(task)] < end; });
       return static_cast<int>(at - schedule_.order.begin());
     };
-    const bool merged = std::ranges::find(schedule_.survives, true) != schedule_.survives.end();
     for (const Tier tier : kAllTiers) {
       const auto t = static_cast<std::size_t>(tier);
       std::vector<Lifetime> lifetimes;
-      std::vector<ValueId> roots;
       for (const auto& [root, buffer] : problem_.buffer_of) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
         if (b.tier != static_cast<int>(tier)) continue;
@@ -69,7 +63,6 @@ class Application {
         }
         if (last < 0) continue;
         lifetimes.push_back({b.bytes, first, last + 1});
-        roots.push_back(root);
       }
       for (int window : problem_.windows) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(window)];
@@ -78,15 +71,6 @@ class Application {
         lifetimes.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count : place[user] + 1});
       }
       result.live_bytes[t] = largest_held(lifetimes, alignment_of(tier));
-      const bool loose = static_cast<double>(result.region_bytes[t]) >
-                         kTight * static_cast<double>(result.live_bytes[t]);
-      // Copies that stay are two buffers in one place, which this layout does not know.
-      if (!loose || merged || lifetimes.size() > roots.size()) continue;
-      const std::int64_t bytes = place_lifetimes(lifetimes, alignment_of(tier));
-      if (bytes >= result.region_bytes[t]) continue;
-      result.region_bytes[t] = bytes;
-      for (std::size_t k = 0; k < roots.size(); ++k)
-        result.offset_bytes[roots[k]] = lifetimes[k].offset_bytes;
     }
   }
 

@@ -40,7 +40,7 @@ int last_rung(std::int64_t floor_bytes, std::int64_t budget_bytes) {
 class Climb {
  public:
   Climb(const ScheduleIndex& index, const std::vector<SerialRun>& serial)
-      : index_(index), serial_(serial) {
+      : index_(index), serial_(serial), layouts_(index) {
     for (int t = 0; t < index.tiers(); ++t) {
       const ScheduleTier& tier = index.problem.tiers[t];
       last_rung_.push_back(tier.ladder ? last_rung(floor_of(t), tier.budget_bytes) : 0);
@@ -64,6 +64,7 @@ class Climb {
       if (!tight) break;
     }
     if (best_.order.empty()) best_ = fitting_whole_budget().schedule;
+    tighten(index_, best_);
     for (int t = 0; t < index_.tiers(); ++t) best_.floor_bytes.push_back(floor_of(t));
     return std::move(best_);
   }
@@ -123,13 +124,10 @@ class Climb {
       tight = tight || run.tight;
       if (!is_faster(run.makespan_ns)) return tight;
       Schedule schedule = without_places(index_, std::move(run));
-      give_places(budget, schedule);
+      const std::vector<std::int64_t> held = layouts_.lay_out(budget, schedule);
       std::vector<std::int64_t> less = granted;
-      if (!reduce_by_excess(schedule.arena_bytes, budget, less)) {
+      if (!reduce_by_excess(schedule.arena_bytes, held, budget, less)) {
         best_ = std::move(schedule);
-        std::erase_if(laid_out_, [&](const LaidOut& laid_out) {
-          return !is_faster(laid_out.schedule.makespan_ns);
-        });
         return tight;
       }
       tight = true;  // without holes it would have fitted
@@ -141,52 +139,25 @@ class Climb {
     return tight;
   }
 
-  /// Finds places as lay_out() does, once for each run: less memory often simulates to the same
-  /// one.
-  void give_places(const std::vector<std::int64_t>& budget, Schedule& schedule) {
-    for (const LaidOut& known : laid_out_)
-      if (known.serves(schedule, budget)) {
-        schedule = known.schedule;
-        return;
-      }
-    lay_out(index_, budget, schedule);
-    laid_out_.push_back({schedule, budget});
-  }
-
-  /// Lowers `granted` by what arenas exceed their budgets; returns whether any does.
+  /// Lowers `granted` below what the run held by what arenas exceed their budgets; returns whether
+  /// any does.
   bool reduce_by_excess(const std::vector<std::int64_t>& arena,
+                        const std::vector<std::int64_t>& held,
                         const std::vector<std::int64_t>& budget,
                         std::vector<std::int64_t>& granted) const {
     bool exceeds = false;
     for (std::size_t t = 0; t < arena.size(); ++t) {
       if (index_.problem.tiers[t].soft || arena[t] <= budget[t]) continue;
-      granted[t] -= arena[t] - budget[t];
+      granted[t] = std::min(granted[t], held[t]) - (arena[t] - budget[t]);
       exceeds = true;
     }
     return exceeds;
   }
 
-  /// Keeps a run and its places, found by a search that would have ended at `enough_bytes`.
-  struct LaidOut {
-    Schedule schedule;
-    std::vector<std::int64_t> enough_bytes;
-
-    /// Tells whether a search for this run that ends at `budget` would find these places, or none
-    /// better.
-    [[nodiscard]] bool serves(const Schedule& run, const std::vector<std::int64_t>& budget) const {
-      if (run.start_ns != schedule.start_ns || run.survives != schedule.survives) return false;
-      for (std::size_t t = 0; t < budget.size(); ++t) {
-        const std::int64_t arena = schedule.arena_bytes[t];
-        if (arena > budget[t] && arena <= enough_bytes[t]) return false;
-      }
-      return true;
-    }
-  };
-
   const ScheduleIndex& index_;
   const std::vector<SerialRun>& serial_;
   std::vector<int> last_rung_;
-  std::vector<LaidOut> laid_out_;
+  Layouts layouts_;
   Schedule best_;
 };
 

@@ -6,10 +6,11 @@
 #include <map>
 #include <utility>
 
-#include "runtime/place_lifetimes.h"
-
 namespace strata::runtime {
 namespace {
+
+/// An arena within this factor of the largest live set is good enough.
+constexpr double kTight = 1.005;
 
 /// Per buffer the first copy in the same memory.
 std::vector<int> roots(const ScheduleIndex& index, const std::vector<bool>& survives) {
@@ -56,6 +57,18 @@ std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule
     held.roots.push_back(b);
   }
   return tiers;
+}
+
+/// The same lifetimes with times as numbers of earlier begins: equal where those that share memory
+/// do, whatever the hour.
+std::vector<Lifetime> in_order(std::vector<Lifetime> lifetimes) {
+  std::vector<std::int64_t> begins;
+  for (const Lifetime& l : lifetimes) begins.push_back(l.begin);
+  std::sort(begins.begin(), begins.end());
+  for (Lifetime& l : lifetimes)
+    for (std::int64_t* time : {&l.begin, &l.end})
+      *time = std::lower_bound(begins.begin(), begins.end(), *time) - begins.begin();
+  return lifetimes;
 }
 
 /// No copy survives.
@@ -131,20 +144,57 @@ ScheduleIndex with_places(const ScheduleIndex& index, const std::vector<int>& se
 
 }  // namespace
 
-void lay_out(const ScheduleIndex& index, const std::vector<std::int64_t>& enough_bytes,
-             Schedule& schedule) {
-  const std::vector<int> root = roots(index, schedule.survives);
-  std::vector<Held> tiers = find_held(index, schedule, root);
+std::int64_t Layouts::place(int tier, std::vector<Lifetime>& lifetimes, std::int64_t enough_bytes) {
+  std::vector<Lifetime> wanted = in_order(lifetimes);
+  for (const Known& known : known_[tier]) {
+    const bool ended_early =
+        known.arena_bytes > enough_bytes && known.arena_bytes <= known.enough_bytes;
+    if (ended_early || known.wanted != wanted) continue;
+    for (std::size_t i = 0; i < lifetimes.size(); ++i)
+      lifetimes[i].offset_bytes = known.offset_bytes[i];
+    return known.arena_bytes;
+  }
+  const std::int64_t arena_bytes =
+      place_lifetimes(lifetimes, index_.problem.tiers[tier].alignment, enough_bytes);
+  Known& found = known_[tier].emplace_back(Known{std::move(wanted), {}, enough_bytes, arena_bytes});
+  for (const Lifetime& l : lifetimes) found.offset_bytes.push_back(l.offset_bytes);
+  return arena_bytes;
+}
+
+std::vector<std::int64_t> Layouts::lay_out(const std::vector<std::int64_t>& enough_bytes,
+                                           Schedule& schedule) {
+  const std::vector<int> root = roots(index_, schedule.survives);
+  std::vector<Held> tiers = find_held(index_, schedule, root);
+  std::vector<std::int64_t> most_held;
   schedule.offset_bytes.assign(root.size(), 0);
   schedule.arena_bytes.clear();
+  for (int t = 0; t < index_.tiers(); ++t) {
+    const ScheduleTier& limits = index_.problem.tiers[t];
+    std::vector<Lifetime>& lifetimes = tiers[t].lifetimes;
+    most_held.push_back(largest_held(lifetimes, limits.alignment));
+    schedule.arena_bytes.push_back(limits.soft ? most_held.back()
+                                               : place(t, lifetimes, enough_bytes[t]));
+    if (limits.soft) continue;
+    for (std::size_t i = 0; i < lifetimes.size(); ++i)
+      schedule.offset_bytes[tiers[t].roots[i]] = lifetimes[i].offset_bytes;
+  }
+  for (std::size_t b = 0; b < root.size(); ++b)
+    schedule.offset_bytes[b] = schedule.offset_bytes[root[b]];
+  return most_held;
+}
+
+void tighten(const ScheduleIndex& index, Schedule& schedule) {
+  const std::vector<int> root = roots(index, schedule.survives);
+  std::vector<Held> tiers = find_held(index, schedule, root);
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     const ScheduleTier& limits = index.problem.tiers[t];
     std::vector<Lifetime>& lifetimes = tiers[t].lifetimes;
-    if (limits.soft) {
-      schedule.arena_bytes.push_back(largest_held(lifetimes, limits.alignment));
-      continue;
-    }
-    schedule.arena_bytes.push_back(place_lifetimes(lifetimes, limits.alignment, enough_bytes[t]));
+    const auto enough = kTight * static_cast<double>(largest_held(lifetimes, limits.alignment));
+    if (limits.soft || static_cast<double>(schedule.arena_bytes[t]) <= enough) continue;
+    const std::int64_t bytes =
+        place_lifetimes(lifetimes, limits.alignment, 0, PlaceSearch::thorough);
+    if (bytes >= schedule.arena_bytes[t]) continue;
+    schedule.arena_bytes[t] = bytes;
     for (std::size_t i = 0; i < lifetimes.size(); ++i)
       schedule.offset_bytes[tiers[t].roots[i]] = lifetimes[i].offset_bytes;
   }
@@ -181,7 +231,7 @@ SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence,
 SerialRun run_in_places(const ScheduleIndex& index, std::vector<int> sequence) {
   SerialRun serial = run_serially(index, std::move(sequence), index.tail_ns);
   Schedule alone = one_by_one(index, serial.sequence);
-  lay_out(index, std::vector<std::int64_t>(index.problem.tiers.size(), 0), alone);
+  Layouts(index).lay_out(std::vector<std::int64_t>(index.problem.tiers.size(), 0), alone);
   std::vector<std::int64_t> budget;
   for (int t = 0; t < index.tiers(); ++t) {
     const ScheduleTier& tier = index.problem.tiers[t];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/place_lifetimes.h"
 #include "runtime/schedule_index.h"
 #include "runtime/schedule_simulation.h"
 
@@ -12,10 +13,34 @@ namespace strata::runtime {
 /// The list of a run: tasks by start, then by number.
 Schedule without_places(const ScheduleIndex& index, SimulatedRun run);
 
-/// Fills offsets and arenas; those of soft tiers are what is held at most. Stops looking for a
-/// smaller arena at `enough_bytes`, per tier.
-void lay_out(const ScheduleIndex& index, const std::vector<std::int64_t>& enough_bytes,
-             Schedule& schedule);
+/// Finds places for schedules of one problem, and remembers them: less memory in one tier often
+/// leaves the others as they were.
+class Layouts {
+ public:
+  explicit Layouts(const ScheduleIndex& index)
+      : index_(index), known_(index.problem.tiers.size()) {}
+
+  /// Fills offsets and arenas; those of soft tiers are what is held at most. Stops looking for a
+  /// smaller arena at `enough_bytes`, per tier. Returns what is held at most, per tier.
+  std::vector<std::int64_t> lay_out(const std::vector<std::int64_t>& enough_bytes,
+                                    Schedule& schedule);
+
+ private:
+  /// Keeps what one search found that would have ended at `enough_bytes`.
+  struct Known {
+    std::vector<Lifetime> wanted;
+    std::vector<std::int64_t> offset_bytes;
+    std::int64_t enough_bytes, arena_bytes;
+  };
+
+  std::int64_t place(int tier, std::vector<Lifetime>& lifetimes, std::int64_t enough_bytes);
+
+  const ScheduleIndex& index_;
+  std::vector<std::vector<Known>> known_;  ///< per tier
+};
+
+/// Looks longer for places of the schedule that is kept, where its arenas are loose.
+void tighten(const ScheduleIndex& index, Schedule& schedule);
 
 /// A serial order of all tasks.
 struct SerialRun {
