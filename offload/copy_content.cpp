@@ -11,11 +11,12 @@ using runtime::ValueId;
 
 namespace {
 
-void merge_neighbours(std::vector<Piece>& pieces) {
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.bytes.begin < b.bytes.begin; });
-  std::vector<Piece> merged;
-  for (const Piece& piece : pieces) {
+void merge_neighbours(std::vector<VersionedRange>& pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](const VersionedRange& a, const VersionedRange& b) {
+    return a.bytes.begin < b.bytes.begin;
+  });
+  std::vector<VersionedRange> merged;
+  for (const VersionedRange& piece : pieces) {
     if (!merged.empty() && merged.back().bytes.end == piece.bytes.begin &&
         merged.back().version == piece.version && merged.back().conditional == piece.conditional)
       merged.back().bytes.end = piece.bytes.end;
@@ -31,7 +32,7 @@ void CopyContent::read(const ByteRange& range, bool all, std::int32_t version, V
   for (const ByteRange& part : missing(all ? bytes_ : range))
     brought_.push_back({part, version, false});
   // Who reads it whatever the predicate was needs what was there before.
-  for (Piece& piece : written_)
+  for (VersionedRange& piece : written_)
     if (piece.conditional && piece.bytes.overlaps(range) && condition != condition_) {
       piece.conditional = false;
       brought_.push_back({piece.bytes, version_, false});
@@ -40,8 +41,8 @@ void CopyContent::read(const ByteRange& range, bool all, std::int32_t version, V
 
 void CopyContent::write(const ByteRange& range, std::int32_t version, ValueId condition) {
   bool had_content = missing(range).empty();
-  std::vector<Piece> kept;
-  for (const Piece& piece : written_) {
+  std::vector<VersionedRange> kept;
+  for (const VersionedRange& piece : written_) {
     if (!piece.bytes.overlaps(range)) {
       kept.push_back(piece);
       continue;
@@ -60,7 +61,7 @@ void CopyContent::write(const ByteRange& range, std::int32_t version, ValueId co
 
 void CopyContent::bring_all() {
   brought_ = {{bytes_, version_, false}};
-  for (Piece& piece : written_) piece.conditional = false;
+  for (VersionedRange& piece : written_) piece.conditional = false;
 }
 
 void CopyContent::merge() {
@@ -74,13 +75,14 @@ bool CopyContent::is_written_whole() const {
 }
 
 bool CopyContent::is_written_conditionally() const {
-  return std::ranges::any_of(written_, [](const Piece& piece) { return piece.conditional; });
+  return std::ranges::any_of(written_,
+                             [](const VersionedRange& piece) { return piece.conditional; });
 }
 
 std::vector<ByteRange> CopyContent::missing(const ByteRange& range) const {
   std::vector<ByteRange> left{range};
-  for (const std::vector<Piece>* held : {&brought_, &written_})
-    for (const Piece& piece : *held) {
+  for (const std::vector<VersionedRange>* held : {&brought_, &written_})
+    for (const VersionedRange& piece : *held) {
       std::vector<ByteRange> rest;
       for (const ByteRange& part : left) {
         if (!part.overlaps(piece.bytes)) {

@@ -10,7 +10,7 @@
 namespace strata::offload {
 
 /// Bytes of a root that hold one version.
-struct Piece {
+struct VersionedRange {
   runtime::ByteRange bytes;
   std::int32_t version;
   bool conditional;  ///< written under a predicate and nothing before
@@ -37,9 +37,9 @@ class CopyContent {
   [[nodiscard]] const runtime::ByteRange& bytes() const { return bytes_; }
   [[nodiscard]] std::int32_t version() const { return version_; }
   /// Read before it is written here; disjoint.
-  [[nodiscard]] const std::vector<Piece>& brought() const { return brought_; }
+  [[nodiscard]] const std::vector<VersionedRange>& brought() const { return brought_; }
   /// Disjoint.
-  [[nodiscard]] const std::vector<Piece>& written() const { return written_; }
+  [[nodiscard]] const std::vector<VersionedRange>& written() const { return written_; }
   /// Predicate of conditional pieces, as the writer knew it.
   [[nodiscard]] runtime::ValueId condition() const { return condition_; }
   /// Whether one piece that is written is all of the copy.
@@ -52,8 +52,8 @@ class CopyContent {
 
   runtime::ByteRange bytes_;
   std::int32_t version_;
-  std::vector<Piece> brought_;
-  std::vector<Piece> written_;
+  std::vector<VersionedRange> brought_;
+  std::vector<VersionedRange> written_;
   runtime::ValueId condition_ = runtime::kNoValue;
 };
 

@@ -13,9 +13,9 @@ using runtime::kNoValue;
 constexpr runtime::ValueId kPredicate = 5, kOther = 6;
 
 /// "[0,8) v1, [8,12) v2 if"
-std::string text(const std::vector<Piece>& pieces) {
+std::string text(const std::vector<VersionedRange>& pieces) {
   std::string all;
-  for (const Piece& piece : pieces)
+  for (const VersionedRange& piece : pieces)
     all += (all.empty() ? "[" : ", [") + std::to_string(piece.bytes.begin) + "," +
            std::to_string(piece.bytes.end) + ") v" + std::to_string(piece.version) +
            (piece.conditional ? " if" : "");

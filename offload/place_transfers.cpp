@@ -208,8 +208,8 @@ class TransferPlacement {
                  value(region.root).name, "lives on the disk and is written in parts by",
                  node(region.last).label);
     if (!region.is_there)
-      for (const Piece& piece : content.brought()) bring(region, piece);
-    for (const Piece& piece : content.written()) take(region, piece);
+      for (const VersionedRange& piece : content.brought()) bring(region, piece);
+    for (const VersionedRange& piece : content.written()) take(region, piece);
   }
 
   /// A stop between disk and device.
@@ -220,7 +220,7 @@ class TransferPlacement {
     return graph_.add_value(std::move(window));
   }
 
-  void bring(const Region& region, const Piece& piece) {
+  void bring(const Region& region, const VersionedRange& piece) {
     const std::string name = value(region.root).name;
     const ValueId home = flat(region.root, piece.bytes, piece.version);
     const ValueId to = flat(region.copy, inside(region, piece), piece.version);
@@ -239,12 +239,12 @@ class TransferPlacement {
     move(home, to, read ? "read " : (region.side == Side::device ? "upload " : "download "));
   }
 
-  static ByteRange inside(const Region& region, const Piece& piece) {
+  static ByteRange inside(const Region& region, const VersionedRange& piece) {
     const std::int64_t begin = region.content.bytes().begin;
     return {piece.bytes.begin - begin, piece.bytes.end - begin};
   }
 
-  void take(const Region& region, const Piece& piece) {
+  void take(const Region& region, const VersionedRange& piece) {
     const std::string name = value(region.root).name;
     const Node last = node(region.last);
     const ValueId home = flat(region.root, piece.bytes, piece.version);

@@ -30,7 +30,7 @@ namespace {
 
 HWY_EXPORT(adamw_range);
 
-void run(Stream& stream, const KernelCall& call, MasterFormat format) {
+void run(Stream& stream, const KernelCall& call, UpdatedFormat format) {
   const AdamwSettings settings = AdamwSettings::from(call.attributes);
   const OptimizerRange range = OptimizerRange::of(call, format, 2);
   const AdamwStep now = AdamwStep::at(settings, control_of(call, format, 2));
@@ -41,14 +41,14 @@ void run(Stream& stream, const KernelCall& call, MasterFormat format) {
 
 }  // namespace
 
-void adamw_kernel(Stream& stream, const KernelCall& call) { run(stream, call, MasterFormat::f32); }
+void adamw_kernel(Stream& stream, const KernelCall& call) { run(stream, call, UpdatedFormat::f32); }
 
 void adamw_packed_kernel(Stream& stream, const KernelCall& call) {
-  run(stream, call, MasterFormat::packed);
+  run(stream, call, UpdatedFormat::packed);
 }
 
 void adamw_bf16_kernel(Stream& stream, const KernelCall& call) {
-  run(stream, call, MasterFormat::stochastic_bf16);
+  run(stream, call, UpdatedFormat::stochastic_bf16);
 }
 
 }  // namespace strata::kernels

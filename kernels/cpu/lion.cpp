@@ -58,7 +58,7 @@ namespace {
 
 HWY_EXPORT(lion_range);
 
-void run(Stream& stream, const KernelCall& call, MasterFormat format) {
+void run(Stream& stream, const KernelCall& call, UpdatedFormat format) {
   const LionSettings settings = LionSettings::from(call.attributes);
   const OptimizerRange range = OptimizerRange::of(call, format, 1);
   const LionStep now = LionStep::at(settings, control_of(call, format, 1));
@@ -69,10 +69,10 @@ void run(Stream& stream, const KernelCall& call, MasterFormat format) {
 
 }  // namespace
 
-void lion_kernel(Stream& stream, const KernelCall& call) { run(stream, call, MasterFormat::f32); }
+void lion_kernel(Stream& stream, const KernelCall& call) { run(stream, call, UpdatedFormat::f32); }
 
 void lion_packed_kernel(Stream& stream, const KernelCall& call) {
-  run(stream, call, MasterFormat::packed);
+  run(stream, call, UpdatedFormat::packed);
 }
 
 }  // namespace strata::kernels

@@ -239,9 +239,9 @@ HWY_INLINE void choose_parameter(const OptimizerRange& r, const Update& update) 
 
 template <class Moment, class Gradient, class Update>
 HWY_INLINE void choose_master(const OptimizerRange& r, const Update& update) {
-  if (r.format == MasterFormat::f32)
+  if (r.format == UpdatedFormat::f32)
     choose_parameter<MasterF32, Moment, Gradient>(r, update);
-  else if (r.format == MasterFormat::packed)
+  else if (r.format == UpdatedFormat::packed)
     update_formats<Formats<MasterPacked, Moment, Gradient, NoParameter>>(r, update);
   else if constexpr (Moment::kStochastic)
     update_formats<Formats<MasterStochastic, Moment, Gradient, NoParameter>>(r, update);

@@ -2,16 +2,16 @@
 
 namespace strata::kernels {
 
-OptimizerRange OptimizerRange::of(const KernelCall& call, MasterFormat format,
+OptimizerRange OptimizerRange::of(const KernelCall& call, UpdatedFormat format,
                                   std::size_t moments) {
   const auto &in = call.inputs, &out = call.outputs;
-  const std::size_t first_moment = format == MasterFormat::packed ? 2 : 1;
+  const std::size_t first_moment = format == UpdatedFormat::packed ? 2 : 1;
   const std::size_t states = first_moment + moments;
   OptimizerRange range;
   range.format = format;
   range.master_in = in[0].data;
   range.master = out[0].data;
-  if (format == MasterFormat::packed) {
+  if (format == UpdatedFormat::packed) {
     range.remainder_in = in[1].data;
     range.remainder = out[1].data;
   }
@@ -36,11 +36,11 @@ OptimizerRange OptimizerRange::of(const KernelCall& call, MasterFormat format,
 }
 
 OptimizerRange OptimizerRange::part(std::int64_t begin, std::int64_t end) const {
-  const std::int64_t master_bytes = format == MasterFormat::f32 ? 4 : 2;
+  const std::int64_t master_bytes = format == UpdatedFormat::f32 ? 4 : 2;
   OptimizerRange part = *this;
   part.master_in += begin * master_bytes;
   part.master += begin * master_bytes;
-  if (format == MasterFormat::packed) {
+  if (format == UpdatedFormat::packed) {
     part.remainder_in += begin * 2;
     part.remainder += begin * 2;
   }

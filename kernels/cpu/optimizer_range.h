@@ -20,7 +20,7 @@ namespace strata::kernels {
 inline constexpr std::int64_t kOptimizerTask = 128 * 1024;
 
 /// How a kernel keeps what it updates.
-enum class MasterFormat : std::uint8_t {
+enum class UpdatedFormat : std::uint8_t {
   f32,             ///< a master copy; perhaps a parameter is written beside it
   packed,          ///< the bf16 parameter and the remainder of the master
   stochastic_bf16  ///< the parameter alone
@@ -28,7 +28,7 @@ enum class MasterFormat : std::uint8_t {
 
 /// A piece of the operands of one call; moments are all of one type.
 struct OptimizerRange {
-  MasterFormat format = MasterFormat::f32;
+  UpdatedFormat format = UpdatedFormat::f32;
   DType moment_dtype = DType::f32, gradient_dtype = DType::f32, parameter_dtype = DType::f32;
   const std::byte* master_in = nullptr;  ///< or the parameter where there is no master copy
   std::byte* master = nullptr;
@@ -44,15 +44,15 @@ struct OptimizerRange {
 
   /// All operands of a call of the order: master (packed: parameter, remainder), `moments`,
   /// gradient, control, rng (where a format is stochastic).
-  static OptimizerRange of(const KernelCall& call, MasterFormat format, std::size_t moments);
+  static OptimizerRange of(const KernelCall& call, UpdatedFormat format, std::size_t moments);
   /// Elements [begin, end).
   [[nodiscard]] OptimizerRange part(std::int64_t begin, std::int64_t end) const;
 };
 
 /// The control operand of a call in the order of OptimizerRange::of.
-inline StepControl control_of(const KernelCall& call, MasterFormat format, std::size_t moments) {
+inline StepControl control_of(const KernelCall& call, UpdatedFormat format, std::size_t moments) {
   StepControl control;
-  const std::size_t states = moments + (format == MasterFormat::packed ? 2 : 1);
+  const std::size_t states = moments + (format == UpdatedFormat::packed ? 2 : 1);
   std::memcpy(&control, call.inputs[states + 1].data, sizeof control);
   return control;
 }

@@ -60,8 +60,8 @@ HWY_EXPORT(sgd_range);
 void sgd_kernel(Stream& stream, const KernelCall& call) {
   const std::size_t moments = call.attributes.real("momentum", 0) > 0 ? 1 : 0;
   const SgdSettings settings = SgdSettings::from(call.attributes);
-  const StepControl control = control_of(call, MasterFormat::f32, moments);
-  for_each_part(stream, OptimizerRange::of(call, MasterFormat::f32, moments),
+  const StepControl control = control_of(call, UpdatedFormat::f32, moments);
+  for_each_part(stream, OptimizerRange::of(call, UpdatedFormat::f32, moments),
                 [&](const OptimizerRange& part) {
                   HWY_DYNAMIC_DISPATCH(sgd_range)(settings, control, part);
                 });
