@@ -187,6 +187,10 @@ void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
                           " is what computes here");
   for (int i = 0; i < comm::kMeshAxes; ++i) {
     const auto axis = static_cast<comm::MeshAxis>(i);
+    if (plan.mesh.along(axis) < 1 || (axis != comm::MeshAxis::data && plan.mesh.along(axis) > 1))
+      throw InvalidArgument("the Plan has " + std::to_string(plan.mesh.along(axis)) +
+                            " ranks (mesh." + std::string(name_of(axis)) +
+                            "); every axis but data has one so far");
     if (plan.mesh.along(axis) != where.mesh.along(axis))
       throw InvalidArgument("the Plan is for " + std::to_string(plan.mesh.along(axis)) +
                             " ranks (mesh." + std::string(name_of(axis)) + "), and there are " +

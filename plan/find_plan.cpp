@@ -46,21 +46,20 @@ bool lacks_host_memory(const compile::Fit& fit) {
   return fit.kept_too_much || (fit.shortage && fit.shortage->tier == Tier::pinned);
 }
 
-/// What no order of the same instructions goes below: of each micro-step the busiest queue, where a
-/// disk reads and writes in turn.
+/// What no order of the same instructions goes below, also where reads for the next step move from
+/// one micro-step to another: what the busiest queue does in all of them, where a disk reads and
+/// writes in turn.
 std::int64_t busiest_ns(const Compiled& found, const machine::Machine& machine) {
-  std::int64_t ns = 0;
+  std::array<std::int64_t, runtime::kQueues> busy{};
   for (const auto& [key, program] : found.programs.programs) {
     if (key.kind != compile::ProgramKind::train || !program.is_scheduled) continue;
-    std::array<std::int64_t, runtime::kQueues> busy{};
     for (const runtime::Instruction& in : program.instructions) {
       const bool writes = in.queue == runtime::Queue::disk_write;
       busy[static_cast<std::size_t>(writes ? runtime::Queue::disk_read : in.queue)] +=
           machine::foreseen_ns(machine, in.demand);
     }
-    ns += *std::ranges::max_element(busy);
   }
-  return ns;
+  return *std::ranges::max_element(busy);
 }
 
 class Searching {
@@ -76,19 +75,27 @@ class Searching {
   /// A sum in host memory is neither written nor read again: the disk only where that is too
   /// little.
   Compiled run() const {
-    Compiled found = first_accepted(search_.plan);
-    if (!lacks_host_memory(found.fit)) return found;
-    const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan);
-    return on_disk ? first_accepted(*on_disk) : std::move(found);
+    Attempt attempt = first_accepted(search_.plan);
+    if (attempt.lacks_host_memory)
+      if (const std::optional<Plan> on_disk = with_gradients_on_disk(search_.plan))
+        attempt = first_accepted(*on_disk);
+    return std::move(attempt.found);
   }
 
  private:
-  [[nodiscard]] Compiled first_accepted(const Plan& asked) const {
+  struct Attempt {
+    Compiled found;
+    /// On the rank whose shards are largest: all ranks agree.
+    bool lacks_host_memory = false;
+  };
+
+  [[nodiscard]] Attempt first_accepted(const Plan& asked) const {
     const Accepts accepts =
         search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
     for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)
-      if (Compiled found = attempt(asked, search_.savings[i]); accepts(found)) return found;
-    return attempt(asked, search_.savings.back());
+      if (Attempt attempt = try_saving(asked, search_.savings[i]); accepts(attempt.found))
+        return {std::move(attempt.found)};
+    return try_saving(asked, search_.savings.back());
   }
 
   /// For the rank whose shards are largest: partitions give the last one what is left over.
@@ -103,14 +110,15 @@ class Searching {
   }
 
   /// For the rank that asks. Where nothing is open in the Plan, it alone is compiled.
-  [[nodiscard]] Compiled attempt(Plan plan, SaveMemory saving) const {
+  [[nodiscard]] Attempt try_saving(Plan plan, SaveMemory saving) const {
     plan.saving = saving;
     const bool open = plan.scheduled && (has_records_on_disk(plan) ||
                                          saving == SaveMemory::windows || may_move_gradients(plan));
-    if (!open) return compiled_here(plan);
+    if (!open) return {compiled_here(plan)};
     Compiled found = close(std::move(plan), saving);
-    if (!found.fit.fits() || widest_ == search_.where) return found;
-    return compiled_here(found.programs.settings.plan);
+    const bool lacks = lacks_host_memory(found.fit);
+    if (!found.fit.fits() || widest_ == search_.where) return {std::move(found), lacks};
+    return {compiled_here(found.programs.settings.plan)};
   }
 
   [[nodiscard]] Compiled close(Plan plan, SaveMemory saving) const {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/check.h"
+#include "core/error.h"
 #include "runtime/node_inserter.h"
 #include "runtime/stale_read.h"
 
@@ -44,13 +44,19 @@ class Recomputer {
         for (ValueId in : node.inputs)
           if (is_recomputed(graph_.root_of(in))) wanted_.insert(graph_.root_of(in));
     }
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
-      if (makes_wanted(*node))
-        for (ValueId in : repetition(*node).inputs) {
-          const ValueId root = graph_.root_of(in);
-          const bool is_gone = made_.contains(root) && !actions_.contains(root);
-          if (is_gone || is_recomputed(root)) wanted_.insert(root);
-        }
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      if (!makes_wanted(*node)) continue;
+      want_inputs(repetition(*node));
+      want_inputs(repetition(*node));  // now itself, where its sum is wanted, too
+    }
+  }
+
+  void want_inputs(const Node& node) {
+    for (ValueId in : node.inputs) {
+      const ValueId root = graph_.root_of(in);
+      const bool is_gone = made_.contains(root) && !actions_.contains(root);
+      if (is_gone || is_recomputed(root)) wanted_.insert(root);
+    }
   }
 
   [[nodiscard]] bool is_recomputed(ValueId root) const {
@@ -153,9 +159,9 @@ class Recomputer {
 
 void recompute(Graph& graph, const std::map<ValueId, SavedAction>& actions) {
   Recomputer(graph, actions).run();
-  const std::string problem = find_stale_read(graph);
-  STRATA_CHECK(problem.empty(), "in what is recomputed:", problem,
-               "(what is read again may not be overwritten in place in the meantime)");
+  if (const std::string problem = find_stale_read(graph); !problem.empty())
+    throw InvalidArgument("the Plan recomputes what cannot be made again: " + problem +
+                          "; keep what is overwritten, or what is made of it");
 }
 
 }  // namespace strata::runtime

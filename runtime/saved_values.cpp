@@ -39,6 +39,7 @@ class Listing {
       if (!life.is_read_backward && life.saved.is_used_by(life.saved.block, life.saved.block))
         continue;
       life.saved.can_leave = can_leave(root, life);
+      life.saved.bytes = graph_.bytes(root);
       const int same = of_name[life.saved.block][life.saved.name]++;
       if (same > 0) life.saved.name += " #" + std::to_string(same + 1);
       list.push_back(std::move(life.saved));
@@ -117,7 +118,7 @@ void check_action(const Graph& graph, const SavedValue& value, SavedAction actio
     throw InvalidArgument("the Plan sends '" + value.name + "' of block '" +
                           graph.blocks[static_cast<std::size_t>(value.block)] + "' to the " +
                           std::string(name_of(action)) +
-                          ", and its parts are of several versions: keep it, or recompute it");
+                          ", and it cannot leave the device as a whole: keep it, or recompute it");
 }
 
 }  // namespace
@@ -169,11 +170,10 @@ void SavedChoices::recompute_cheap(int first, int last) {
       actions_[value.root] = SavedAction::recompute;
 }
 
-void SavedChoices::send(int first, int last, SavedAction to, std::int64_t least_bytes,
-                        const Graph& graph) {
+void SavedChoices::send(int first, int last, SavedAction to, std::int64_t least_bytes) {
   for (const SavedValue& value : values_)
     if (value.block >= first && value.block <= last && value.can_leave &&
-        graph.bytes(value.root) >= least_bytes)
+        value.bytes >= least_bytes)
       actions_.try_emplace(value.root, to);
 }
 

@@ -22,6 +22,7 @@ struct SavedValue {
   std::string name;          ///< in its block: "5.attention.1"; equal blocks have equal names
   int first_user_block = 0;  ///< of the blocks that read it, in either pass
   int last_user_block = 0;
+  std::int64_t bytes = 0;
   bool is_cheap = false;  ///< of a norm or an activation function: memory-bound work only
   /// Whether it can leave the device in the meantime: not where its parts are of several versions,
   /// which nothing can name as a whole, nor where the backward pass writes it.
@@ -49,7 +50,7 @@ class SavedChoices {
   /// Makes results of norms and activation functions again, from inputs that are kept.
   void recompute_cheap(int first, int last);
   /// Sends values of at least `least_bytes` away that are kept so far.
-  void send(int first, int last, SavedAction to, std::int64_t least_bytes, const Graph& graph);
+  void send(int first, int last, SavedAction to, std::int64_t least_bytes);
 
   /// On all saved values.
   [[nodiscard]] std::vector<BlockActions> actions() const;

@@ -143,6 +143,10 @@ TEST(Engine, RefusesToAdoptWhatItHasNoRoomOrPlaceFor) {
               HasSubstr("bytes of tier device, and the engine has"));
   EXPECT_THAT(fault([](auto& options) { options.offload.optimizer = train::OffloadTarget::cpu; }),
               HasSubstr("elsewhere, or not at all"));
+  {
+    const auto save = one.engine->lend();
+    EXPECT_THAT(fault([](auto&) {}), HasSubstr("while a checkpoint is being saved"));
+  }
   EXPECT_GT(one.engine->train_step(0, fill_by_place).loss, 0) << "nothing has changed";
   one.engine->start_step(1, fill_by_place);
   EXPECT_THAT(fault([](auto&) {}), HasSubstr("adopt()"));

@@ -94,6 +94,7 @@ Engine::Engine(EngineParts parts)
   executor_parts_.communicators.add(programs_.settings.plan.mesh.spanned(comm::AxisSet::all()),
                                     of_programs);
   executor_parts_.observers = std::move(parts.observers);
+  check_programs(programs_);
   load_programs();
 
   if (!programs_.trains()) return;

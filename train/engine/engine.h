@@ -94,8 +94,8 @@ class Engine {
 
   /// Between steps. Programs of another Plan take over: of other actions, schedules or shapes of a
   /// micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
-  /// nothing, where the state lies elsewhere, saving is another, or an arena is too small: make the
-  /// engine with those that need most.
+  /// nothing, where the state lies elsewhere, saving is another or under way, or an arena is too
+  /// small: make the engine with those that need most.
   void adopt(compile::StepPrograms programs);
 
   /// Between steps. Mean loss per valid target over `batches` micro-batches per rank and all ranks;
@@ -195,7 +195,10 @@ class Engine {
     last_run_ = executor_->start(handle, step);
   }
   [[nodiscard]] std::unique_ptr<runtime::Executor> make_executor();
-  /// Of programs_, into executor_.
+  /// Throws unless the Programs are safe to run, within their Plan, and, which is collective, in
+  /// step with those of the other ranks.
+  void check_programs(const compile::StepPrograms& programs) const;
+  /// Those of programs_, into a new executor.
   void load_programs();
   /// The only Program of a kind but train.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
@@ -219,6 +222,7 @@ class Engine {
   runtime::Recordings recordings_;
   std::int64_t disk_bytes_;  ///< of the disk's arena
   std::unique_ptr<runtime::Executor> executor_;
+  std::vector<std::unique_ptr<runtime::Executor>> retired_;
   std::map<compile::ProgramKey, int> handles_;  ///< of the executor
   bool settled_ = true;                         ///< nothing runs
   bool has_snapshot_ = false;

@@ -21,32 +21,40 @@ std::unique_ptr<runtime::Executor> Engine::make_executor() {
   return runtime::make_stream_executor(executor_parts_, *device_, recordings_);
 }
 
-void Engine::load_programs() {
-  executor_.reset();
-  executor_ = make_executor();
-  handles_.clear();
+void Engine::check_programs(const compile::StepPrograms& programs) const {
   std::vector<std::string> sequence;
-  for (const auto& [key, program] : programs_.programs) {
+  for (const auto& [key, program] : programs.programs) {
     if (const auto problems = runtime::verify(program); !problems.empty())
       throw InternalError("Program '" + program.name + "' is not safe to run: " + problems.front());
-    if (const auto excess = runtime::over_budget(program, programs_.settings.plan.budget_bytes);
+    if (const auto excess = runtime::over_budget(program, programs.settings.plan.budget_bytes);
         !excess.empty())
       throw OutOfMemory(excess.front());
     const auto lines = program.collective_sequence();
     sequence.insert(sequence.end(), lines.begin(), lines.end());
-    handles_[key] = executor_->load(program);
   }
   const std::int64_t host_bytes =
-      programs_.arena_bytes(runtime::Tier::pinned) + programs_.arena_bytes(runtime::Tier::pageable);
-  if (host_bytes > programs_.settings.plan.host_bytes)
+      programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
+  if (host_bytes > programs.settings.plan.host_bytes)
     throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
                       " bytes of host memory, and their Plan allows " +
-                      std::to_string(programs_.settings.plan.host_bytes));
+                      std::to_string(programs.settings.plan.host_bytes));
   comm::require_equal_sequences(*communicator_, sequence);
+}
+
+void Engine::load_programs() {
+  // Observers point to the Programs that they saw.
+  if (executor_ != nullptr && !executor_parts_.observers.empty())
+    retired_.push_back(std::move(executor_));
+  executor_.reset();
+  executor_ = make_executor();
+  handles_.clear();
+  for (const auto& [key, program] : programs_.programs) handles_[key] = executor_->load(program);
 }
 
 void Engine::adopt(compile::StepPrograms programs) {
   require_drained("adopt()");
+  if (lent_.use_count() > 1 || has_snapshot_)
+    throw InvalidArgument("adopt() while a checkpoint is being saved; let the save end first");
   const runtime::Plan& plan = programs.settings.plan;
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw InvalidArgument(what);
@@ -75,6 +83,7 @@ void Engine::adopt(compile::StepPrograms programs) {
                             ", and the engine has " + std::to_string(has) +
                             "; make it with those that need most");
   }
+  check_programs(programs);
   executor_->forget_recordings();
   programs_ = std::move(programs);
   micro_steps_ = zero::micro_steps(programs_.settings.plan);

@@ -21,7 +21,7 @@ struct RopeScaling {
 };
 
 struct ModelConfig {
-  const ModelFamily* family = nullptr;  ///< outlives this
+  const ModelFamily* family = nullptr;  ///< outlives this; find_family(), or a row of one's own
   std::int64_t vocabulary = 0;          ///< as in the files; memory pads it to a multiple of 128
   std::int64_t layers = 0;
   std::int64_t hidden = 0;

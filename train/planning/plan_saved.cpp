@@ -22,11 +22,11 @@ std::vector<int> layers_of(const std::vector<std::string>& blocks) {
 
 }  // namespace
 
-std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runtime::Graph forward) {
+std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runtime::Graph graph) {
   const OffloadTarget target = options.offload.activations;
-  const std::vector<int> layers = layers_of(forward.blocks);
-  runtime::differentiate(forward, {options.dtype});
-  runtime::SavedChoices choices(forward);
+  const std::vector<int> layers = layers_of(graph.blocks);
+  runtime::differentiate(graph, {options.dtype});
+  runtime::SavedChoices choices(graph);
   if (layers.empty()) return choices.actions();
   if (options.activation_checkpointing) {
     const auto total = static_cast<std::int64_t>(layers.size());
@@ -42,7 +42,7 @@ std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runti
     choices.send(
         layers.front(), layers.back(),
         target == OffloadTarget::nvme ? runtime::SavedAction::disk : runtime::SavedAction::host,
-        kLeastLeavingBytes, forward);
+        kLeastLeavingBytes);
   return choices.actions();
 }
 

@@ -9,9 +9,9 @@
 
 namespace strata::train {
 
-/// Actions on what the blocks of `forward`, a forward Graph, save, and of its layers: activation
-/// checkpointing by segments, norms and activation functions made again, values that leave the
-/// device.
-std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runtime::Graph forward);
+/// Lists actions on all that the blocks of a forward Graph save: of layers checkpointed by
+/// segments, of norms and activation functions that are made again, of values that leave the
+/// device; all else is kept.
+std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runtime::Graph graph);
 
 }  // namespace strata::train

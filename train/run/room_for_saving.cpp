@@ -22,7 +22,7 @@ std::string RoomForSaving::note(runtime::SaveMemory chosen) const {
   if (chosen == runtime::SaveMemory::windows)
     return "the step behind a saved one waits for the drive, as what is saved goes there in "
            "windows: " +
-           refusals_.front();
+           refusals_.back();
   if (chosen == runtime::SaveMemory::writing)
     return "training will stand still while a checkpoint is written: " + refusals_.back();
   return "";
