@@ -85,7 +85,7 @@ class Searching {
  private:
   struct Attempt {
     Compiled found;
-    /// On the rank whose shards are largest: all ranks agree.
+    /// On the rank whose shards are largest, so that all ranks agree, where something is open.
     bool lacks_host_memory = false;
   };
 
@@ -114,9 +114,9 @@ class Searching {
     plan.saving = saving;
     const bool open = plan.scheduled && (has_records_on_disk(plan) ||
                                          saving == SaveMemory::windows || may_move_gradients(plan));
-    if (!open) return {compiled_here(plan)};
-    Compiled found = close(std::move(plan), saving);
+    Compiled found = open ? close(plan, saving) : compiled_here(plan);
     const bool lacks = lacks_host_memory(found.fit);
+    if (!open) return {std::move(found), lacks};
     if (!found.fit.fits() || widest_ == search_.where) return {std::move(found), lacks};
     return {compiled_here(found.programs.settings.plan)};
   }

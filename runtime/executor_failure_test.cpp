@@ -161,6 +161,7 @@ TEST_F(ExecutorFailure, TheStepAfterAFailureIsNotTakenUp) {
   executor->start(handle, 4);
   executor->start(handle, 5);
   communicator_.wait_until_running();
+  while (shown_step_.shown < 4) std::this_thread::yield();
   communicator_.abort("rank 1 was killed", ExitCode::try_again);
   EXPECT_THROW(executor->wait_all(), Error);
   EXPECT_EQ(shown_step_.shown, 4);

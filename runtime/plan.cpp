@@ -172,8 +172,12 @@ comm::Mesh read_mesh(const JsonValue& object) {
     names.push_back(name_of(static_cast<comm::MeshAxis>(i)));
   expect_keys(object, names);
   comm::Mesh mesh;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    mesh.sizes[i] = number(object.at(names[i]), 1, i == 0 ? kMostRanks : 1);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const JsonValue size = object.at(names[i]);
+    mesh.sizes[i] = number(size, 1, kMostRanks);
+    if (i != static_cast<std::size_t>(comm::MeshAxis::data) && mesh.sizes[i] != 1)
+      refuse(size, "1: every axis but data has one rank so far");
+  }
   return mesh;
 }
 

@@ -168,7 +168,7 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"micro_steps\": 1", "\"Micro_steps\": 1",
        "Micro_steps: unknown key, expected one of version, backend, mesh, "},
       {"\"tensor\": 1", "\"tensor\": 2",
-       "mesh.tensor: expected an integer from 1 to 1, found integer 2"},
+       "mesh.tensor: expected 1: every axis but data has one rank so far, found integer 2"},
       {"\"version\": 3", "\"version\": 1", "version: expected version 3 of Plans, found integer 1"},
       {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
        "backend: expected one of cpu, cuda, found string \"tpu\""},

@@ -46,8 +46,8 @@ TEST(SavedValues, OfOneNameInABlockAreNumbered) {
   for (Value& value : model.graph.values)
     if (value.name == "layer.0.2.gelu") value.name = "layer.0.1.linear";
   differentiate(model.graph, {});
-  EXPECT_THAT(names(model.graph, 1), ElementsAre("0.norm", "0.norm.1", "1.linear", "1.linear #2",
-                                                 "4.residual_add"));
+  EXPECT_THAT(names(model.graph, 1),
+              ElementsAre("0.norm", "0.norm.1", "1.linear", "1.linear #2", "4.residual_add"));
 }
 
 TEST(SavedChoices, JoinEqualBlocksAndLeaveGaps) {
@@ -60,11 +60,11 @@ TEST(SavedChoices, JoinEqualBlocksAndLeaveGaps) {
   ASSERT_EQ(actions.size(), 4u) << "embedding, two equal layers, one of its own, head";
   EXPECT_EQ(actions[1].first_block, 1);
   EXPECT_EQ(actions[1].last_block, 2);
-  EXPECT_EQ(actions[1].actions.back(), (std::pair<std::string, SavedAction>(
-                                           "4.residual_add", SavedAction::keep)));
+  EXPECT_EQ(actions[1].actions.back(),
+            (std::pair<std::string, SavedAction>("4.residual_add", SavedAction::keep)));
   for (const auto& [name, action] : actions[2].actions)
-    EXPECT_EQ(action, name == "1.linear" || name == "2.gelu" ? SavedAction::host
-                                                             : SavedAction::keep)
+    EXPECT_EQ(action,
+              name == "1.linear" || name == "2.gelu" ? SavedAction::host : SavedAction::keep)
         << name << ": the others are smaller";
 }
 

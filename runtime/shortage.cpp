@@ -12,9 +12,10 @@ std::string describe(const Shortage& shortage) {
          std::string(name_of(shortage.tier)) + ": its budget is " +
          std::to_string(shortage.budget_bytes) + " bytes, and this Plan needs at least " +
          std::to_string(shortage.floor_bytes) +
-         ", even with one instruction after another: raise the budget, or lower the batch, "
-         "offload more or recompute more (what is kept between steps is, in bytes: " +
-         kept + ")";
+         ", even with one instruction after another: raise the budget, or " +
+         (shortage.tier == Tier::device ? "lower the batch, offload more or recompute more"
+                                        : "move more to the disk") +
+         " (what is kept between steps is, in bytes: " + kept + ")";
 }
 
 }  // namespace strata::runtime

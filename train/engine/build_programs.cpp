@@ -52,9 +52,22 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
   return plan;
 }
 
+/// Pinned memory has what pageable memory leaves of --host-memory: says what both need.
+static std::string least_host_memory(const compile::Fit& fit, const ProgramRequest& request) {
+  if (!fit.shortage || fit.shortage->tier != runtime::Tier::pinned ||
+      request.options.offload.host_memory_bytes == kUnlimitedMemory)
+    return "";
+  const std::int64_t each =
+      fit.shortage->floor_bytes +
+      fit.shortage->kept_bytes[static_cast<std::size_t>(runtime::Tier::pageable)];
+  return "; of --host-memory each of " + std::to_string(request.local_ranks) +
+         " ranks has an equal part, so that it must be at least " +
+         std::to_string(each * request.local_ranks);
+}
+
 void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
   if (fit.fits()) return;
-  if (!fit.kept_too_much) throw OutOfMemory(describe(fit));
+  if (!fit.kept_too_much) throw OutOfMemory(describe(fit) + least_host_memory(fit, request));
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
   const bool more =

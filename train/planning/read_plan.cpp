@@ -69,8 +69,12 @@ class Comparison {
 
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                         const std::vector<runtime::SaveMemory>& savings) {
-  runtime::Plan plan =
-      runtime::Plan::from_json(object_in(read_whole_file(file, kMostPlanBytes)), file);
+  const std::string text = read_whole_file(file, kMostPlanBytes);
+  if (text.find("[0] {\n") != std::string::npos)
+    throw ConfigError(file +
+                      ": its lines begin with the number of a rank; print the Plan with "
+                      "mlaunch --no-prefix");
+  runtime::Plan plan = runtime::Plan::from_json(object_in(text), file);
   const Comparison is(file);
   is.same("backend", plan.backend, asked.backend, "--device");
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");

@@ -44,6 +44,7 @@ TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
   EXPECT_EQ(read("a note\n" + plan.to_json() + "model: llama\n  {\n}\n", plan), plan);
   EXPECT_THROW(read("no plan at all\n", plan), ConfigError);
   EXPECT_THROW(read("", plan), ConfigError);
+  EXPECT_THROW(read("[0] {\n[0]   \"version\": 3\n", plan), ConfigError);
 }
 
 TEST(ReadPlan, NamesTheLineOfTheFile) {

@@ -100,6 +100,11 @@ std::vector<TrainOptions> further_tiers(const TrainOptions& options, int world, 
     changed.recompute_norms = false;
     set_micro_batch(changed, 1);
     all.push_back(changed);
+    // Micro-steps of one layer after another: sums of gradients need not stay on the device.
+    if (changed.accumulation == 1 || changed.offload.layer_major || changed.virtual_ranks > 0)
+      continue;
+    changed.offload.layer_major = true;
+    all.push_back(changed);
   }
   return all;
 }
@@ -118,6 +123,7 @@ std::string flags_of(const TrainOptions& changed, const TrainOptions& original) 
   if (changed.recompute_norms && !original.recompute_norms) add("--recompute-norms");
   if (changed.activation_checkpointing != original.activation_checkpointing)
     add("--activation-checkpointing");
+  if (changed.offload.layer_major && !original.offload.layer_major) add("--layer-major");
   const Tiers now = tiers_of(original.offload), then = tiers_of(changed.offload);
   constexpr std::array kFlags{"--offload-optimizer ", "--offload-param ", "--offload-activations "};
   for (std::size_t i = 0; i < kFlags.size(); ++i)
@@ -138,23 +144,19 @@ class Search {
 
   std::string run() {
     const TrainOptions& options = request_.options;
-    const std::vector<TrainOptions> here = cheapest_first(options, machine_.seat.ranks);
+    const std::vector<TrainOptions> here =
+        within_limits(cheapest_first(options, machine_.seat.ranks), options.offload.moves_state());
     // The last ones, which differ in the stage alone, tell whether there is anything to look for.
     const std::int64_t stages = here.back().zero.stage - here.front().zero.stage + 1;
-    if (const auto last = first_that_fits({here.end() - stages, here.end()})) {
-      const auto first = first_that_fits(here);
+    if (auto last = first_that_fits({here.end() - stages, here.end()})) {
+      auto first = first_that_fits(here);
       return first ? said(*first, "is the cheapest change that fits: it needs ")
                    : said(*last, "fits: it needs ");
     }
-    std::vector<TrainOptions> tiers =
-        further_tiers(options, machine_.seat.ranks, machine_.memory.device_bytes.has_value());
-    if (limits_host_memory())
-      for (TrainOptions& changed : tiers)
-        changed.offload.host_memory_bytes = machine_.memory.host_bytes;
-    if (auto first = first_that_fits(tiers)) {
-      set_limits(*first);
+    if (auto first = first_that_fits(within_limits(
+            further_tiers(options, machine_.seat.ranks, machine_.memory.device_bytes.has_value()),
+            true)))
       return said(*first, "is the cheapest change that fits: it needs ");
-    }
     return nothing_fits();
   }
 
@@ -183,11 +185,13 @@ class Search {
     }
   }
 
-  [[nodiscard]] bool fits(const MemoryNeeds& needs) const {
+  [[nodiscard]] bool fits(const TrainOptions& options, const MemoryNeeds& needs) const {
     const MachineMemory& memory = machine_.memory;
-    // What was refused does not fit, whatever is said to be free.
-    const bool less = !refused_ || needs.device < refused_->device ||
-                      memory.host_share(needs) < memory.host_share(*refused_);
+    // What was refused does not fit, whatever is said to be free, unless a limit is new.
+    const bool less =
+        !refused_ ||
+        options.offload.host_memory_bytes != request_.options.offload.host_memory_bytes ||
+        needs.device < refused_->device || memory.host_share(needs) < memory.host_share(*refused_);
     return less && memory.holds(needs);
   }
 
@@ -196,7 +200,7 @@ class Search {
       if (Clock::now() > end_) return {};
       const std::optional<MemoryNeeds> needed = needs(candidate);
       if (!needed) continue;
-      if (fits(*needed)) return Found{candidate, *needed};
+      if (fits(candidate, *needed)) return Found{candidate, *needed};
       if (!least_ || size(*needed) < size(least_->needs)) least_ = Found{candidate, *needed};
     }
     return {};
@@ -208,7 +212,17 @@ class Search {
   }
 
   /// Transfers would take all memory otherwise that makes a step faster.
+  [[nodiscard]] std::vector<TrainOptions> within_limits(std::vector<TrainOptions> candidates,
+                                                        bool transfers) const {
+    if (transfers && limits_host_memory())
+      for (TrainOptions& changed : candidates)
+        changed.offload.host_memory_bytes = machine_.memory.host_bytes;
+    return candidates;
+  }
+
+  /// Limits as a user would type them.
   void set_limits(Found& found) const {
+    if (!found.options.offload.moves_state()) return;
     constexpr std::int64_t kUnit = std::int64_t{1} << 20;
     const MachineMemory& memory = machine_.memory;
     OffloadOptions& offload = found.options.offload;
@@ -224,7 +238,8 @@ class Search {
     return machine_.memory.device_bytes ? needs.device : machine_.memory.host_share(needs);
   }
 
-  [[nodiscard]] std::string said(const Found& found, const std::string& verb) const {
+  [[nodiscard]] std::string said(Found found, const std::string& verb) const {
+    set_limits(found);
     return flags_of(found.options, request_.options) + " " + verb + "about " +
            describe(found.needs, machine_.memory);
   }
@@ -254,8 +269,11 @@ class Search {
 }  // namespace
 
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine) {
+  ProgramRequest asked = request;
+  if (asked.saving == runtime::SaveMemory::none && !asked.options.output.empty())
+    asked.saving = runtime::SaveMemory::writing;
   return (request.options.plan.empty() ? "" : "print another Plan, or leave out --plan: ") +
-         Search(request, machine).run();
+         Search(asked, machine).run();
 }
 
 }  // namespace strata::train
