@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "runtime/gradient_gaps.h"
 #include "runtime/stale_read.h"
 
@@ -187,12 +188,21 @@ class Differentiator {
     return missing == 0;
   }
 
+  /// `forward` has no rule, so nothing may want what it would give.
+  void require_no_gradient(const Node& forward) {
+    for (ValueId out : forward.outputs)
+      if (gradient_of(out) != kNoValue)
+        throw InvalidArgument("'" + forward.label + "' stands between parameters and loss, and " +
+                              "operation " + std::string(forward.operation->name) +
+                              " has no gradient rule");
+  }
+
   void reverse(int index) {
     const Node forward = graph_.nodes[index];
-    if (forward.operation->gradient == nullptr) return;
     if (std::none_of(forward.inputs.begin(), forward.inputs.end(),
                      [&](ValueId in) { return needs(in); }))
       return;
+    if (forward.operation->gradient == nullptr) return require_no_gradient(forward);
     const GradientRule rule = forward.operation->gradient(
         graph_.types(forward.inputs), graph_.types(forward.outputs), forward.attributes);
     std::vector<ValueId> output_gradients;

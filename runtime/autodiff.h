@@ -13,7 +13,8 @@ struct DifferentiateOptions {
 /// nothing) and creates one flat gradient root per trainable unit (Graph::unit_gradients), whose
 /// segments the backward operations write in place. Contributions to one value are added in the
 /// order in which the backward pass meets them, before anything else sees the sum. Gaps of a unit's
-/// gradient are filled with zeros.
+/// gradient are filled with zeros. Throws InvalidArgument naming an operation without a rule that
+/// stands between parameters and loss.
 void differentiate(Graph& graph, const DifferentiateOptions& options);
 
 }  // namespace strata::runtime

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/error.h"
 #include "runtime/autodiff.h"
 #include "runtime/graph_builder.h"
 #include "runtime/stale_read.h"
@@ -142,6 +143,23 @@ TEST(AutodiffOfVersions, AddsWhatForwardOperationsGiveInEveryType) {
           EXPECT_EQ(find_stale_read(graph), "");
           EXPECT_EQ(graph.type(graph.unit_gradients[0]).dtype, produced);
         }
+}
+
+TEST(AutodiffOfVersions, RefusesAnOperationWithoutARuleBetweenParametersAndLoss) {
+  GraphBuilder b(DType::f32, 1, 4);
+  b.begin_block("layer");
+  const ValueId tokens = b.matrix({{"tokens", kVocabulary}}, kHidden, {});
+  const ValueId rows = b.input("rows", {DType::i32, kernels::Shape{4}});
+  b.head_loss(b.select_rows(b.embedding(tokens, kNoValue), rows), tokens, kVocabulary);
+  Graph graph = b.finish();
+  try {
+    differentiate(graph, {});
+    FAIL() << graph.to_string();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "'layer.1.select_rows' stands between parameters and loss, and operation "
+                 "select_rows has no gradient rule");
+  }
 }
 
 TEST(AutodiffOfVersionsDeath, RefusesToReadWhatWasOverwritten) {

@@ -69,14 +69,20 @@ std::string Program::to_string() const {
                      " instructions, device arena " +
                      std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
   const auto operand = [&](const Operand& o) {
-    return describe(values[o.value]) + ":" + o.type.to_string() + "@" +
+    return describe(values[o.value]) + ":" + o.type.to_string() +
+           (o.tier == Tier::device ? "" : " " + std::string(name_of(o.tier))) + "@" +
            std::to_string(o.offset_bytes);
   };
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& in = instructions[i];
     text += std::to_string(i) + " [" + std::string(name_of(in.queue)) + ", " + blocks[in.block] +
             ", " + std::string(name_of(in.pass)) + "] " + in.label + " = " +
-            std::string(in.operation->name) + " {" + in.attributes.to_string() + "}";
+            std::string(in.operation->name) + " {" +
+            (in.collective ? "axes=" + comm::to_string(in.collective->axes) +
+                                 " wire=" + std::string(strata::name_of(in.collective->wire_type))
+                           : in.attributes.to_string()) +
+            "}";
+    if (in.predicate) text += " if " + operand(*in.predicate);
     for (const Operand& o : in.inputs) text += " in " + operand(o);
     for (const Operand& o : in.outputs) text += " out " + operand(o);
     if (in.workspace)

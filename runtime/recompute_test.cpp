@@ -38,7 +38,7 @@ std::vector<Segment> segments_of(int layers_each) {
 void recompute(Graph& graph, const std::vector<Segment>& segments, What what = What::everything) {
   SavedChoices choices(graph);
   for (const auto& [first, last] : segments)
-    what == What::everything ? choices.recompute_segment(first, last)
+    what == What::everything ? choices.recompute_blocks(first, last)
                              : choices.recompute_cheap(first, last);
   recompute(graph, saved_actions(graph, choices.actions()));
 }

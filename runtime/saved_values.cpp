@@ -157,7 +157,7 @@ std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
   return actions;
 }
 
-void SavedChoices::recompute_segment(int first, int last) {
+void SavedChoices::recompute_blocks(int first, int last) {
   for (const SavedValue& value : values_)
     if (value.block >= first && value.block <= last && value.is_used_by(first, last))
       actions_[value.root] = SavedAction::recompute;

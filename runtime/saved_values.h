@@ -46,7 +46,7 @@ class SavedChoices {
   explicit SavedChoices(const Graph& graph) : values_(list_saved_values(graph)) {}
 
   /// Makes all of blocks [first, last] again from what enters them.
-  void recompute_segment(int first, int last);
+  void recompute_blocks(int first, int last);
   /// Makes results of norms and activation functions again, from inputs that are kept.
   void recompute_cheap(int first, int last);
   /// Sends values of at least `least_bytes` away that are kept so far.

@@ -53,8 +53,8 @@ TEST(SavedValues, OfOneNameInABlockAreNumbered) {
 TEST(SavedChoices, JoinEqualBlocksAndLeaveGaps) {
   const SmallModel model = differentiated();
   SavedChoices choices(model.graph);
-  choices.recompute_segment(1, 1);
-  choices.recompute_segment(2, 2);
+  choices.recompute_blocks(1, 1);
+  choices.recompute_blocks(2, 2);
   choices.send(3, 3, SavedAction::host, 2 * 8 * 64 * 4);
   const std::vector<BlockActions> actions = choices.actions();
   ASSERT_EQ(actions.size(), 4u) << "embedding, two equal layers, one of its own, head";

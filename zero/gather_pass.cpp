@@ -41,7 +41,7 @@ class GatherPass {
   [[nodiscard]] std::int64_t elements(int unit) const { return graph_.units[unit].elements; }
 
   /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
-  /// segment of several blocks visits each twice on the way back, far apart.)
+  /// run of several blocks visits each twice on the way back, far apart.)
   void find_regions() {
     std::map<ValueId, int> unit_of;
     for (std::size_t u = 0; u < graph_.units.size(); ++u)

@@ -46,7 +46,7 @@ Program step_program(const Kind& kind) {
   runtime::differentiate(model.graph, {kind.produced});
   if (kind.recompute) {
     runtime::SavedChoices choices(model.graph);
-    for (int layer : {1, 2}) choices.recompute_segment(layer, layer);
+    for (int layer : {1, 2}) choices.recompute_blocks(layer, layer);
     runtime::recompute(model.graph, runtime::saved_actions(model.graph, choices.actions()));
   }
   for (std::size_t u = 0; kind.reads_late && u < model.graph.units.size(); ++u)

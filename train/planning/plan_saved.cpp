@@ -33,8 +33,8 @@ std::vector<runtime::BlockActions> plan_saved(const TrainOptions& options, runti
     const std::int64_t asked = options.checkpoint_segments;
     const std::int64_t segments = asked <= 0 ? total : std::min(asked, total);
     for (std::int64_t s = 0; s < segments; ++s)
-      choices.recompute_segment(layers[static_cast<std::size_t>(s * total / segments)],
-                                layers[static_cast<std::size_t>((s + 1) * total / segments - 1)]);
+      choices.recompute_blocks(layers[static_cast<std::size_t>(s * total / segments)],
+                               layers[static_cast<std::size_t>((s + 1) * total / segments - 1)]);
   } else if (options.recompute_norms) {
     choices.recompute_cheap(layers.front(), layers.back());
   }

@@ -1,0 +1,92 @@
+"""What docs say of the repository is so: paths exist, numbers of docs/design.md that are cited too, docs/program.md shows what is printed."""
+import fnmatch
+import pathlib
+import re
+import subprocess
+import unittest
+
+from programs import ProgramTest, train
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGES = ["architecture", "design", "extending", "glossary", "offload", "operations", "plan", "program", "trace"]
+ENDINGS = "h|cpp|cu|cuh|py|json|jsonl|md|txt"
+PATH = re.compile(rf"(?<![\w/.<-])(?:(?:[\w*.-]+/)+(?:[\w*.-]*[\w*])?|[\w*-]+\.(?:{ENDINGS})\b)")
+CITED = re.compile(r"design(?:\.md)?,?(?: |\s*//+ )(?:section )?(\d+(?:\.\d+)?)")
+
+
+def repository_files():
+    """Tracked files and new ones that git does not ignore; outside a clone, what lies there."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, capture_output=True, text=True)
+    if listing.returncode == 0 and listing.stdout:
+        return [name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return [str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
+            if path.is_file() and not path.relative_to(ROOT).parts[0].startswith(("build", ".", "out"))]
+
+
+def dead_paths(text, files):
+    """What looks like a file or folder of the repository and is none. Names without a folder may lie in any; docs/adr/0012 begins one."""
+    known = set(files) | {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
+    folders = {name.split("/")[0] for name in files if "/" in name}
+    names = {name.rsplit("/", 1)[-1] for name in files}
+    for path in sorted(set(PATH.findall(text))):
+        bare = path.rstrip("/")
+        if "NAME" in bare or "/" in path and bare.split("/")[0] not in folders:
+            continue  # to be filled in, or no path of ours: "gate/up"
+        among = known if "/" in path else names
+        if bare not in among and not any(fnmatch.fnmatch(name, pattern) for name in among
+                                         for pattern in (bare, f"{bare}.h", f"{bare}.cpp", f"{bare}-*.md")):
+            yield path
+
+
+class Docs(ProgramTest):
+    def test_paths_exist(self):
+        files = repository_files()
+        self.assertEqual(list(dead_paths("zero/policy.cpp, core/, gpt2.cpp, resolver_*.cpp, docs/adr/0012, runtime/waits, b/c", files)), [])
+        self.assertEqual(list(dead_paths("zero/polic.cpp, gpt3.cpp, core/no/, docs/adr/9999", files)),
+                         ["core/no/", "docs/adr/9999", "gpt3.cpp", "zero/polic.cpp"])
+        for page in PAGES:
+            with self.subTest(page=page):
+                self.assertEqual(list(dead_paths((ROOT / f"docs/{page}.md").read_text(), files)), [])
+
+    def test_cited_numbers_of_the_design_exist(self):
+        design = (ROOT / "docs/design.md").read_text()
+        there = set(re.findall(r"(?m)^## (\d+)", design)) | {f"2.{n}" for n in re.findall(r"(?m)^(\d+)\. ", design)}
+        cited = {}
+        for name in repository_files():
+            if name.endswith((".h", ".cpp", ".cu", ".cuh", ".md", ".py")) and name != "tests/program/docs_test.py":
+                cited |= dict.fromkeys(CITED.findall((ROOT / name).read_text(errors="replace")), name)
+        self.assertGreater(len(cited), 10)
+        self.assertEqual({number: name for number, name in cited.items() if number not in there}, {})
+
+    def test_decisions_have_status_and_date(self):
+        decisions = sorted((ROOT / "docs/adr").glob("*.md"))
+        self.assertGreater(len(decisions), 10)
+        for path in decisions:
+            with self.subTest(path=path.name):
+                head = "\n".join(path.read_text().split("\n")[:4])
+                self.assertRegex(head, r"\A# \d+\. .+\n\nStatus: (accepted|replaced by \d{4})\b.*\. Date: \d{4}-\d\d-\d\d\.\n\Z")
+
+    def test_the_program_shown_is_the_one_printed(self):
+        page = (ROOT / "docs/program.md").read_text()
+        blocks = dict(re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", page))
+        self.write("config.json", blocks["json"])
+        program, *arguments = blocks["sh"].split()
+        self.assertEqual(program, "train")
+        printed = [without_places(line) for line in self.run_program(train(*arguments)).stdout.splitlines()]
+        for line in blocks["text"].splitlines():
+            pattern = ".*".join(map(re.escape, without_places(line).split(" ... ")))
+            number = line.split(" ", 1)[0]
+            now = next((other for other in printed if other.split(" ", 1)[0] == number), "nothing")
+            self.assertRegex(now, f"^{pattern}$", "docs/program.md shows another line")
+        count = re.search(r"\d+ instructions", blocks["text"])[0].split()[0]
+        self.assertIn(f"Of the {count} lines", page)
+
+
+def without_places(line):
+    """A line of a Program without what layouts and kernels' scratch decide."""
+    return re.sub(r"@\d+(\+\d+)?|device arena \d+ bytes", "@", line)
+
+
+if __name__ == "__main__":
+    unittest.main()
