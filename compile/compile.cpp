@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "compile/read_ahead.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "offload/offload_activations.h"
 #include "offload/place_transfers.h"
 #include "runtime/autodiff.h"
+#include "runtime/infer_distributions.h"
 #include "runtime/layer_major.h"
 #include "runtime/lower.h"
 #include "runtime/recompute.h"
@@ -25,6 +27,12 @@ using runtime::Tier;
 using zero::Position;
 
 constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
+
+/// After the last pass: ends the process when an operand is not spread as its node takes it.
+void finish(const ProgramKey& key, Graph& graph, const comm::MeshSeat& where) {
+  const std::string problem = runtime::infer_distributions(graph, where.mesh);
+  STRATA_CHECK(problem.empty(), name_of(key), problem);
+}
 
 class Compiling {
  public:
@@ -80,6 +88,7 @@ class Compiling {
     ahead_.read = reads_ahead;
     offload::place_transfers(graph, ahead_);
     runtime::stage_inputs(graph);
+    finish(key, graph, where_);
     graphs_.emplace(key, std::move(graph));
   }
 
@@ -121,6 +130,7 @@ class Compiling {
     offload::place_transfers(graph);
     runtime::stage_inputs(graph);
     runtime::stage_output(graph, runtime::kAgreedWord);
+    finish(ProgramKey{ProgramKind::evaluate}, graph, where_);
     graphs_.emplace(ProgramKey{ProgramKind::evaluate}, std::move(graph));
   }
 
@@ -235,8 +245,9 @@ StepPrograms compile_generation(const ModelFunction& build, const runtime::Batch
   Graph graph = zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
   runtime::stage_inputs(graph);
   runtime::stage_output(graph, kLogits);
-  set.persistent.add_all(graph);
   const ProgramKey key{ProgramKind::generate};
+  finish(key, graph, where);
+  set.persistent.add_all(graph);
   set.programs[key] =
       runtime::lower(std::move(graph), set.persistent, {name_of(key), machine, where});
   return set;

@@ -21,7 +21,7 @@ std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& set
       const std::int64_t room =
           runtime::room_of(record.storage_type.span_bytes(), runtime::Tier::pinned);
       if (taken + room > window_bytes) return records;
-      records.push_back({record.name, record.storage_type, taken});
+      records.push_back({record.name, record.storage_type, taken, zero::held_by_owners(plan)});
       taken += room;
     }
   }

@@ -24,7 +24,7 @@ Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
 
 const Operation& accumulate_operation() {
   static const Operation operation{
-      .name = "accumulate", .infer = infer, .cost = cost, .aliases = {{0, 0}}};
+      .name = "accumulate", .infer = infer, .cost = cost, .spread = kAlike, .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -27,6 +27,7 @@ const Operation& adamw_operation() {
   static const Operation operation{.name = "adamw",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "n,n,n,n,,*->n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};
   return operation;
@@ -36,6 +37,7 @@ const Operation& adamw_packed_operation() {
   static const Operation operation{.name = "adamw_packed",
                                    .infer = infer_packed,
                                    .cost = cost,
+                                   .spread = "n,n,n,n,n,,*->n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}, {3, 3}},
                                    .predicated = true};
   return operation;

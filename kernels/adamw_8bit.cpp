@@ -41,6 +41,7 @@ const Operation& adamw_8bit_operation() {
   static const Operation operation{.name = "adamw_8bit",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "n,n,n,n,n,n,->n,n,n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}},
                                    .predicated = true};
   return operation;

@@ -37,6 +37,7 @@ const Operation& adamw_bf16_operation() {
   static const Operation operation{.name = "adamw_bf16",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "n,n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};
   return operation;

@@ -27,8 +27,12 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
 }  // namespace
 
 const Operation& add_operation() {
-  static const Operation operation{
-      .name = "add", .infer = infer, .cost = cost, .gradient = gradient, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "add",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = kAlike,
+                                   .gradient = gradient,
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -17,8 +17,11 @@ Types infer(TypeSpan inputs, const Attributes&) {
 }  // namespace
 
 const Operation& add_loss_operation() {
-  static const Operation operation{
-      .name = "add_loss", .infer = infer, .cost = memory_cost, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "add_loss",
+                                   .infer = infer,
+                                   .cost = memory_cost,
+                                   .spread = kAlike,
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -131,6 +131,7 @@ const Operation& attention_operation() {
   static const Operation operation{.name = "attention",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "nh,nh,nh,n->nh,nh",
                                    .workspace = workspace,
                                    .gradient = gradient};
   return operation;
@@ -140,6 +141,7 @@ const Operation& attention_backward_operation() {
   static const Operation operation{.name = "attention_backward",
                                    .infer = infer_backward,
                                    .cost = cost_backward,
+                                   .spread = "nh,nh,nh,nh,nh,nh,n->nh,nh,nh",
                                    .workspace = workspace_backward};
   return operation;
 }

@@ -15,7 +15,8 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
 }  // namespace
 
 const Operation& convert_operation() {
-  static const Operation operation{.name = "convert", .infer = infer, .cost = memory_cost};
+  static const Operation operation{
+      .name = "convert", .infer = infer, .cost = memory_cost, .spread = kAlike};
   return operation;
 }
 

@@ -14,7 +14,7 @@ Types infer(TypeSpan inputs, const Attributes&) {
 
 const Operation& copy_operation() {
   static const Operation operation{
-      .name = "copy", .infer = infer, .cost = memory_cost, .predicated = true};
+      .name = "copy", .infer = infer, .cost = memory_cost, .spread = kAlike, .predicated = true};
   return operation;
 }
 

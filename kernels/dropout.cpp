@@ -29,8 +29,12 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
 }  // namespace
 
 const Operation& dropout_operation() {
-  static const Operation operation{
-      .name = "dropout", .infer = infer, .cost = cost, .gradient = gradient, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "dropout",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = "n,n->n",
+                                   .gradient = gradient,
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -101,8 +101,11 @@ Types infer_position(TypeSpan inputs, const Attributes& attributes) {
 }  // namespace
 
 const Operation& embedding_operation() {
-  static const Operation operation{
-      .name = "embedding", .infer = infer, .cost = cost, .gradient = gradient};
+  static const Operation operation{.name = "embedding",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = "n,.h,.h->nh",
+                                   .gradient = gradient};
   return operation;
 }
 
@@ -110,14 +113,17 @@ const Operation& embedding_backward_operation() {
   static const Operation operation{.name = "embedding_backward",
                                    .infer = infer_backward,
                                    .cost = cost_backward,
+                                   .spread = "n,nh,+.h->.h",
                                    .workspace = workspace_backward,
                                    .aliases = {{0, 2}}};
   return operation;
 }
 
 const Operation& position_backward_operation() {
-  static const Operation operation{
-      .name = "position_backward", .infer = infer_position, .cost = memory_cost};
+  static const Operation operation{.name = "position_backward",
+                                   .infer = infer_position,
+                                   .cost = memory_cost,
+                                   .spread = "nh->.h"};
   return operation;
 }
 

@@ -16,7 +16,8 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
 }  // namespace
 
 const Operation& fill_zero_operation() {
-  static const Operation operation{.name = "fill_zero", .infer = infer, .cost = memory_cost};
+  static const Operation operation{
+      .name = "fill_zero", .infer = infer, .cost = memory_cost, .spread = "->0"};
   return operation;
 }
 

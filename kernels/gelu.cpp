@@ -46,13 +46,16 @@ Cost cost_backward(TypeSpan inputs, TypeSpan outputs, const Attributes& attribut
 
 const Operation& gelu_operation() {
   static const Operation operation{
-      .name = "gelu", .infer = infer, .cost = cost, .gradient = gradient};
+      .name = "gelu", .infer = infer, .cost = cost, .spread = "nf->nf", .gradient = gradient};
   return operation;
 }
 
 const Operation& gelu_backward_operation() {
-  static const Operation operation{
-      .name = "gelu_backward", .infer = infer_backward, .cost = cost_backward, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "gelu_backward",
+                                   .infer = infer_backward,
+                                   .cost = cost_backward,
+                                   .spread = "nf,nf->nf",
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -17,7 +17,8 @@ Types infer(TypeSpan inputs, const Attributes&) {
 }  // namespace
 
 const Operation& gradient_scale_operation() {
-  static const Operation operation{.name = "gradient_scale", .infer = infer, .cost = memory_cost};
+  static const Operation operation{
+      .name = "gradient_scale", .infer = infer, .cost = memory_cost, .spread = ",n->n"};
   return operation;
 }
 

@@ -65,6 +65,18 @@ Types infer_bias(TypeSpan inputs, const Attributes& attributes) {
   return {TensorType(check.gradient_dtype(attributes, dy.dtype), {dy.shape.cols()})};
 }
 
+std::string_view rule_linear(const Attributes& attributes) {
+  return is_transposed(attributes) ? "nk,km,+m->nm" : "nk,mk,+m->nm";
+}
+
+std::string_view rule_input(const Attributes& attributes) {
+  return is_transposed(attributes) ? "nm,km->nk" : "nm,mk->nk";
+}
+
+std::string_view rule_weight(const Attributes& attributes) {
+  return is_transposed(attributes) ? "nm,nk->km" : "nm,nk->mk";
+}
+
 /// 2 N M K: N M K is the root of the product of the three matrices' sizes.
 Cost product_cost(const MatmulTypes& types, TypeSpan inputs, TypeSpan outputs,
                   const Attributes& attributes) {
@@ -114,6 +126,7 @@ const Operation& linear_operation() {
   static const Operation operation{.name = "linear",
                                    .infer = infer_linear,
                                    .cost = cost_of<linear_types>,
+                                   .spread = rule_linear,
                                    .workspace = workspace_of<linear_types>,
                                    .gradient = linear_gradient};
   return operation;
@@ -123,6 +136,7 @@ const Operation& linear_backward_input_operation() {
   static const Operation operation{.name = "linear_backward_input",
                                    .infer = infer_input,
                                    .cost = cost_of<linear_backward_input_types>,
+                                   .spread = rule_input,
                                    .workspace = workspace_of<linear_backward_input_types>};
   return operation;
 }
@@ -131,13 +145,14 @@ const Operation& linear_backward_weight_operation() {
   static const Operation operation{.name = "linear_backward_weight",
                                    .infer = infer_weight,
                                    .cost = cost_of<linear_backward_weight_types>,
+                                   .spread = rule_weight,
                                    .workspace = workspace_of<linear_backward_weight_types>};
   return operation;
 }
 
 const Operation& linear_backward_bias_operation() {
   static const Operation operation{
-      .name = "linear_backward_bias", .infer = infer_bias, .cost = bias_cost};
+      .name = "linear_backward_bias", .infer = infer_bias, .cost = bias_cost, .spread = "nm->m"};
   return operation;
 }
 

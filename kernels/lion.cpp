@@ -27,6 +27,7 @@ const Operation& lion_operation() {
   static const Operation operation{.name = "lion",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}},
                                    .predicated = true};
   return operation;
@@ -36,6 +37,7 @@ const Operation& lion_packed_operation() {
   static const Operation operation{.name = "lion_packed",
                                    .infer = infer_packed,
                                    .cost = cost,
+                                   .spread = "n,n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};
   return operation;

@@ -109,6 +109,10 @@ Types infer_residual(TypeSpan inputs, const Attributes& attributes) {
   return {type, type, stats_type(x)};
 }
 
+std::string_view rule_residual(const Attributes& attributes) {
+  return attributes.integer("bias") != 0 ? "n,n,,,n->n,n,n" : "n,n,,n->n,n,n";
+}
+
 GradientRule gradient_residual(TypeSpan inputs, TypeSpan, const Attributes& attributes) {
   const bool bias = attributes.integer("bias") != 0;
   GradientRule rule{{{"norm_backward",
@@ -140,8 +144,12 @@ std::int64_t norm_chunk_vectors(std::int64_t columns) {
 }
 
 const Operation& norm_operation() {
-  static const Operation operation{
-      .name = "norm", .infer = infer, .cost = cost, .workspace = workspace, .gradient = gradient};
+  static const Operation operation{.name = "norm",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = "n,,->n,n",
+                                   .workspace = workspace,
+                                   .gradient = gradient};
   return operation;
 }
 
@@ -149,6 +157,7 @@ const Operation& norm_backward_operation() {
   static const Operation operation{.name = "norm_backward",
                                    .infer = infer_backward,
                                    .cost = cost_backward,
+                                   .spread = "n,n,,n,n->n,,",
                                    .workspace = workspace_backward,
                                    .aliases = {{0, 0}}};
   return operation;
@@ -158,6 +167,7 @@ const Operation& residual_norm_operation() {
   static const Operation operation{.name = "residual_norm",
                                    .infer = infer_residual,
                                    .cost = cost,
+                                   .spread = rule_residual,
                                    .workspace = workspace,
                                    .gradient = gradient_residual};
   return operation;

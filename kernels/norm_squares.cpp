@@ -32,6 +32,7 @@ const Operation& norm_squares_operation() {
   static const Operation operation{.name = "norm_squares",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "+,n->",
                                    .workspace = workspace,
                                    .aliases = {{0, 0}}};
   return operation;

@@ -1,7 +1,7 @@
-// What the rest of the system knows of an operation: types, cost, workspace, aliases, gradient
-// rule. One header per operation (kernels/linear.h, kernels/attention.h, ...) declares its
-// Operation; the code that runs it is found per backend in a KernelTable, so planning needs no
-// device.
+// What the rest of the system knows of an operation: types, cost, spread over ranks, workspace,
+// aliases, gradient rule. One header per operation (kernels/linear.h, kernels/attention.h, ...)
+// declares its Operation; the code that runs it is found per backend in a KernelTable, so planning
+// needs no device.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/attributes.h"
+#include "kernels/spread.h"
 #include "kernels/tensor.h"
 
 namespace strata::kernels {
@@ -66,6 +67,24 @@ struct GradientRule {
   std::vector<std::pair<int, Operand>> input_gradients;
 };
 
+/// A rule of spread_outputs, or how attributes choose it.
+class SpreadRule {
+ public:
+  using Choice = std::string_view (*)(const Attributes& attributes);
+  // NOLINTNEXTLINE(google-explicit-constructor): a table's row names one or the other
+  constexpr SpreadRule(const char* rule) : rule_(rule) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr SpreadRule(Choice choice) : choice_(choice) {}
+
+  [[nodiscard]] std::string_view of(const Attributes& attributes) const {
+    return choice_ == nullptr ? rule_ : choice_(attributes);
+  }
+
+ private:
+  std::string_view rule_;
+  Choice choice_ = nullptr;
+};
+
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
 
@@ -78,6 +97,7 @@ struct Operation {
   std::string_view name;
   Types (*infer)(TypeSpan inputs, const Attributes& attributes);
   Cost (*cost)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes);
+  SpreadRule spread = "";  ///< along one axis of the mesh; "": all operands are replicated
   /// Bytes of scratch on the CPU; nullptr: none. Ask workspace_bytes.
   std::int64_t (*workspace)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
                             const DeviceCapabilities& device) = nullptr;

@@ -34,6 +34,7 @@ const Operation& residual_add_operation() {
   static const Operation operation{.name = "residual_add",
                                    .infer = infer,
                                    .cost = cost,
+                                   .spread = "n,n,n->n",
                                    .gradient = gradient,
                                    .aliases = {{0, 0}}};
   return operation;

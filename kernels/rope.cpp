@@ -69,8 +69,12 @@ const Operation& rope_table_operation() {
 }
 
 const Operation& rope_operation() {
-  static const Operation operation{
-      .name = "rope", .infer = infer, .cost = cost, .gradient = gradient, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "rope",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = "nh,->nh",
+                                   .gradient = gradient,
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

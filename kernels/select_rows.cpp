@@ -22,7 +22,8 @@ Cost cost(TypeSpan, TypeSpan outputs, const Attributes&) {
 }  // namespace
 
 const Operation& select_rows_operation() {
-  static const Operation operation{.name = "select_rows", .infer = infer, .cost = cost};
+  static const Operation operation{
+      .name = "select_rows", .infer = infer, .cost = cost, .spread = "n,n->n"};
   return operation;
 }
 

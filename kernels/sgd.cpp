@@ -34,13 +34,21 @@ Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
   return cost;
 }
 
+std::string_view rule(const Attributes& attributes) {
+  return attributes.real("momentum", 0) > 0 ? "n,n,n,->n,n,n" : "n,n,->n,n";
+}
+
 }  // namespace
 
 const Operation& sgd_operation() {
   // Momentum, when there is one, is updated in place, too; which operand it is depends on the
   // attributes, which an alias cannot say.
-  static const Operation operation{
-      .name = "sgd", .infer = infer, .cost = cost, .aliases = {{0, 0}}, .predicated = true};
+  static const Operation operation{.name = "sgd",
+                                   .infer = infer,
+                                   .cost = cost,
+                                   .spread = rule,
+                                   .aliases = {{0, 0}},
+                                   .predicated = true};
   return operation;
 }
 

@@ -45,7 +45,7 @@ Cost cost_backward(TypeSpan inputs, TypeSpan outputs, const Attributes& attribut
 
 const Operation& swiglu_operation() {
   static const Operation operation{
-      .name = "swiglu", .infer = infer, .cost = cost, .gradient = gradient};
+      .name = "swiglu", .infer = infer, .cost = cost, .spread = "nf->nf", .gradient = gradient};
   return operation;
 }
 
@@ -53,6 +53,7 @@ const Operation& swiglu_backward_operation() {
   static const Operation operation{.name = "swiglu_backward",
                                    .infer = infer_backward,
                                    .cost = cost_backward,
+                                   .spread = "nf,nf->nf",
                                    .aliases = {{0, 1}}};
   return operation;
 }

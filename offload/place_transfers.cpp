@@ -167,6 +167,7 @@ class TransferPlacement {
     copy.type = part_type(root.type, region.content.bytes());
     copy.tier = region.side == Side::host ? Tier::pinned : Tier::device;
     copy.role = root.role;
+    copy.distribution = root.distribution;
     copy.version = region.content.version();
     return graph_.add_value(std::move(copy));
   }
@@ -184,6 +185,7 @@ class TransferPlacement {
         graph_.add_view(region.copy, original.offset_bytes - region.content.bytes().begin,
                         original.type, original.name);
     value(id).version = original.version;
+    value(id).distribution = original.distribution;
     return id;
   }
 

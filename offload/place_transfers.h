@@ -14,6 +14,7 @@ struct ReadAhead {
   std::string name;  ///< of the persistent root
   kernels::TensorType type;
   std::int64_t place_bytes = 0;  ///< of its window, in the pinned tier (Value::place_bytes)
+  runtime::Distribution distribution;
 };
 
 /// Which records are, and what this Graph has to do with them.

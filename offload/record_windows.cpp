@@ -38,6 +38,7 @@ ValueId RecordWindows::window_of(const ReadAhead& record) {
   window.storage = runtime::Storage::handed_on;
   window.role = Role::optimizer;
   window.place_bytes = record.place_bytes;
+  window.distribution = record.distribution;
   return at->second = graph_.add_value(std::move(window));
 }
 
@@ -48,6 +49,7 @@ ValueId RecordWindows::add_home(const ReadAhead& record) {
   home.tier = Tier::disk;
   home.storage = runtime::Storage::persistent;
   home.role = Role::optimizer;
+  home.distribution = record.distribution;
   return graph_.add_value(std::move(home));
 }
 

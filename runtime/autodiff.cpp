@@ -62,7 +62,6 @@ class Differentiator {
       value.role = Role::gradient;
       if (is_parameter(root)) {
         value.type = kernels::TensorType(options_.produced, value.type.shape);
-        value.distribution.kind = Distribution::Kind::partial_sum;
         const auto unit = std::find(graph_.unit_values.begin(), graph_.unit_values.end(), root) -
                           graph_.unit_values.begin();
         at->second = graph_.add_value(std::move(value));

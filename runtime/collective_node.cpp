@@ -17,8 +17,11 @@ kernels::Cost collective_cost(kernels::TypeSpan inputs, kernels::TypeSpan output
 const kernels::Operation& operation_of(comm::CollectiveKind kind) {
   using comm::CollectiveKind;
   const auto make = [](CollectiveKind k) {
-    return kernels::Operation{
-        name_of(k), nullptr, collective_cost, nullptr, nullptr, {}, kernels::Executor::collective};
+    return kernels::Operation{.name = name_of(k),
+                              .infer = nullptr,
+                              .cost = collective_cost,
+                              .spread = kernels::kAlike,
+                              .executor = kernels::Executor::collective};
   };
   static const std::array<kernels::Operation, 8> kOperations{
       make(CollectiveKind::all_gather), make(CollectiveKind::reduce_scatter),

@@ -44,6 +44,7 @@ int Graph::add_unit(ParameterUnit unit, DType dtype) {
   root.type = kernels::TensorType(dtype, kernels::Shape{unit.elements});
   unit_values.push_back(add_value(std::move(root)));
   unit_gradients.push_back(kNoValue);
+  unit.number = static_cast<int>(units.size());
   units.push_back(std::move(unit));
   return static_cast<int>(units.size()) - 1;
 }
@@ -153,9 +154,8 @@ std::string Graph::to_string() const {
     std::string names;
     for (ValueId id : ids) {
       const Value& value = values[id];
-      names += (names.empty() ? "" : ", ") + describe(value) + ":" + value.type.to_string();
-      if (value.distribution.kind != Distribution::Kind::replicated)
-        names += " " + runtime::to_string(value.distribution);
+      names += (names.empty() ? "" : ", ") + describe(value) + ":" + value.type.to_string() +
+               runtime::to_string(value.distribution);
     }
     return names;
   };
@@ -170,19 +170,6 @@ std::string Graph::to_string() const {
             node.attributes.to_string() + "}\n";
   }
   return text;
-}
-
-std::string to_string(const Distribution& distribution) {
-  const std::string axis(name_of(distribution.axis));
-  switch (distribution.kind) {
-    case Distribution::Kind::replicated:
-      return "replicated";
-    case Distribution::Kind::sharded:
-      return "sharded(" + std::to_string(distribution.dimension) + ", " + axis + ")";
-    case Distribution::Kind::partial_sum:
-      return "partial_sum(" + axis + ")";
-  }
-  return "?";
 }
 
 ByteRange range_of(const Graph& graph, ValueId id) {

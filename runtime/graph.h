@@ -13,6 +13,7 @@
 #include "comm/collective.h"
 #include "kernels/operation.h"
 #include "machine/demand.h"
+#include "runtime/distribution.h"
 #include "runtime/parameter_unit.h"
 #include "runtime/queue.h"
 #include "runtime/tier.h"
@@ -21,16 +22,6 @@ namespace strata::runtime {
 
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
-
-/// How a value relates to the same value on other ranks of a mesh axis.
-struct Distribution {
-  enum class Kind : std::uint8_t { replicated, sharded, partial_sum } kind = Kind::replicated;
-  comm::MeshAxis axis = comm::MeshAxis::data;
-  int dimension = -1;  ///< sharded: which dimension of the tensor is cut over the axis
-  bool operator==(const Distribution&) const = default;
-};
-/// "replicated", "sharded(0, data)", "partial_sum(data)".
-std::string to_string(const Distribution& distribution);
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
 /// What is handed on has one place beside the persistent storage in all Programs, and holds at the
@@ -64,6 +55,8 @@ struct Value {
   std::string name;
   kernels::TensorType type;
   Tier tier = Tier::device;
+  /// Declared for what the Program finds in persistent storage, and for this rank's own part of
+  /// what all ranks have; all others get theirs when passes are done (infer_distributions.h).
   Distribution distribution;
   Storage storage = Storage::transient;
   Role role = Role::activation;
@@ -114,7 +107,8 @@ class Graph {
   /// Appends a block and returns its index. Throws InvalidArgument when one has that name: Plans
   /// and reports address blocks and units by name.
   int add_block(std::string name);
-  /// Appends a unit and the persistent root of its parameters, of `dtype`. Returns its index.
+  /// Appends a unit and the persistent root of its parameters, of `dtype`. Returns its index, which
+  /// becomes the unit's number.
   /// Throws InvalidArgument when a unit has that name.
   int add_unit(ParameterUnit unit, DType dtype);
   ValueId add_value(Value value);
@@ -154,7 +148,7 @@ class Graph {
   [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
 
   /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
-  /// distribution when it is not replicated.
+  /// distribution along axes where it is not replicated.
   [[nodiscard]] std::string to_string() const;
 
  private:

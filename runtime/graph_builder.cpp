@@ -41,6 +41,7 @@ ValueId GraphBuilder::input(std::string name, TensorType type) {
   value.type = type;
   value.storage = Storage::persistent;
   value.role = Role::input;
+  value.distribution = over_data(kernels::sharded(0));
   return graph_.add_value(std::move(value));
 }
 
@@ -281,6 +282,7 @@ ValueId GraphBuilder::scale() {
     const ValueId state = input(
         kStepState, {DType::u8, Shape{static_cast<std::int64_t>(sizeof(kernels::StepState))}});
     graph_.values[state].role = Role::control;
+    graph_.values[state].distribution = {};
     scale_ = apply_one("gradient_scale", {state, inputs_.batch}, {});
   }
   return scale_;

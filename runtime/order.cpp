@@ -7,10 +7,10 @@
 namespace strata::runtime {
 namespace {
 
-bool is_transient_gather(const Graph& graph, const Node& node) {
-  return node.collective && node.collective->kind == comm::CollectiveKind::all_gather &&
-         node.pass != Pass::update &&
-         graph.values[graph.root_of(node.outputs[0])].storage == Storage::transient;
+bool gathers_parameters(const Graph& graph, const Node& node) {
+  if (!node.collective || node.pass == Pass::update) return false;
+  const Value& whole = graph.values[graph.root_of(node.outputs[0])];
+  return whole.role == Role::parameter && whole.storage == Storage::transient;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
     in_forward = in_forward && graph.nodes[i].pass != Pass::backward;
     if (graph.nodes[i].collective && graph.nodes[i].pass == Pass::update && in_forward)
       previous = i + 1;
-    if (!is_transient_gather(graph, graph.nodes[i])) continue;
+    if (!gathers_parameters(graph, graph.nodes[i])) continue;
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
     const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;

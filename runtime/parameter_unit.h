@@ -34,6 +34,7 @@ struct Segment {
 
 struct ParameterUnit {
   std::string name;  ///< "layer.3.matrices"
+  int number = 0;    ///< in the whole model, whatever part of it a rank holds
   int block = 0;     ///< index into Graph::blocks of its first use
   bool trainable = true;
   bool matrices = true;  ///< false: vectors (norms, biases)

@@ -69,7 +69,8 @@ std::string Program::to_string() const {
                      " instructions, device arena " +
                      std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
   const auto operand = [&](const Operand& o) {
-    return describe(values[o.value]) + ":" + o.type.to_string() +
+    const Value& value = values[o.value];
+    return describe(value) + ":" + o.type.to_string() + runtime::to_string(value.distribution) +
            (o.tier == Tier::device ? "" : " " + std::string(name_of(o.tier))) + "@" +
            std::to_string(o.offset_bytes);
   };

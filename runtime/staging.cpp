@@ -15,6 +15,7 @@ ValueId add_twin(Graph& graph, ValueId of, Role role) {
   twin.tier = Tier::pinned;
   twin.storage = Storage::persistent;
   twin.role = role;
+  twin.distribution = graph.values[of].distribution;
   return graph.add_value(std::move(twin));
 }
 

@@ -10,6 +10,7 @@ const kernels::Operation& disk_operation(bool write) {
     return kernels::Operation{.name = name,
                               .infer = nullptr,
                               .cost = kernels::memory_cost,
+                              .spread = kernels::kAlike,
                               .executor = kernels::Executor::disk,
                               .predicated = true};
   };

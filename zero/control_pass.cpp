@@ -81,6 +81,7 @@ class ControlPass {
     const std::int64_t begin = settings_.plan.units[u].shard_gradient ? o.owned_begin : 0;
     const ValueId own = flat_view(graph_, gradient(unit), o.owned_begin - begin,
                                   o.owned_end - begin, "own gradient");
+    graph_.values[own].distribution = runtime::over_data(kernels::sharded(0));
     Node node;
     node.operation = &kernels::find_operation("norm_squares");
     node.inputs = {word_, own};

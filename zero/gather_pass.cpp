@@ -160,10 +160,7 @@ class GatherPass {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const ValueId parameters = graph_.unit_values[region.unit];
     const OwnedUnit owned = owned_unit(unit, settings_.plan.units[region.unit], settings_);
-    const ValueId shard = persistent_value(
-        graph_, runtime::parameter_shard_name(unit.name),
-        {settings_.dtype, kernels::Shape{owned.owned_end - owned.owned_begin}},
-        runtime::Role::parameter, settings_.plan.units[region.unit].parameter_tier);
+    const ValueId shard = parameter_shard(graph_, static_cast<std::size_t>(region.unit), settings_);
     runtime::Value whole = graph_.values[parameters];
     whole.tier = runtime::Tier::device;
     whole.name = "gathered/" + unit.name;

@@ -50,6 +50,10 @@ runtime::ValueId persistent_root(runtime::Graph& graph, const std::string& name,
                                  const kernels::TensorType& type, runtime::Role role,
                                  runtime::Tier tier = runtime::Tier::device);
 
+/// The persistent root of this rank's part of a unit whose parameters are sharded.
+runtime::ValueId parameter_shard(runtime::Graph& graph, std::size_t unit,
+                                 const StepSettings& settings);
+
 /// Seed and step, an input of every training Graph.
 runtime::ValueId random_input(const runtime::Graph& graph);
 

@@ -47,7 +47,8 @@ class UnitReduction {
   /// Sharded gradients: every micro-step is reduced and a leaf; only the own piece is kept.
   ValueId reduce_then_accumulate() {
     if (!position_.completes) return keep_partial_sum(gradient_);
-    const ValueId before = accumulator(mine()), sum = graph_.next_version(before);
+    const ValueId before = accumulator(mine(), kernels::sharded(0));
+    const ValueId sum = graph_.next_version(before);
     if (position_.opens_sum && accumulated() == DType::f32) {
       reduce(gradient_, sum, owned_.owned_begin);
       return sum;
@@ -65,7 +66,7 @@ class UnitReduction {
     const bool alone =
         settings_.plan.leaves_per_rank() > 1 && position_.opens_sum && position_.closes_sum;
     if (alone && !position_.completes) return keep_partial_sum(gradient_);
-    const ValueId sum = alone ? accumulator(unit_.elements) : accumulate();
+    const ValueId sum = alone ? accumulator(unit_.elements, kernels::kPartialSum) : accumulate();
     if (!position_.closes_sum || !changes_anything()) return sum;
     if (!position_.completes) return keep_partial_sum(sum);
     const ValueId contribution = alone ? gradient_ : sum;
@@ -86,7 +87,7 @@ class UnitReduction {
     if (position_.opens_sum && produced() == accumulated() && !on_disk()) {
       produce_in(runtime::accumulator_name(unit_.name));
     } else {
-      const ValueId before = accumulator(unit_.elements);
+      const ValueId before = accumulator(unit_.elements, kernels::kPartialSum);
       sum = graph_.next_version(before);
       take(gradient_, before, sum);
     }
@@ -243,19 +244,25 @@ class UnitReduction {
   /// Own piece, as the Program finds it.
   ValueId partial_sum(int level) {
     if (level >= partial_sum_levels(settings_.plan)) {
-      if (plan_.shard_gradient) return accumulator(mine());
-      return flat_view(graph_, accumulator(unit_.elements), owned_.owned_begin, owned_.owned_end,
-                       "partial sum");
+      if (plan_.shard_gradient) return accumulator(mine(), kernels::sharded(0));
+      return flat_view(graph_, accumulator(unit_.elements, kernels::sharded(0)), owned_.owned_begin,
+                       owned_.owned_end, "partial sum");
     }
-    return persistent_value(graph_, runtime::partial_sum_name(unit_.name, level),
-                            {DType::f32, kernels::Shape{mine()}}, runtime::Role::gradient,
-                            plan_.gradient_tier);
+    return found(runtime::partial_sum_name(unit_.name, level), DType::f32, mine(),
+                 kernels::sharded(0));
   }
 
-  ValueId accumulator(std::int64_t elements) {
-    return persistent_value(graph_, runtime::accumulator_name(unit_.name),
-                            {accumulated(), kernels::Shape{elements}}, runtime::Role::gradient,
-                            plan_.gradient_tier);
+  ValueId accumulator(std::int64_t elements, kernels::Spread spread) {
+    return found(runtime::accumulator_name(unit_.name), accumulated(), elements, spread);
+  }
+
+  /// What the Program before left for this one.
+  ValueId found(const std::string& name, DType dtype, std::int64_t elements,
+                kernels::Spread spread) {
+    const ValueId root = persistent_value(graph_, name, {dtype, kernels::Shape{elements}},
+                                          runtime::Role::gradient, plan_.gradient_tier);
+    graph_.values[root].distribution = runtime::over_data(spread);
+    return root;
   }
 
   void insert(std::string_view operation, std::vector<ValueId> inputs, std::vector<ValueId> outputs,

@@ -31,7 +31,12 @@ const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
 /// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
 /// this one's loss in it.
 ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, int leaves) {
-  ValueId word = persistent_value(graph, runtime::kAgreedWord, kWordType, Role::control);
+  const auto part_of_sum = [&](const char* name, Role role, Tier tier) {
+    const ValueId root = persistent_value(graph, name, kWordType, role, tier);
+    graph.values[root].distribution = runtime::over_data(kernels::kPartialSum);
+    return root;
+  };
+  ValueId word = part_of_sum(runtime::kAgreedWord, Role::control, Tier::device);
   runtime::NodeInserter inserter;
   const auto make = [&](std::string_view operation, std::vector<ValueId> inputs) {
     runtime::Node node;
@@ -43,8 +48,7 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, 
     return node;
   };
   if (begins) {
-    const ValueId host =
-        persistent_value(graph, runtime::kHostWord, kWordType, Role::input, Tier::pinned);
+    const ValueId host = part_of_sum(runtime::kHostWord, Role::input, Tier::pinned);
     inserter.before(0, make("copy", {host}));
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -103,6 +107,10 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
   return owned;
 }
 
+runtime::Distribution held_by_owners(const runtime::UnitPlan& plan) {
+  return runtime::over_data(plan.shard_optimizer ? kernels::sharded(0) : kernels::kReplicated);
+}
+
 ValueId persistent_root(Graph& graph, const std::string& name, const TensorType& type, Role role,
                         Tier tier) {
   if (const ValueId id = graph.find_persistent(name); id != runtime::kNoValue) {
@@ -125,6 +133,16 @@ ValueId persistent_value(Graph& graph, const std::string& name, const TensorType
   const ValueId root = persistent_root(graph, name, type, role, tier);
   STRATA_CHECK(graph.values[static_cast<std::size_t>(root)].version == 0, name,
                "is written from the start; read its version instead");
+  return root;
+}
+
+ValueId parameter_shard(Graph& graph, std::size_t unit, const StepSettings& settings) {
+  const runtime::UnitPlan& plan = settings.plan.units[unit];
+  const OwnedUnit owned = owned_unit(graph.units[unit], plan, settings);
+  const ValueId root = persistent_root(graph, runtime::parameter_shard_name(graph.units[unit].name),
+                                       {settings.dtype, Shape{owned.owned_end - owned.owned_begin}},
+                                       Role::parameter, plan.parameter_tier);
+  graph.values[root].distribution = runtime::over_data(kernels::sharded(0));
   return root;
 }
 

@@ -59,6 +59,9 @@ struct OwnedUnit {
 };
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                      const StepSettings& settings);
+/// Of a unit's optimizer state, and of gradients and parameters as updates find them: this rank's
+/// part, or all on every rank.
+runtime::Distribution held_by_owners(const runtime::UnitPlan& plan);
 
 /// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
 /// accumulators, step state; the same for every Position.

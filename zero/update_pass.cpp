@@ -117,22 +117,19 @@ class UpdatePass {
     const std::int64_t begin = plan.shard_gradient ? o.owned_begin : 0;
     if (of_ == Of::this_step) return {graph_.unit_gradients[u], begin};
     const std::int64_t count = plan.shard_gradient ? o.owned_end - o.owned_begin : unit.elements;
-    return {latest(runtime::accumulator_name(unit.name),
-                   {settings_.plan.gradient.accumulated, Shape{count}}, Role::gradient,
-                   plan.gradient_tier),
-            begin};
+    const ValueId found = latest(runtime::accumulator_name(unit.name),
+                                 {settings_.plan.gradient.accumulated, Shape{count}},
+                                 Role::gradient, plan.gradient_tier);
+    for (ValueId id : {found, graph_.root_of(found)})
+      graph_.values[id].distribution = held_by_owners(plan);
+    return {found, begin};
   }
 
   /// Where this rank keeps the parameters that the next step reads.
   Flat parameter(std::size_t u, const OwnedUnit& o) {
-    const runtime::ParameterUnit& unit = graph_.units[u];
     const runtime::UnitPlan& plan = settings_.plan.units[u];
     if (!plan.shard_parameter) return {graph_.at_version(graph_.unit_values[u], 0), 0};
-    const TensorType type(settings_.dtype, Shape{o.owned_end - o.owned_begin});
-    return {graph_.at_version(persistent_root(graph_, runtime::parameter_shard_name(unit.name),
-                                              type, Role::parameter, plan.parameter_tier),
-                              0),
-            o.owned_begin};
+    return {graph_.at_version(parameter_shard(graph_, u, settings_), 0), o.owned_begin};
   }
 
   /// One kind of state of a whole tile, before the update.
@@ -147,6 +144,7 @@ class UpdatePass {
     std::vector<State> states;
     for (const StateStorage& s : state_storages(unit, plan, o, tile, settings_)) {
       const ValueId root = persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
+      graph_.values[root].distribution = held_by_owners(plan);
       const TensorType type(s.dtype, Shape{tile.extent.elements() / s.elements_per_value});
       std::string name = unit.name + "." + s.kind;
       states.push_back({name,
@@ -183,6 +181,7 @@ class UpdatePass {
                        name + what);
     };
     const ValueId parameter = part(parameters, ".parameter");
+    graph_.values[parameter].distribution = held_by_owners(settings_.plan.units[u]);
     const bool has_master = keeps_master_copy(settings_);
     std::vector<ValueId> inputs;
     if (!has_master) inputs.push_back(parameter);
@@ -194,13 +193,14 @@ class UpdatePass {
     for (ValueId state : inputs) outputs.push_back(graph_.next_version(state));
     if (has_master) outputs.push_back(graph_.next_version(parameter));
     inputs.push_back(part(gradients, ".gradient"));
+    graph_.values[inputs.back()].distribution = held_by_owners(settings_.plan.units[u]);
     inputs.push_back(control_);
     kernels::Attributes attributes = settings_.optimizer.attributes;
     attributes.set("weight_decay", decay);
     if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
     if (settings_.optimizer.random) {
       inputs.push_back(random_);
-      attributes.set("key", static_cast<double>(u));
+      attributes.set("key", graph_.units[u].number);
       attributes.set("first", static_cast<double>(extent.begin));
     }
     graph_.apply_into(settings_.optimizer.operation, std::move(inputs), std::move(outputs),

@@ -65,6 +65,7 @@ Graph relay(int links, std::int64_t elements, int world) {
     const std::string link = std::to_string(i);
     const ValueId shard = flat(graph, "shard." + link, elements / world, Storage::persistent);
     const ValueId whole = flat(graph, "whole." + link, elements, Storage::transient);
+    graph.values[static_cast<std::size_t>(whole)].role = Role::parameter;
     graph.nodes.push_back(
         collective_node(even_collective(CollectiveKind::all_gather, elements, world), shard, whole,
                         0, Pass::forward, "gather " + link));
