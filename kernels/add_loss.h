@@ -1,13 +1,14 @@
 // This rank's loss into the agreed word.
 //
-// inputs   word i64 [AgreedWord::kWords], loss f64 [1]: this micro-step's part of the rank's mean
-//          loss
+// inputs   word i64 [AgreedWord::kWords], loss f64 [1]: this micro-step's part of its leaf's loss
+//          (kernels/gradient_scale.h)
 // attributes  leaves (default 1): virtual ranks whose losses this rank adds up, at most
 //          kMaxLossLeaves
 // outputs  word (in place): kLoss grows by the loss in units of 2^-40, to nearest even. It stays
 //          within +-(2^53 - 1) units per leaf (a loss of 8,192), so that 1,024 leaves add up
 //          without overflow. A loss that is not finite or would pass that limit, which no model
-//          that learns comes near, counts in kNonFiniteLoss and kNonFinite instead.
+//          that learns comes near, counts in kNonFiniteLoss and kNonFinite instead. One leaf that
+//          has all targets of the step has the loss times the number of leaves.
 #pragma once
 
 #include <cmath>

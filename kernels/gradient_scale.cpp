@@ -10,15 +10,14 @@ Types infer(TypeSpan inputs, const Attributes&) {
   const OperandCheck check("gradient_scale", inputs);
   check.count(2, 2);
   check.type(0, "state", {DType::u8, {sizeof(StepState)}});
-  check.type(1, "batch", {DType::f64, {2}});
+  check.type(1, "targets", {DType::i64, {1}});
   return {TensorType(DType::f32, {2})};
 }
 
 }  // namespace
 
 const Operation& gradient_scale_operation() {
-  static const Operation operation{
-      .name = "gradient_scale", .infer = infer, .cost = memory_cost, .spread = ",n->n"};
+  static const Operation operation{.name = "gradient_scale", .infer = infer, .cost = memory_cost};
   return operation;
 }
 

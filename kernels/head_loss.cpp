@@ -68,7 +68,7 @@ const Operation& head_loss_operation() {
   static const Operation operation{.name = "head_loss",
                                    .infer = infer_train,
                                    .cost = cost,
-                                   .spread = "n,,n,n->,n,",
+                                   .spread = "n,,n,->,n,",
                                    .workspace = workspace,
                                    .gradient = gradient};
   return operation;
@@ -78,7 +78,7 @@ const Operation& head_loss_eval_operation() {
   static const Operation operation{.name = "head_loss_eval",
                                    .infer = infer_eval,
                                    .cost = cost,
-                                   .spread = "n,,n,n->",
+                                   .spread = "n,,n,->",
                                    .workspace = workspace};
   return operation;
 }

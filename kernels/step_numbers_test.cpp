@@ -15,18 +15,22 @@
 namespace strata::kernels {
 namespace {
 
-std::vector<float> scale_of(double loss_scale, double targets, double micro_steps) {
+std::vector<float> scale_of(double loss_scale, std::int64_t targets, std::int64_t leaves) {
   StepState state;
   state.loss_scale = loss_scale;
   std::vector<TestTensor> inputs = {TestTensor::from_struct(state)};
-  inputs.emplace_back(DType::f64, Shape{2}, std::vector<double>{targets, micro_steps});
+  inputs.emplace_back(DType::i64, Shape{1}, std::vector<std::int64_t>{targets});
   std::vector<TestTensor> fresh;
-  run_kernel(any_runner(), gradient_scale_operation(), inputs, {}, fresh);
+  run_kernel(any_runner(), gradient_scale_operation(), inputs,
+             {{"leaves", static_cast<double>(leaves)}}, fresh);
   return fresh.at(0).values<float>();
 }
 
-TEST(GradientScale, DividesByTargetsAndMicroSteps) {
-  EXPECT_EQ(scale_of(1024, 300, 4), (std::vector<float>{1024.0F / 1200, 1.0F / 1200}));
+TEST(GradientScale, DividesByTheTargetsOfALeafOnAverage) {
+  EXPECT_EQ(scale_of(1024, 1200, 1), (std::vector<float>{1024.0F / 1200, 1.0F / 1200}));
+  EXPECT_EQ(scale_of(1024, 1200, 3), (std::vector<float>{1024.0F / 400, 1.0F / 400}));
+  EXPECT_EQ(scale_of(1, 1, 4), (std::vector<float>{4, 4}));
+  EXPECT_EQ(scale_of(1, 7, 3), (std::vector<float>(2, static_cast<float>(1 / (7.0 / 3)))));
   EXPECT_EQ(scale_of(1, 0, 4), (std::vector<float>{0, 0}));
 }
 

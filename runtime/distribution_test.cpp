@@ -93,7 +93,7 @@ TEST(Distribution, FollowsRowsThroughAModelAndItsGradients) {
             "linear: sharded(0, data)\n"
             "residual_add: sharded(0, data)\n"
             "norm: sharded(0, data) sharded(0, data)\n"
-            "gradient_scale: sharded(0, data)\n"
+            "gradient_scale:\n"
             "head_loss: partial_sum(data) sharded(0, data) partial_sum(data)\n"
             "norm_backward: sharded(0, data) partial_sum(data)\n"
             "dropout: sharded(0, data)\n"

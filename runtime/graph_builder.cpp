@@ -19,7 +19,6 @@ GraphBuilder::GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequenc
   inputs_.tokens = input("tokens", {DType::i32, Shape{rows}});
   inputs_.targets = input("targets", {DType::i32, Shape{rows}});
   inputs_.rng = input("rng", {DType::i64, Shape{2 + batch}});
-  inputs_.batch = input("batch", {DType::f64, Shape{2}});
 }
 
 void GraphBuilder::check_unfinished() const {
@@ -279,11 +278,16 @@ ValueId GraphBuilder::swiglu(ValueId gate_up) { return apply_one("swiglu", {gate
 
 ValueId GraphBuilder::scale() {
   if (scale_ == kNoValue) {
-    const ValueId state = input(
+    const auto control = [&](const char* name, TensorType type) {
+      const ValueId id = input(name, type);
+      graph_.values[id].role = Role::control;
+      graph_.values[id].distribution = {};
+      return id;
+    };
+    const ValueId state = control(
         kStepState, {DType::u8, Shape{static_cast<std::int64_t>(sizeof(kernels::StepState))}});
-    graph_.values[state].role = Role::control;
-    graph_.values[state].distribution = {};
-    scale_ = apply_one("gradient_scale", {state, inputs_.batch}, {});
+    const ValueId targets = control(kStepTargets, {DType::i64, Shape{1}});
+    scale_ = apply_one("gradient_scale", {state, targets}, {});
   }
   return scale_;
 }

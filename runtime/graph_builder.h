@@ -16,7 +16,6 @@ struct BatchInputs {
   ValueId tokens = kNoValue;   ///< int32 [N]
   ValueId targets = kNoValue;  ///< int32 [N]; < 0: ignored
   ValueId rng = kNoValue;      ///< int64 [2 + B]: seed, step, global sample of each row
-  ValueId batch = kNoValue;    ///< fp64 [2]: valid targets of this micro-batch, micro-steps
 };
 
 /// One tensor of a matrix product's gapless group.

@@ -48,8 +48,8 @@ TEST(GraphBuilder, RefusesWhatComesBeforeTheFirstBlock) {
               b.vector({{"ln.weight", 64}}, kNormal);
             }),
             "parameter 'ln.weight'" + end);
-  EXPECT_EQ(error_of([&] { b.gelu(b.inputs().batch, true); }), "operation gelu" + end);
-  EXPECT_EQ(error_of([&] { b.rope_in_place(b.inputs().batch, b.inputs().batch); }),
+  EXPECT_EQ(error_of([&] { b.gelu(b.inputs().tokens, true); }), "operation gelu" + end);
+  EXPECT_EQ(error_of([&] { b.rope_in_place(b.inputs().tokens, b.inputs().tokens); }),
             "operation rope" + end);
 }
 

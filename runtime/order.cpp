@@ -33,13 +33,14 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   bool in_forward = true;   // or before it
   for (int i = 0; i < count; ++i) {
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
-    // Collectives of the last step's updates keep their place among gathers, also on ranks that
-    // have nothing to update. Updates in the backward pass are behind all gathers of what they
-    // write.
+    // Collectives of the last step's updates and the sum of targets keep their place among gathers,
+    // also on ranks that have nothing to update. Updates in the backward pass are behind all
+    // gathers of what they write.
     in_forward = in_forward && graph.nodes[i].pass != Pass::backward;
-    if (graph.nodes[i].collective && graph.nodes[i].pass == Pass::update && in_forward)
-      previous = i + 1;
-    if (!gathers_parameters(graph, graph.nodes[i])) continue;
+    if (!gathers_parameters(graph, graph.nodes[i])) {
+      if (graph.nodes[i].collective && in_forward) previous = i + 1;
+      continue;
+    }
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
     const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;

@@ -32,7 +32,10 @@ inline std::string partial_sum_name(const std::string& unit, int level) {
   return "partial_sum" + std::to_string(level) + "/" + unit;
 }
 
-inline constexpr const char* kStepState = "step_state";      ///< kernels::StepState
+inline constexpr const char* kStepState = "step_state";  ///< kernels::StepState
+/// int64 [1]: valid targets of the step, over all ranks and micro-steps; its pinned twin has those
+/// of this rank.
+inline constexpr const char* kStepTargets = "step_targets";
 inline constexpr const char* kStepControl = "step_control";  ///< kernels::StepControl
 inline constexpr const char* kStepMetrics = "step_metrics";  ///< kernels::StepMetrics
 /// Seed and step of the last step, for updates that run in the next one.

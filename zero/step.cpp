@@ -9,6 +9,7 @@
 #include "runtime/collective_node.h"
 #include "runtime/node_inserter.h"
 #include "runtime/order.h"
+#include "runtime/staging.h"
 #include "runtime/state_names.h"
 #include "zero/optimizer_storage.h"
 #include "zero/partition.h"
@@ -27,6 +28,40 @@ using runtime::Tier;
 using runtime::ValueId;
 
 const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
+
+/// Tells gradient_scale the valid targets of the whole step: the Program that begins it takes the
+/// host's count and adds those of the other ranks `over` the mesh; the Programs of the step's other
+/// micro-steps find the sum. Each of `leaves` is one part of the mean.
+void count_targets(Graph& graph, const comm::Mesh& over, bool begins, int leaves) {
+  const TensorType type(DType::i64, Shape{1});
+  ValueId targets = persistent_value(graph, runtime::kStepTargets, type, Role::control);
+  if (begins) {
+    const ValueId host = persistent_value(graph, runtime::host_name(runtime::kStepTargets), type,
+                                          Role::input, Tier::pinned);
+    runtime::NodeInserter inserter;
+    runtime::Node copy;
+    copy.operation = &kernels::find_operation("copy");
+    copy.inputs = {host};
+    copy.outputs = {targets = graph.next_version(targets)};
+    copy.label = "copy in targets of the step";
+    inserter.before(0, std::move(copy));
+    if (over.ranks() > 1) {
+      graph.values[host].distribution = runtime::over_data(kernels::kPartialSum);
+      const ValueId sum = graph.next_version(targets);
+      inserter.before(
+          0, runtime::collective_node(
+                 comm::integer_sum(1, over.ranks(), over.spanned(comm::AxisSet::all())), targets,
+                 sum, 0, runtime::Pass::forward, "add up targets of the step"));
+      targets = sum;
+    }
+    inserter.apply(graph);
+  }
+  for (runtime::Node& node : graph.nodes) {
+    if (node.operation->name != "gradient_scale") continue;
+    node.inputs[1] = targets;
+    if (leaves > 1) node.attributes.set("leaves", leaves);
+  }
+}
 
 /// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
 /// this one's loss in it.
@@ -219,6 +254,7 @@ Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
   reduction_pass(graph, settings, position);
   const ValueId word =
       add_word(graph, losses, begins_step(position), settings.plan.leaves_per_rank());
+  count_targets(graph, settings.plan.mesh, begins_step(position), settings.plan.leaves());
   if (ends_step(position)) control_pass(graph, settings, word);
   if (ends_step(position) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   gather_pass(graph, settings);
@@ -250,6 +286,7 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, {loss}, true, 1);
+    count_targets(graph, {}, true, 1);  // whoever evaluates divides what ranks add up
     if (settings.plan.mesh.ranks() > 1) {
       const comm::Mesh& mesh = settings.plan.mesh;
       const comm::Collective sum =

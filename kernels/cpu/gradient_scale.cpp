@@ -9,8 +9,8 @@ namespace strata::kernels {
 void gradient_scale_kernel(Stream&, const KernelCall& call) {
   StepState state;
   std::memcpy(&state, call.inputs[0].data, sizeof state);
-  const auto* batch = call.inputs[1].row<const double>();
-  const GradientScale scale = gradient_scale_of(state, batch[0], batch[1]);
+  const GradientScale scale = gradient_scale_of(state, *call.inputs[1].row<const std::int64_t>(),
+                                                call.attributes.integer("leaves", 1));
   std::memcpy(call.outputs[0].data, &scale, sizeof scale);
 }
 

@@ -23,14 +23,15 @@ using kernels::StepState;
 
 struct ScaleArguments {
   const StepState* state;
-  const double* batch;
+  const std::int64_t* targets;
   GradientScale* scale;
+  std::int64_t leaves;
 };
 
 struct Scale {
   static constexpr int kThreads = kWarp;
   static STRATA_DEVICE void run(const ScaleArguments& x) {
-    if (thread() == 0) *x.scale = kernels::gradient_scale_of(*x.state, x.batch[0], x.batch[1]);
+    if (thread() == 0) *x.scale = kernels::gradient_scale_of(*x.state, *x.targets, x.leaves);
   }
 };
 
@@ -102,8 +103,9 @@ struct Early {
 void gradient_scale(kernels::Stream& stream, const kernels::KernelCall& call) {
   launch<Scale>(stream, {},
                 ScaleArguments{reinterpret_cast<const StepState*>(call.inputs[0].data),
-                               call.inputs[1].row<const double>(),
-                               reinterpret_cast<GradientScale*>(call.outputs[0].data)});
+                               call.inputs[1].row<const std::int64_t>(),
+                               reinterpret_cast<GradientScale*>(call.outputs[0].data),
+                               call.attributes.integer("leaves", 1)});
 }
 
 void add_loss(kernels::Stream& stream, const kernels::KernelCall& call) {

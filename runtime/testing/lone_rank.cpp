@@ -39,9 +39,7 @@ void LoneRank::fill_inputs(std::uint64_t seed) {
   }
   const auto rng = storage<std::int64_t>("rng");
   for (std::size_t i = 0; i < rng.size(); ++i) rng[i] = static_cast<std::int64_t>(i);
-  const auto batch = storage<double>("batch");
-  batch[0] = static_cast<double>(targets.size());
-  batch[1] = 1;
+  storage<std::int64_t>(kStepTargets)[0] = static_cast<std::int64_t>(targets.size());
   const kernels::StepState state;
   std::memcpy(bytes(kStepState).data(), &state, sizeof state);
   std::mt19937_64 random(seed);

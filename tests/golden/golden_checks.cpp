@@ -30,13 +30,34 @@ std::vector<std::int32_t> one_batch(const train::ModelFiles& values) {
   return batch;
 }
 
+std::vector<std::vector<std::int32_t>> rows_of_steps(const train::ModelFiles& values,
+                                                     const std::string& tensor) {
+  const std::vector<std::int32_t> ids = read_ids(values, tensor);
+  const std::ptrdiff_t steps = values.at(tensor).shape.at(0);
+  const auto size = static_cast<std::ptrdiff_t>(ids.size()) / steps;
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::ptrdiff_t step = 0; step < steps; ++step)
+    rows.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
+  return rows;
+}
+
 std::vector<std::vector<std::int32_t>> training_batches(const train::ModelFiles& values) {
-  const std::vector<std::int32_t> ids = read_ids(values, "adamw.batches");
-  const auto size = static_cast<std::ptrdiff_t>(ids.size()) / kGoldenSteps;
-  std::vector<std::vector<std::int32_t>> batches;
-  for (std::ptrdiff_t step = 0; step < kGoldenSteps; ++step)
-    batches.emplace_back(ids.begin() + step * size, ids.begin() + (step + 1) * size);
-  return batches;
+  return rows_of_steps(values, "adamw.batches");
+}
+
+MaskedRun masked_run() {
+  const std::vector<GoldenCase> cases = golden_cases();
+  const std::string llama = std::ranges::find(cases, "llama", &GoldenCase::name)->directory;
+  const train::ModelFiles values(llama + "/masked.safetensors");
+  MaskedRun masked{{}, read_doubles(values, "losses"), read_tensors(values, "final.")};
+  GoldenRun& run = masked.run;
+  run.model = llama;
+  run.steps = static_cast<int>(masked.losses.size());
+  run.batches = rows_of_steps(values, "batches");
+  run.targets = rows_of_steps(values, "targets");
+  run.rows = values.at("batches").shape.at(1);
+  run.optimizer = {.type = train::OptimizerType::sgd, .learning_rate = 0.1, .weight_decay = 0.1};
+  return masked;
 }
 
 void expect_trained(const GoldenResult& result, const std::vector<double>& losses,

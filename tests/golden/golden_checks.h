@@ -24,8 +24,22 @@ inline constexpr int kGoldenSteps = 30;
 /// [rows, T] inputs and targets of golden.safetensors as one batch of [rows, T + 1] tokens.
 std::vector<std::int32_t> one_batch(const train::ModelFiles& values);
 
+/// An int32 tensor [steps, ...], step by step.
+std::vector<std::vector<std::int32_t>> rows_of_steps(const train::ModelFiles& values,
+                                                     const std::string& tensor);
+
 /// One batch of [rows, T + 1] tokens per step of AdamW.
 std::vector<std::vector<std::int32_t>> training_batches(const train::ModelFiles& values);
+
+/// Training on the values of masked.safetensors (README.md), on one rank: one row for each of four
+/// micro-batches, so that counts of targets differ between ranks and between micro-steps, down to
+/// none. SGD shows by what gradients were divided.
+struct MaskedRun {
+  GoldenRun run;
+  std::vector<double> losses;
+  Tensors parameters;
+};
+MaskedRun masked_run();
 
 /// Without the key's bias of GPT-2, the middle third of c_attn.bias: it has a true gradient of zero
 /// (README.md).

@@ -73,6 +73,18 @@ TEST_P(GoldenDevice, FollowsTheCpuInBf16) {
   EXPECT_FALSE(same_bytes(cpu.gradients, run_golden(one_step()).gradients)) << "bf16 was not used";
 }
 
+TEST(GoldenDeviceMasks, TheMeanIsOverTheTargetsOfTheWholeStep) {
+  auto [run, losses, parameters] = masked_run();
+  run.make_device = [] { return golden_device(GoldenOrder::forward); };
+  for (const int world : {1, 2}) {
+    SCOPED_TRACE(world);
+    run.world = world;
+    run.stage = world == 1 ? 0 : 3;
+    run.accumulation = 4 / world;
+    expect_trained(run_golden(run), losses, parameters, kGoldenTolerance);
+  }
+}
+
 /// One directory for each file of golden values; of those `names` alone, where there are any.
 std::vector<GoldenCase> families(const std::set<std::string>& names = {}) {
   std::vector<GoldenCase> cases = golden_cases();

@@ -54,7 +54,11 @@ void fill_rows(const GoldenRun& run, int rank, std::int64_t step, int micro_step
     const auto from = tokens.begin() + row * (sequence + 1);
     batch.samples[static_cast<std::size_t>(j)] = step * run.rows + row;
     std::copy(from, from + sequence, batch.tokens.begin() + j * sequence);
-    std::copy(from + 1, from + 1 + sequence, batch.targets.begin() + j * sequence);
+    const auto targets =
+        run.targets.empty()
+            ? from + 1
+            : run.targets.at(static_cast<std::size_t>(step)).begin() + row * sequence;
+    std::copy(targets, targets + sequence, batch.targets.begin() + j * sequence);
   }
 }
 

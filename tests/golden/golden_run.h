@@ -16,6 +16,8 @@ struct GoldenRun {
   std::string model;  ///< directory
   /// Of each step: `rows` x (T + 1) tokens, inputs and next targets.
   std::vector<std::vector<std::int32_t>> batches;
+  /// Of each step: `rows` x T targets, < 0 where none counts; empty: those of `batches`.
+  std::vector<std::vector<std::int32_t>> targets;
   int steps = 1;          ///< optimizer steps on the first batches
   std::int64_t rows = 2;  ///< divided over ranks and micro-steps
   int world = 1;          ///< more than one: ranks are threads

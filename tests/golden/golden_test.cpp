@@ -198,6 +198,22 @@ TEST(GoldenOptimizers, TenSteps) {
   }
 }
 
+TEST(GoldenMasks, TheMeanIsOverTheTargetsOfTheWholeStep) {
+  auto [run, losses, parameters] = masked_run();
+  for (const Way& way :
+       {kOneRank, Way{"accumulation of 4", 1, 0, 4, false}, Way{"2 x 2, stage 0", 2, 0, 2, false},
+        Way{"2 x 2, stage 3", 2, 3, 2, true}, Way{"four ranks", 4, 1, 1, false}}) {
+    SCOPED_TRACE(way.name);
+    run.world = way.world;
+    run.stage = way.stage;
+    run.accumulation = way.accumulation;
+    run.recompute = way.recompute;
+    const GoldenResult result = run_golden(run);
+    EXPECT_NEAR(result.evaluation, losses.at(0), losses.at(0) * kGoldenTolerance);
+    expect_trained(result, losses, parameters, kGoldenTolerance);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(golden_cases()), [](const auto& given) {
   std::string name = given.param.name;
   std::erase(name, '-');

@@ -28,14 +28,17 @@ BATCH, SEQUENCE, CONTEXT, STEPS = 2, 16, 32, 30
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
 PLAIN = dict(fused=False, foreach=False)
 
-# The other optimizers do not depend on the model: one family is enough. The first steps of the same batches.
-OPTIMIZER_FAMILY, OPTIMIZER_STEPS = "llama", 10
+# Optimizers and masks do not depend on the model: one family is enough. The first steps of the same batches.
+ONE_FAMILY, OPTIMIZER_STEPS = "llama", 10
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.1, **PLAIN),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.5, weight_decay=0.1, **PLAIN),
     "nesterov": lambda p: torch.optim.SGD(p, lr=0.02, momentum=0.9, nesterov=True, weight_decay=0.1, **PLAIN),
     "adam": lambda p: torch.optim.Adam(p, **ADAMW, **PLAIN),
 }
+
+# Targets that count in each of a step's rows. One step of SGD shows a wrong divisor, which AdamW would cancel.
+MASKED_STEPS, MASKED_COUNTS = 3, ((16, 5, 0, 1), (0, 0, 16, 3), (7, 0, 16, 0))
 
 LLAMA = dict(vocab_size=96, hidden_size=32, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
              max_position_embeddings=CONTEXT, rms_norm_eps=1e-5, tie_word_embeddings=False)
@@ -130,9 +133,14 @@ def tokens(shape, vocabulary, generator):
     return (torch.rand(shape, generator=generator) ** 2 * vocabulary).to(torch.int64)
 
 
-def mean_loss(model, rows):
-    logits = model(input_ids=rows[:, :-1], use_cache=False).logits
-    return logits, F.cross_entropy(logits.reshape(-1, logits.size(-1)), rows[:, 1:].reshape(-1))
+def mean_loss(model, inputs, targets):
+    """The mean is over the targets of all rows; those below 0 do not count."""
+    logits = model(input_ids=inputs, use_cache=False).logits
+    return logits, F.cross_entropy(logits.reshape(-1, logits.size(-1)), targets.reshape(-1), ignore_index=-100)
+
+
+def shifted(rows):
+    return rows[..., :-1], rows[..., 1:]
 
 
 def build(config, weights):
@@ -146,13 +154,13 @@ def build(config, weights):
     return model.eval()
 
 
-def train(model, batches, optimizer):
+def train(model, inputs, targets, optimizer):
     """Losses before each update."""
     losses = []
     with float64_everywhere(model.config), RefuseFloat32():
-        for rows in batches:
+        for step in zip(inputs, targets):
             optimizer.zero_grad()
-            _, loss = mean_loss(model, rows)
+            _, loss = mean_loss(model, *step)
             loss.backward()
             losses.append(loss.detach())
             optimizer.step()
@@ -163,9 +171,23 @@ def optimizer_values(config, weights, batches):
     out = {}
     for name, make_optimizer in OPTIMIZERS.items():
         model = build(config, weights)
-        out[f"{name}.losses"] = train(model, batches[:OPTIMIZER_STEPS], make_optimizer(model.parameters()))
+        out[f"{name}.losses"] = train(model, *shifted(batches[:OPTIMIZER_STEPS]), make_optimizer(model.parameters()))
         out |= {f"{name}.final.{key}": p.detach().float() for key, p in model.named_parameters()}
         print(f"{'':14} {name} {out[f'{name}.losses'][0]:.4f} -> {out[f'{name}.losses'][-1]:.4f}")
+    return {name: value.contiguous() for name, value in out.items()}
+
+
+def masked_values(config, weights):
+    generator = torch.Generator().manual_seed(4321)
+    batches = tokens((MASKED_STEPS, len(MASKED_COUNTS[0]), SEQUENCE + 1), config.vocab_size, generator)
+    inputs, targets = shifted(batches)
+    order = torch.rand(targets.shape, generator=generator).argsort(-1)
+    targets = targets.masked_fill(order >= torch.tensor(MASKED_COUNTS)[:, :, None], -100)
+    model = build(config, weights)
+    losses = train(model, inputs, targets, OPTIMIZERS["sgd"](model.parameters()))
+    print(f"{'':14} masked {losses[0]:.4f} -> {losses[-1]:.4f}")
+    out = {"batches": batches.int(), "targets": targets.int(), "losses": losses}
+    out |= {f"final.{name}": p.detach().float() for name, p in model.named_parameters()}
     return {name: value.contiguous() for name, value in out.items()}
 
 
@@ -174,12 +196,12 @@ def golden_values(config, weights, generator):
     batch = tokens((BATCH, SEQUENCE + 1), config.vocab_size, generator)
     batches = tokens((STEPS, BATCH, SEQUENCE + 1), config.vocab_size, generator)
     with float64_everywhere(config), RefuseFloat32():
-        logits, loss = mean_loss(model, batch)
+        logits, loss = mean_loss(model, *shifted(batch))
         loss.backward()
         out = {"input_ids": batch[:, :-1].int(), "targets": batch[:, 1:].int(), "logits": logits.detach(),
                "loss": loss.detach().reshape(1), "adamw.batches": batches.int()}
         out |= {f"grad.{name}": p.grad.clone() for name, p in model.named_parameters()}
-    out["adamw.losses"] = train(model, batches, torch.optim.AdamW(model.parameters(), **ADAMW, **PLAIN))
+    out["adamw.losses"] = train(model, *shifted(batches), torch.optim.AdamW(model.parameters(), **ADAMW, **PLAIN))
     out |= {f"final.{name}": p.detach() for name, p in model.named_parameters()}
     return {name: value.contiguous() for name, value in out.items()}
 
@@ -199,15 +221,16 @@ def make(name):
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     randomize(model, generator)
     values = golden_values(config, model.state_dict(), generator)
-    stock_logits, _ = mean_loss(model, torch.cat([values["input_ids"], values["targets"][:, -1:]], 1).long())
+    stock_logits, _ = mean_loss(model, values["input_ids"].long(), values["targets"].long())
     difference = (stock_logits.double() - values["logits"]).norm() / values["logits"].norm()
     print(f"{name:14} loss {values['loss'].item():.4f}, AdamW {values['adamw.losses'][0]:.4f} -> "
           f"{values['adamw.losses'][-1]:.4f}, stock fp32 logits differ by {difference:.1e}")
     if not difference < 1e-5:
         raise RuntimeError(f"{name}: float64 everywhere changed the model")
     files = {"golden.safetensors": values}
-    if name == OPTIMIZER_FAMILY:
+    if name == ONE_FAMILY:
         files["optimizers.safetensors"] = optimizer_values(config, model.state_dict(), values["adamw.batches"].long())
+        files["masked.safetensors"] = masked_values(config, model.state_dict())
     return model, files
 
 

@@ -32,10 +32,13 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
     const std::int64_t sample =
         step * training.options.global_batch + (micro_step * training.world + rank) * rows + j;
     batch.samples[static_cast<std::size_t>(j)] = sample;
+    const std::vector<int>& valid = training.valid_targets;
+    const std::int64_t counting =
+        valid.empty() ? sequence : valid[static_cast<std::size_t>(sample) % valid.size()];
     for (std::int64_t t = 0; t < sequence; ++t) {
       const auto at = static_cast<std::size_t>(j * sequence + t);
       batch.tokens[at] = token(sample, t, training.model.vocabulary);
-      batch.targets[at] = token(sample, t + 1, training.model.vocabulary);
+      batch.targets[at] = t < counting ? token(sample, t + 1, training.model.vocabulary) : -100;
     }
   }
 }

@@ -24,6 +24,8 @@ struct TrainingCase {
   runtime::Recordings recordings = runtime::Recordings::on;
   runtime::LockstepReport* lockstep = nullptr;
   runtime::SaveMemory saving = runtime::SaveMemory::none;
+  /// How many targets of sample s count, its first ones: number s modulo their count. Empty: all.
+  std::vector<int> valid_targets;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
   /// Where gradients wait for the update; nothing: where the search for a Plan puts them.
   std::optional<runtime::Tier> gradients = {};

@@ -26,6 +26,9 @@ namespace {
 
 constexpr std::int64_t kExchangeWords = 1 << 13;
 
+/// The rank's valid targets. Made once: a string of this length allocates.
+const std::string kHostTargets = runtime::host_name(runtime::kStepTargets);
+
 void require(bool holds, const char* fault) {
   if (!holds) throw InvalidArgument(std::string("Engine: ") + fault);
 }
@@ -69,6 +72,8 @@ constexpr const char* kHalfStep =
 Engine::Engine(EngineParts parts)
     : programs_(std::move(checked(parts).programs)),
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
+      batches_(static_cast<std::size_t>(programs_.settings.plan.micro_steps) *
+               static_cast<std::size_t>(programs_.settings.plan.leaves_per_rank())),
       communicator_(parts.communicator),
       device_(parts.device),
       host_(parts.threads),
@@ -121,25 +126,28 @@ std::span<T> Engine::input(const std::string& name) const {
   return typed<T>(runtime::host_name(name));
 }
 
-std::int64_t Engine::write_inputs(std::int64_t step, int micro_step, const FillBatch& fill,
-                                  int place) {
-  if (last_run_ >= 0) executor_->wait_inputs_read(last_run_);
-  const auto name = [&](const char* input) { return runtime::micro_input_name(input, place); };
-  const std::span<std::int64_t> rng = input<std::int64_t>(name("rng"));
-  const std::span<std::int32_t> targets = input<std::int32_t>(name("targets"));
-  rng[0] = seed_;
-  rng[1] = step;
-  const std::span<std::int32_t> tokens = input<std::int32_t>(name("tokens"));
-  fill(step, micro_step, {tokens, targets, rng.subspan(2)});
+std::int64_t Engine::fill_batch(std::int64_t step, int micro_step, const FillBatch& fill) {
+  auto& [tokens, targets, samples] = batches_.at(static_cast<std::size_t>(micro_step));
+  tokens.resize(input<std::int32_t>("tokens").size());
+  targets.resize(tokens.size());
+  samples.resize(input<std::int64_t>("rng").size() - 2);
+  fill(step, micro_step, {tokens, targets, samples});
   if (programs_.vocabulary > 0) {
     check_tokens("token", tokens, 0, programs_.vocabulary);
     check_tokens("target", targets, std::numeric_limits<std::int32_t>::min(), programs_.vocabulary);
   }
-  const std::int64_t valid = std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
-  const std::span<double> batch = input<double>(name("batch"));
-  batch[0] = static_cast<double>(std::max<std::int64_t>(valid, 1));
-  batch[1] = programs_.settings.plan.micro_steps;
-  return valid;
+  return std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
+}
+
+void Engine::write_inputs(std::int64_t step, const FilledBatch& batch, int place) {
+  if (last_run_ >= 0) executor_->wait_inputs_read(last_run_);
+  const auto name = [&](const char* input) { return runtime::micro_input_name(input, place); };
+  std::ranges::copy(batch.tokens, input<std::int32_t>(name("tokens")).begin());
+  std::ranges::copy(batch.targets, input<std::int32_t>(name("targets")).begin());
+  const std::span<std::int64_t> rng = input<std::int64_t>(name("rng"));
+  rng[0] = seed_;
+  rng[1] = step;
+  std::ranges::copy(batch.samples, rng.begin() + 2);
 }
 
 void Engine::write_word(std::uint32_t flags) {
@@ -181,12 +189,18 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   const bool by_layer = programs_.settings.plan.order == runtime::MicroStepOrder::by_layer;
   if (const auto reads = handle(ProgramKind::read_ahead); reads && !is_read_ahead_)
     start(*reads, step);
+  std::int64_t valid = 0;
+  for (std::size_t i = 0; i < batches_.size(); ++i)
+    valid += fill_batch(step, static_cast<int>(i), fill);
   for (const auto& [position, batch] : micro_steps_) {
-    if (by_layer)
-      for (int a = 0; a < programs_.settings.plan.micro_steps; ++a) write_inputs(step, a, fill, a);
-    else
-      write_inputs(step, batch, fill);
-    if (zero::begins_step(position)) write_word(std::exchange(pending_flags_, 0));
+    const std::size_t count = by_layer ? batches_.size() : 1;
+    for (std::size_t place = 0; place < count; ++place)
+      write_inputs(step, batches_[static_cast<std::size_t>(batch) + place],
+                   static_cast<int>(place));
+    if (zero::begins_step(position)) {
+      write_word(std::exchange(pending_flags_, 0));
+      typed<std::int64_t>(kHostTargets)[0] = valid;
+    }
     start(train_handle(position, snapshot), step);
   }
   in_step_ = false;
@@ -260,22 +274,22 @@ double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
   // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
   // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
   // exactly.
-  const double places = static_cast<double>(std::bit_ceil(input<std::int32_t>("targets").size()));
+  const std::size_t places = std::bit_ceil(input<std::int32_t>("targets").size());
   require(!in_step_, kHalfStep);
   require(!under_way_, "evaluate() while a step is under way; drain() first");
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    targets += write_inputs(i, 0, fill);
+    targets += fill_batch(i, 0, fill);
+    write_inputs(i, batches_[0]);
     write_word(0);  // flags wait for the next step, which is where they are read
-    const std::span<double> batch = input<double>("batch");
-    batch[0] = places;
-    batch[1] = 1;
+    typed<std::int64_t>(kHostTargets)[0] = static_cast<std::int64_t>(places);
     start(*evaluation, last_step_);
     executor_->wait(last_run_);
     const std::span<std::int64_t> word = input<std::int64_t>(runtime::kAgreedWord);
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
-    sum += std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * places;
+    sum +=
+        std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * static_cast<double>(places);
   }
   settle();
   sum_over_ranks({&targets, 1});

@@ -77,7 +77,8 @@ class Engine {
 
   /// Enqueues the micro-steps and the update of step `step`, and returns the metrics of the step
   /// before it, unless nothing was under way: the device never waits for the host. `fill` is called
-  /// before this returns; a token or target past the vocabulary is an InvalidArgument. Throws the
+  /// for all micro-batches before the first is enqueued, since the loss is the mean over the step's
+  /// valid targets; a token or target past the vocabulary is an InvalidArgument. Throws the
   /// first error of an instruction, of either step. A snapshot is of the state behind the step
   /// before; nobody reads an earlier one any more.
   std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill,
@@ -183,10 +184,15 @@ class Engine {
   /// The host's side of an input: its pinned twin.
   template <typename T>
   [[nodiscard]] std::span<T> input(const std::string& name) const;
+  /// What `fill` gives for one micro-batch, until it is a Program's input.
+  struct FilledBatch {
+    std::vector<std::int32_t> tokens, targets;
+    std::vector<std::int64_t> samples;
+  };
+  /// Fills batches_[micro_step]; returns its number of valid targets.
+  std::int64_t fill_batch(std::int64_t step, int micro_step, const FillBatch& fill);
   /// Waits until the run before has read its inputs. `place`: which of the Program's micro-steps.
-  /// Returns the number of valid targets.
-  std::int64_t write_inputs(std::int64_t step, int micro_step, const FillBatch& fill,
-                            int place = 0);
+  void write_inputs(std::int64_t step, const FilledBatch& batch, int place = 0);
   /// Steps that the drained state has seen.
   [[nodiscard]] std::int64_t steps_in_state() const;
   [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;
@@ -209,6 +215,7 @@ class Engine {
 
   compile::StepPrograms programs_;
   std::vector<zero::MicroStep> micro_steps_;
+  std::vector<FilledBatch> batches_;  ///< of a step, by zero::MicroStep::batch
   comm::Communicator* communicator_;
   kernels::Device* device_;  ///< null: the Programs run on host_
   kernels::CpuDevice host_;

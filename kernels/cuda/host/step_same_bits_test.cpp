@@ -515,12 +515,13 @@ TEST(AddLossOnCuda, GivesTheBitsOfTheCpu) {
 }
 
 TEST(GradientScaleOnCuda, GivesTheBitsOfTheCpu) {
-  for (const double targets : {0.0, 1.0, 4095.0})
+  for (const std::int64_t targets : {0, 1, 4095})
     for (const double scale : {1.0, 65536.0}) {
       StepState state;
       state.loss_scale = scale;
       Call call{gradient_scale_operation(), {Placed::from_struct(state)}, 2};
-      call.operands.emplace_back(DType::f64, std::vector<double>{targets, 3}, 0);
+      call.attributes = {{"leaves", 7}};
+      call.operands.emplace_back(DType::i64, std::vector<std::int64_t>{targets}, 0);
       call.operands.emplace_back(TensorType(DType::f32, {2}), 0);
       expect_bits_of_cpu(call, std::to_string(targets));
     }
