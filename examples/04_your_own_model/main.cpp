@@ -10,7 +10,7 @@
 #include "core/json_writer.h"
 #include "train/models/hf_reader.h"
 #include "train/models/transformer.h"
-#include "train/run/programs.h"
+#include "train/session/programs.h"
 
 using namespace strata;
 

@@ -34,6 +34,20 @@ class Examples(ProgramTest):
         self.assertGreater(losses[0], 5)
         self.assertLess(losses[-1], losses[0] - 0.5)
 
+    def test_a_session_is_held_by_a_program(self):
+        flags = ["--steps", "6", "--sequence-length", "32", "--output", "out", "--threads", "1"]
+        held = [line.split() for line in self.run_program([str(BIN / "example_session"), *flags]).stdout.splitlines()]
+        self.assertEqual([line[:2] for line in held if line[0] == "step"], [["step", f"{i}/6"] for i in range(1, 7)])
+        self.assertEqual([line for line in held if line[0] != "step"], [["saved", "out/step-00000006"]])
+        self.run_program([str(BIN / "train"), *flags[:-4], "--threads", "1", "--metrics", "alone.jsonl"])
+        self.assertEqual([float(line[3]) for line in held if line[0] == "step"],
+                         [round(line["loss"], 6) for line in self.step_metrics("alone.jsonl")])
+        stopped = self.run_program([str(BIN / "example_session"), *flags[2:-4], "--steps", "100000", "--output", "cut",
+                                    "--threads", "1"], expect=75)
+        self.assertIn("saved cut/step-00000202", stopped.stdout)
+        refused = self.run_program([str(BIN / "example_session"), *flags, "--resume", "never"], expect=2)
+        self.assertIn("out has checkpoints", refused.stderr)
+
     def test_a_model_of_ones_own_goes_on_from_its_checkpoint(self):
         done = self.run_example("04_your_own_model", self.home / "out")
         losses = [line["loss"] for line in self.step_metrics("out.jsonl")]

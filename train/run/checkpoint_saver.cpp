@@ -73,8 +73,8 @@ bool CheckpointSaver::is_due(std::int64_t step) {
   const bool due = std::exchange(due_by_clock_, false) || by_steps;
   if (stage_ == Stage::none) return std::exchange(postponed_, false) || due;
   if (due && !postponed_)
-    console_.note("the checkpoint due at step " + std::to_string(step) + " waits: that of step " +
-                  std::to_string(save_->step()) + " is still being written");
+    listeners_.note("the checkpoint due at step " + std::to_string(step) + " waits: that of step " +
+                    std::to_string(save_->step()) + " is still being written");
   postponed_ = postponed_ || due;
   return false;
 }
@@ -134,9 +134,9 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
     said_due_ = false;
     last_commit_ = Clock::now();
     if (failing == Failing::tries_again && may_be_mended(error.exit_code())) {
-      console_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
-                    std::to_string(options_.retry_seconds) + " gives this up after " +
-                    std::to_string(options_.retry_seconds) + " s, or at the end of a grace");
+      listeners_.warn(lost + "; trying again: make room, or mend what is named; --save-retry " +
+                      std::to_string(options_.retry_seconds) + " gives this up after " +
+                      std::to_string(options_.retry_seconds) + " s, or at the end of a grace");
       return false;
     }
     const bool has_earlier = has_checkpoints();
@@ -146,10 +146,10 @@ bool CheckpointSaver::attempt(std::int64_t step, Failing failing,
                   lost + "; " +
                       (has_earlier ? "earlier checkpoints in " + folder_.path() + " are whole"
                                    : folder_.path() + " has no checkpoint: all steps are lost"));
-    console_.warn(lost +
-                  (failing == Failing::before_last ? "; the last checkpoint is next, "
-                                                   : "; training goes on, ") +
-                  (has_earlier ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
+    listeners_.warn(lost +
+                    (failing == Failing::before_last ? "; the last checkpoint is next, "
+                                                     : "; training goes on, ") +
+                    (has_earlier ? "earlier checkpoints are whole" : "there is no checkpoint yet"));
     return false;
   }
 }
@@ -177,11 +177,11 @@ bool CheckpointSaver::is_ready() const {
   return stage_ == Stage::begun || (stage_ == Stage::under_way && all_done_);
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::go_on() {
+std::optional<Saved> CheckpointSaver::go_on() {
   return go_on(SaveSource::snapshot, Failing::as_asked);
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source, Failing failing) {
+std::optional<Saved> CheckpointSaver::go_on(SaveSource source, Failing failing) {
   bool ended = false;
   attempt(save_->step(), failing, [&] {
     if (stage_ == Stage::begun && source == SaveSource::snapshot)
@@ -198,8 +198,8 @@ std::optional<SavedCheckpoint> CheckpointSaver::go_on(SaveSource source, Failing
   return finish();
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::complete() {
-  std::optional<SavedCheckpoint> saved;
+std::optional<Saved> CheckpointSaver::complete() {
+  std::optional<Saved> saved;
   while (stage_ != Stage::none && !saved) saved = go_on(SaveSource::state, Failing::before_last);
   return saved;
 }
@@ -216,8 +216,8 @@ bool CheckpointSaver::keep_trying(std::int64_t step, const std::function<void()>
   return false;
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContents contents,
-                                                     bool must, SaveOf of) {
+std::optional<Saved> CheckpointSaver::save(Engine& engine, SaveContents contents, bool must,
+                                           SaveOf of) {
   const std::int64_t step = contents.state.step;
   OutputFolder::Place place = OutputFolder::Place::same_disk;
   const auto body = [&] {
@@ -231,12 +231,12 @@ std::optional<SavedCheckpoint> CheckpointSaver::save(Engine& engine, SaveContent
     saved = attempt(step, must ? Failing::ends_run : Failing::as_asked, body);
   }
   if (!saved) return {};
-  std::optional<SavedCheckpoint> result = finish();
+  std::optional<Saved> result = finish();
   if (result) result->blocked_seconds = result->seconds;
   return result;
 }
 
-std::optional<SavedCheckpoint> CheckpointSaver::finish() {
+std::optional<Saved> CheckpointSaver::finish() {
   const std::int64_t step = save_->step();
   SaveResult result = save_->result();
   save_.reset();
@@ -245,18 +245,19 @@ std::optional<SavedCheckpoint> CheckpointSaver::finish() {
   if (!result.committed) return {};
   last_step_ = step;
   last_commit_ = Clock::now();
-  SavedCheckpoint saved{step,
-                        folder_.path() + "/" + checkpoint_name(step),
-                        result.bytes,
-                        blocked_seconds_,
-                        seconds_since(begin_),
-                        std::move(result.not_finite)};
-  for (const std::string& path : std::exchange(removed_, {})) console_.print("removed " + path);
+  Saved saved{step,
+              folder_.path() + "/" + checkpoint_name(step),
+              result.bytes,
+              blocked_seconds_,
+              seconds_since(begin_),
+              std::move(result.not_finite)};
+  for (const std::string& path : std::exchange(removed_, {})) listeners_.print("removed " + path);
   for (const std::string& warning : std::exchange(warnings_, {}))
-    console_.warn("the checkpoint of step " + std::to_string(step) + " is whole, but: " + warning);
+    listeners_.warn("the checkpoint of step " + std::to_string(step) +
+                    " is whole, but: " + warning);
   if (!saved.not_finite.empty())
-    console_.warn(saved.directory + " is not finite: " + saved.not_finite +
-                  "; 'latest', --resume auto and --keep count on the newest checkpoint that is");
+    listeners_.warn(saved.directory + " is not finite: " + saved.not_finite +
+                    "; 'latest', --resume auto and --keep count on the newest checkpoint that is");
   return saved;
 }
 

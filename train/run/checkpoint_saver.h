@@ -23,17 +23,9 @@
 #include "train/engine/engine.h"
 #include "train/engine/save_checkpoint.h"
 #include "train/run/output_folder.h"
+#include "train/run/session_listeners.h"
 
 namespace strata::train {
-
-struct SavedCheckpoint {
-  std::int64_t step = 0;
-  std::string directory;
-  std::int64_t bytes = 0;
-  double blocked_seconds = 0;  ///< for which training stood still
-  double seconds = 0;          ///< from its beginning to the commit
-  std::string not_finite;      ///< as SaveResult's
-};
 
 /// Whether a state with NaN or infinity is worth a checkpoint.
 enum class SaveOf : std::uint8_t { any_state, finite_state };
@@ -46,11 +38,12 @@ struct SaveContents {
 };
 
 /// Collective calls are made by all ranks at the same border. Borrows the folder and
-/// the console.
+/// the listeners.
 class CheckpointSaver {
  public:
-  CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder, Console& console)
-      : options_(options), folder_(folder), console_(console) {}
+  CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder,
+                  const SessionListeners& listeners)
+      : options_(options), folder_(folder), listeners_(listeners) {}
 
   /// Before step `step` is started (counted from 0): what this rank says in its agreed word.
   void raise_flags(Engine& engine, std::int64_t step);
@@ -68,14 +61,14 @@ class CheckpointSaver {
   /// Whether go_on() has something to do at this border, behind the step that was started last.
   [[nodiscard]] bool is_ready() const;
   /// Collective, settled. What was committed, if that was the end. Fails as begin().
-  std::optional<SavedCheckpoint> go_on();
+  std::optional<Saved> go_on();
   /// Collective, drained, when no further step is started: the rest of the save under way at once.
-  std::optional<SavedCheckpoint> complete();
+  std::optional<Saved> complete();
   /// Collective, drained: a whole save while training stands still. `must`: a failure ends the run,
   /// where --on-save-error is not stop after attempts for --save-retry seconds.
   /// None: it failed, or the state is not `of` the kind to be saved.
-  std::optional<SavedCheckpoint> save(Engine& engine, SaveContents contents, bool must,
-                                      SaveOf of = SaveOf::any_state);
+  std::optional<Saved> save(Engine& engine, SaveContents contents, bool must,
+                            SaveOf of = SaveOf::any_state);
 
   /// Of the last commit of this process.
   [[nodiscard]] std::optional<std::int64_t> last_step() const { return last_step_; }
@@ -97,13 +90,13 @@ class CheckpointSaver {
   /// Collective; throws what fails.
   void open(Engine& engine, SaveContents contents, SaveOf of, OutputFolder::Place place);
   /// `source`: of a save that has only begun.
-  std::optional<SavedCheckpoint> go_on(SaveSource source, Failing failing);
+  std::optional<Saved> go_on(SaveSource source, Failing failing);
   /// Collective: runs `body` until it succeeds, for as long as --save-retry says. Whether it did.
   bool keep_trying(std::int64_t step, const std::function<void()>& body);
   /// Runs `body`, which throws on all ranks or on none; false: it failed and the run goes on.
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
   [[nodiscard]] bool has_checkpoints() const;
-  std::optional<SavedCheckpoint> finish();
+  std::optional<Saved> finish();
   /// Rank 0, after a commit; a failure costs nothing but space.
   void tidy_up(std::int64_t step, bool is_finite);
   /// What --overwrite-output-dir asks for.
@@ -111,7 +104,7 @@ class CheckpointSaver {
 
   CheckpointOptions options_;
   OutputFolder& folder_;
-  Console& console_;
+  const SessionListeners& listeners_;
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;

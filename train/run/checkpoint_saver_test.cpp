@@ -81,10 +81,10 @@ class CheckpointSaverTest : public testing::Test {
   const std::unique_ptr<comm::Communicator> communicator_ =
       comm::make_communicator(context_, "single");
   const std::unique_ptr<Engine> engine_ = make_engine(*communicator_);
-  Console console_{ConsoleStreams{}};
+  const SessionListeners listeners_;
   const CheckpointOptions options_;
-  OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, console_};
-  CheckpointSaver saver_{options_, folder_, console_};
+  OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, listeners_};
+  CheckpointSaver saver_{options_, folder_, listeners_};
 };
 
 TEST_F(CheckpointSaverTest, AStateIsNotJudgedByLossesOfLaterOnes) {
@@ -118,10 +118,10 @@ TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
   context.run_id = "test";
   const auto communicator = comm::make_communicator(context, "single");
   const auto engine = make_engine(*communicator);
-  Console console{ConsoleStreams{}};
+  const SessionListeners listeners;
   const CheckpointOptions options;
-  OutputFolder folder(options, directory / "out", context, *communicator, console);
-  CheckpointSaver saver(options, folder, console);
+  OutputFolder folder(options, directory / "out", context, *communicator, listeners);
+  CheckpointSaver saver(options, folder, listeners);
   std::int64_t steps = 0;
   const auto start_step = [&] {
     saver.raise_flags(*engine, steps);

@@ -54,9 +54,10 @@ void evaluate(RunParts& run) {
   const std::int64_t windows = most > 0 ? std::min(all, most) : all;
   const FillBatch fill = make_filler(run, batches, per_batch);
   const std::int64_t count = (windows + per_batch - 1) / per_batch;
-  const std::int64_t step = run.position.steps_done;
-  ForgivingFill forgiving(
-      fill, [&](std::int64_t batch) { run.progress->show_evaluating(step, batch, count); });
+  const std::int64_t step = run.position.steps_done, steps = run.options.steps;
+  ForgivingFill forgiving(fill, [&](std::int64_t batch) {
+    run.listeners.tell(Evaluating{step, steps, batch, count});
+  });
   const double loss = run.engine->evaluate(count, std::ref(forgiving));
   if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
     if (run.first)
@@ -64,8 +65,7 @@ void evaluate(RunParts& run) {
                                                ": " + failure->message_with_rank());
     return;
   }
-  run.log->write_evaluation(step, loss);
-  run.progress->show_evaluation(step, loss);
+  run.tell(Evaluated{step, steps, loss});
 }
 
 }  // namespace strata::train

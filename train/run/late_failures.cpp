@@ -7,7 +7,7 @@ void LateFailures::add(ExitCode code, const std::string& message) {
     code_ = code;
     first_ = message;
   }
-  console_.warn(message + "; training goes on");
+  listeners_.warn(message + "; training goes on");
 }
 
 void LateFailures::throw_if_any() const {

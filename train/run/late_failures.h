@@ -5,14 +5,14 @@
 #include <string>
 
 #include "core/error.h"
-#include "train/run/console.h"
+#include "train/run/session_listeners.h"
 
 namespace strata::train {
 
 /// Of one rank.
 class LateFailures {
  public:
-  explicit LateFailures(Console& console) : console_(console) {}
+  explicit LateFailures(const SessionListeners& listeners) : listeners_(listeners) {}
 
   /// Says it on the screen.
   void add(ExitCode code, const std::string& message);
@@ -33,7 +33,7 @@ class LateFailures {
   void throw_if_any() const;
 
  private:
-  Console& console_;
+  const SessionListeners& listeners_;
   ExitCode code_ = ExitCode::done;
   std::string first_;
   int count_ = 0;

@@ -6,7 +6,7 @@
 namespace strata::train {
 namespace {
 
-std::string step_text(const StepReport& report) {
+std::string step_text(const StepDone& report) {
   return "step " + std::to_string(report.step) + ": ";
 }
 
@@ -35,7 +35,7 @@ NonFiniteWatch::NonFiniteWatch(const TrainOptions& options)
       is_scaled_(options.dtype == DType::f16 && options.loss_scale.fixed_scale == 0),
       keeps_state_(options.offload.updates != UpdateTime::gradient) {}
 
-std::string NonFiniteWatch::describe(const StepReport& report) const {
+std::string NonFiniteWatch::describe(const StepDone& report) const {
   const kernels::StepMetrics& metrics = report.metrics;
   std::string text = step_text(report);
   if (!std::isfinite(metrics.loss))
@@ -46,7 +46,7 @@ std::string NonFiniteWatch::describe(const StepReport& report) const {
   return text;
 }
 
-std::string NonFiniteWatch::take(const StepReport& report) {
+std::string NonFiniteWatch::take(const StepDone& report) {
   const kernels::StepMetrics& metrics = report.metrics;
   if (std::isfinite(metrics.loss) && std::isfinite(metrics.gradient_norm)) {
     counted_ = 0;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "train/config/options.h"
-#include "train/run/metrics_log.h"
+#include "train/run/session_event.h"
 
 namespace strata::train {
 
@@ -19,12 +19,12 @@ class NonFiniteWatch {
   explicit NonFiniteWatch(const TrainOptions& options);
 
   /// What is to be said of this step; mostly nothing.
-  std::string take(const StepReport& report);
+  std::string take(const StepDone& report);
   /// Why the run is to end; empty: it goes on.
   [[nodiscard]] const std::string& end() const { return end_; }
 
  private:
-  [[nodiscard]] std::string describe(const StepReport& report) const;
+  [[nodiscard]] std::string describe(const StepDone& report) const;
 
   std::int64_t limit_;
   bool is_scaled_;            ///< by a loss scale that overflows are to find

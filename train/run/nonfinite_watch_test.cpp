@@ -10,23 +10,23 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-StepReport finite(std::int64_t step) {
-  StepReport report;
+StepDone finite(std::int64_t step) {
+  StepDone report;
   report.step = step;
   report.metrics.loss = 2;
   report.metrics.gradient_norm = 1;
   return report;
 }
 
-StepReport bad_gradient(std::int64_t step, double scale = 1) {
-  StepReport report = finite(step);
+StepDone bad_gradient(std::int64_t step, double scale = 1) {
+  StepDone report = finite(step);
   report.metrics.gradient_norm = kNaN;
   report.metrics.loss_scale = scale;
   return report;
 }
 
-StepReport bad_loss(std::int64_t step) {
-  StepReport report = bad_gradient(step);
+StepDone bad_loss(std::int64_t step) {
+  StepDone report = bad_gradient(step);
   report.metrics.loss = kNaN;
   return report;
 }
@@ -88,7 +88,7 @@ TEST(NonFiniteWatch, OverflowsThatFindALossScaleDoNotCount) {
             std::string::npos);
   for (int step = 2; step < 30; ++step) (void)watch.take(bad_gradient(step, 2));
   EXPECT_EQ(watch.end(), "");
-  StepReport floor = bad_gradient(30, 1);
+  StepDone floor = bad_gradient(30, 1);
   floor.metrics.at_floor = 1;
   (void)watch.take(floor);
   EXPECT_NE(watch.end().find("at loss scale 1, the smallest"), std::string::npos) << watch.end();

@@ -35,12 +35,12 @@ std::uint64_t disk_below(const std::string& path) {
 
 OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                            const RankContext& context, comm::Communicator& communicator,
-                           Console& console)
+                           const SessionListeners& listeners)
     : path_(std::move(path)),
       context_(context),
       run_tag_(plain_tag(context.run_id)),
       communicator_(communicator),
-      console_(console) {
+      listeners_(listeners) {
   if (path_.empty()) return;
   together([&] {
     if (!first()) return;
@@ -48,7 +48,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
     disk_ = disk_below(path_);
     lock_ = lock();
     for (const std::string& name : remove_leftovers(files_, path_))
-      console.print("removed " + path_ + "/" + name + ", which an interrupted run left");
+      listeners.print("removed " + path_ + "/" + name + ", which an interrupted run left");
     if (!same_word(options.resume, "never")) return;
     const std::vector<FoundCheckpoint> found = list_checkpoints(files_, path_);
     if (found.empty()) return;
@@ -58,8 +58,8 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                             "); go on with --resume auto, start anew with --overwrite-output-dir, "
                             "or name another --output");
     for (const FoundCheckpoint& checkpoint : found) replaced_.push_back(checkpoint.step);
-    console.print(found.back().path +
-                  " and older ones go once this run has committed its first checkpoint");
+    listeners.print(found.back().path +
+                    " and older ones go once this run has committed its first checkpoint");
   });
   probe();
   together([&] {
@@ -109,10 +109,10 @@ void OutputFolder::make_again() {
   prepare_output_folder(files_, path_);
   lock_ = lock();
   replaced_.clear();  // they are not there
-  console_.warn(path_ +
-                (is_new ? " was gone, with what lay in it, and is made anew"
-                        : " was replaced by another folder, where this run goes on") +
-                (disk == disk_ ? "" : "; it lies on another disk than before"));
+  listeners_.warn(path_ +
+                  (is_new ? " was gone, with what lay in it, and is made anew"
+                          : " was replaced by another folder, where this run goes on") +
+                  (disk == disk_ ? "" : "; it lies on another disk than before"));
   disk_ = disk;
 }
 

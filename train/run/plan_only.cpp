@@ -137,7 +137,7 @@ bool plans_only(const TrainOptions& options, bool checks) {
   return options.steps == 0 && (checks || options.print_plan || options.print_program);
 }
 
-void print_plan_only(const RunRequest& request, Console& console) {
+void print_plan_only(const RunRequest& request, const SessionListeners& listeners) {
   const TrainOptions& options = request.config.options;
   const bool on_cuda = plans_for_cuda(request);
   const machine::Machine machine = machine_of(request, on_cuda);
@@ -156,8 +156,8 @@ void print_plan_only(const RunRequest& request, Console& console) {
               .transport = "planned only",
               .device = describe_device(request, on_cuda),
               .rates = machine.device.fp32_flops.source},
-             console);
-  console.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
+             listeners);
+  listeners.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
 }
 
 }  // namespace strata::train

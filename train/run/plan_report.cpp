@@ -2,6 +2,7 @@
 
 #include "train/data/sample_order.h"
 #include "train/engine/memory_report.h"
+#include "train/run/format_number.h"
 
 namespace strata::train {
 namespace {
@@ -71,13 +72,14 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
 }  // namespace
 
 void print_plan(const ResolvedConfig& config, const TrainOptions& options,
-                const compile::StepPrograms& programs, const RunFacts& facts, Console& console) {
-  if (options.print_config) console.print(describe(config));
-  if (options.print_plan) console.print(programs.settings.plan.to_json());
+                const compile::StepPrograms& programs, const RunFacts& facts,
+                const SessionListeners& listeners) {
+  if (options.print_config) listeners.print(describe(config));
+  if (options.print_plan) listeners.print(programs.settings.plan.to_json());
   if (options.print_program)
     for (const auto& [key, program] : programs.programs)
-      if (key.kind == compile::ProgramKind::train) console.print(program.to_string());
-  console.print(describe_plan(options, programs, facts));
+      if (key.kind == compile::ProgramKind::train) listeners.print(program.to_string());
+  listeners.print(describe_plan(options, programs, facts));
 }
 
 std::string grouped(std::int64_t number) {

@@ -9,7 +9,7 @@
 #include "train/config/options.h"
 #include "train/config/resolve.h"
 #include "train/engine/build_programs.h"
-#include "train/run/console.h"
+#include "train/run/session_listeners.h"
 
 namespace strata::train {
 
@@ -32,7 +32,8 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
 /// Prints what --print-config, --print-plan and --print-program ask for, then describe_plan.
 /// `options` are those of the run, which resuming may have changed since `config` was resolved.
 void print_plan(const ResolvedConfig& config, const TrainOptions& options,
-                const compile::StepPrograms& programs, const RunFacts& facts, Console& console);
+                const compile::StepPrograms& programs, const RunFacts& facts,
+                const SessionListeners& listeners);
 
 /// "1,234,567".
 std::string grouped(std::int64_t number);

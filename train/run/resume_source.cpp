@@ -29,7 +29,7 @@ bool may_choose(const std::string& resume) {
 
 void ResumeSource::pass_over(const PassedOver& passed) {
   reasons_.push_back(passed.reason);
-  console_.note("passing over " + passed.path + ": " + passed.reason);
+  listeners_.note("passing over " + passed.path + ": " + passed.reason);
 }
 
 /// On rank 0: "" for the beginning.
@@ -78,9 +78,10 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
     is_here = is_here || std::filesystem::equivalent(found.path, named, missing);
   }
   if (!newer.empty())
-    console_.note(folder_.path() + " has newer checkpoints, up to " + newer.back().path +
-                  ": if this run ends before it has written that step, --resume auto goes on from "
-                  "them and not from what it has saved");
+    listeners_.note(
+        folder_.path() + " has newer checkpoints, up to " + newer.back().path +
+        ": if this run ends before it has written that step, --resume auto goes on from "
+        "them and not from what it has saved");
 }
 
 /// Of an error of all ranks; throws it where no older checkpoint is to be tried, with one that
@@ -107,7 +108,7 @@ std::optional<ResumePoint> ResumeSource::find() {
     });
     directory = folder_.from_first(directory);
     if (directory.empty()) {
-      console_.print("nothing to resume in " + folder_.path() + ": starting at step 0");
+      listeners_.print("nothing to resume in " + folder_.path() + ": starting at step 0");
       return {};
     }
     try {

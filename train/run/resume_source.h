@@ -27,7 +27,7 @@ struct ResumePoint {
   std::optional<ModelConfig> model{};     ///< none: it has no config.json
 };
 
-/// All calls are collective. Borrows the folder and the console.
+/// All calls are collective. Borrows the folder and the listeners.
 class ResumeSource {
  public:
   /// Throws ConfigError when the run cannot go on from there.
@@ -35,8 +35,8 @@ class ResumeSource {
 
   /// `own`: families of models besides those of this repository.
   ResumeSource(const CheckpointOptions& options, std::span<const ModelFamily> own,
-               OutputFolder& folder, Console& console)
-      : options_(options), own_(own), folder_(folder), console_(console) {}
+               OutputFolder& folder, const SessionListeners& listeners)
+      : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
   /// Where to go on; nullopt: from the beginning. Where the choice is ours, checkpoints that are
   /// unusable are passed over (checkpoint_directory.h), which is said. Throws DataError when there
@@ -62,7 +62,7 @@ class ResumeSource {
   CheckpointOptions options_;
   std::span<const ModelFamily> own_;
   OutputFolder& folder_;
-  Console& console_;
+  const SessionListeners& listeners_;
   std::int64_t before_ =
       std::numeric_limits<std::int64_t>::max();  ///< steps that are not tried yet
   std::vector<std::string> reasons_;

@@ -17,6 +17,7 @@
 #include "train/planning/make_plan.h"
 #include "train/run/earlier_defaults.h"
 #include "train/run/earlier_settings.h"
+#include "train/run/format_number.h"
 #include "train/run/model_directory.h"
 #include "train/run/resume_terms.h"
 #include "train/run/stored_weights.h"
@@ -60,10 +61,10 @@ void resume(RunParts& run) {
   if (const std::string note = note_on_leaves(point.leaves, run.communicator->size(), run.options);
       !note.empty())
     notes.push_back(note);
-  for (const std::string& note : notes) run.console.print("note: " + note);
+  for (const std::string& note : notes) run.listeners.print("note: " + note);
   const double rate = kernels::learning_rate(
       kernels::schedule_from(control_attributes(run.options)), step_state(*run.engine).updates);
-  run.console.print(
+  run.listeners.print(
       "resumed from " + point.directory + ": step " + std::to_string(position.steps_done) + " of " +
       std::to_string(run.options.steps) + ", learning rate " + format_number("%.6g", rate) + ", " +
       std::to_string(position.consumed_samples) + " samples consumed, data " + run.data_digest +
@@ -77,38 +78,38 @@ void go_on_from(RunParts& run, const ResumePoint& point) {
   const std::string defaults =
       keep_earlier_defaults(run.request.config, point.defaults, point.state, run.options);
   const std::string note = take_terms(point.state, point.directory, resuming_run(run), run.options);
-  if (!defaults.empty()) run.console.print("note: " + defaults);
-  if (!note.empty()) run.console.print(note);
+  if (!defaults.empty()) run.listeners.print("note: " + defaults);
+  if (!note.empty()) run.listeners.print(note);
   if (const std::string otherwise = note_on_settings(point.settings, run.options);
       !otherwise.empty())
-    run.console.note(otherwise);
+    run.listeners.note(otherwise);
 }
 
 }  // namespace
 
 void find_beginning(RunParts& run) {
   settle_steps(run.options, samples(run));
-  run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.console);
+  run.resume_source.emplace(run.options.checkpoint, run.request.own, *run.output, run.listeners);
   run.resume_point = run.resume_source->find();
   if (run.resume_point || !run.options.output.empty())
     run.data_digest = digest_tokens(*run.corpus.training);
   if (run.resume_point) go_on_from(run, *run.resume_point);
   if (const std::string epochs = describe_epochs(run.options, samples(run)); !epochs.empty())
-    run.console.print(epochs);
+    run.listeners.print(epochs);
   const StepRange& traced = run.options.trace_steps;
   if (!run.options.trace.empty() && traced.first > run.options.steps)
     throw InvalidArgument("--trace-steps begins with step " + std::to_string(traced.first) +
                           ", the run ends with step " + std::to_string(run.options.steps));
   const std::int64_t done = run.resume_point ? run.resume_point->state.step : 0;
   if (!run.options.trace.empty() && traced.last <= done)
-    run.console.warn("--trace-steps ends with step " + std::to_string(traced.last) +
-                     ", the run goes on after step " + std::to_string(done) +
-                     ": the trace will be empty");
+    run.listeners.warn("--trace-steps ends with step " + std::to_string(traced.last) +
+                       ", the run goes on after step " + std::to_string(done) +
+                       ": the trace will be empty");
   const SaveInterval& every = run.options.checkpoint.every;
   if (run.options.output.empty())
-    run.console.print("nothing will be saved: no --output names a folder");
+    run.listeners.print("nothing will be saved: no --output names a folder");
   else if (every.steps == 0 && every.seconds == 0)
-    run.console.print("saved when all steps are done; on the way, too, with --save-every N");
+    run.listeners.print("saved when all steps are done; on the way, too, with --save-every N");
 }
 
 bool is_done(const RunParts& run) {
@@ -120,8 +121,8 @@ void load(RunParts& run) {
   if (run.resume_point) return resume(run);
   const TrainOptions& options = run.options;
   const bool stored = ModelFiles::has_weights(options.model);
-  run.console.print("weights: " + (stored ? "reading " + options.model
-                                          : "new, from seed " + std::to_string(options.seed)));
+  run.listeners.print("weights: " + (stored ? "reading " + options.model
+                                            : "new, from seed " + std::to_string(options.seed)));
   if (stored) {
     run.print_notes(
         load_stored_weights(*run.engine, options.model, run.request.model, *run.communicator));

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "train/engine/memory_report.h"
 #include "train/engine/step_scalars.h"
 #include "train/files/model_files.h"
 #include "train/models/hf_config.h"
@@ -62,7 +61,7 @@ bool save_as(RunParts& run, bool must, SaveOf of) {
   if (!run.saver->saves()) return false;
   if (run.saver->last_step() == run.position.steps_done) return true;
   run.status.set_phase(Phase::saving);
-  std::optional<SavedCheckpoint> saved;
+  std::optional<Saved> saved;
   run.transfers.beside_programs(*run.engine, [&] {
     saved = run.saver->save(*run.engine, save_contents(run), must, of);
     report_saved(run, saved);
@@ -87,15 +86,8 @@ void save(RunParts& run) { (void)save_as(run, false, SaveOf::any_state); }
 void save_last(RunParts& run) { (void)save_as(run, true, SaveOf::any_state); }
 bool save_finite(RunParts& run) { return save_as(run, true, SaveOf::finite_state); }
 
-void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved) {
-  if (!run.first || !saved) return;
-  run.log->write_checkpoint(saved->step, saved->bytes, saved->blocked_seconds, saved->seconds);
-  std::string text = "wrote " + saved->directory + ": " +
-                     format_bytes(static_cast<double>(saved->bytes)) +
-                     format_number(" in %.2f s", saved->seconds);
-  if (saved->blocked_seconds < saved->seconds)
-    text += format_number(", training stood still for %.3f s", saved->blocked_seconds);
-  run.console.print(text);
+void report_saved(RunParts& run, const std::optional<Saved>& saved) {
+  if (saved) run.tell(*saved);
 }
 
 }  // namespace strata::train

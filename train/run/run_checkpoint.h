@@ -18,7 +18,7 @@ void save_last(RunParts& run);
 /// are not, either, so that nothing is committed.
 bool save_finite(RunParts& run);
 
-/// Rank 0 says on the screen and in the metrics what was committed, if anything was.
-void report_saved(RunParts& run, const std::optional<SavedCheckpoint>& saved);
+/// Tells the listeners what was committed, if anything was.
+void report_saved(RunParts& run, const std::optional<Saved>& saved);
 
 }  // namespace strata::train

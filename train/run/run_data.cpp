@@ -1,6 +1,5 @@
 #include "train/run/run_data.h"
 
-#include "train/run/encoding_line.h"
 #include "train/run/model_directory.h"
 #include "train/run/tokenizer_choice.h"
 
@@ -9,10 +8,10 @@ namespace strata::train {
 void open_data(RunParts& run) {
   const TrainOptions& options = run.options;
   const RankContext& context = run.request.context;
-  EncodingLine line(run.console);
-  run.corpus = open_corpus(options, run.request.model.vocabulary, *run.communicator,
-                           [&](const EncodingProgress& progress) { line.show(progress); });
-  line.finish();
+  run.corpus = open_corpus(
+      options, run.request.model.vocabulary, *run.communicator,
+      [&](const EncodingProgress& progress) { run.listeners.tell(Encoding{progress}); });
+  run.listeners.tell(Encoding{});
   check_tokens(run.corpus, options, context.rank, context.world);
   run.print_notes(run.corpus.notes);
   if (options.output.empty()) return;

@@ -50,9 +50,9 @@ void report_transfers(RunParts& run) {
       (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none &&
        offload.activations == OffloadTarget::none))
     return;
-  run.log->write_transfers(
+  run.tell(Transfers{
       run.position.steps_done,
-      comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk)));
+      comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk))});
 }
 
 void write_trace_of(RunParts& run) {
@@ -62,29 +62,29 @@ void write_trace_of(RunParts& run) {
                           *run.communicator);
   });
   if (dropped > 0)
-    run.console.note("the trace holds the first instructions of each queue; " +
-                     std::to_string(dropped) +
-                     " found no room: choose steps with --trace-steps FIRST:LAST");
+    run.listeners.note("the trace holds the first instructions of each queue; " +
+                       std::to_string(dropped) +
+                       " found no room: choose steps with --trace-steps FIRST:LAST");
 }
 
 /// What people and files are told when everything is saved.
 void report(RunParts& run) {
   run.print_notes();
   if (const auto bound = run.meter.mean_bound(); bound && bound->moves())
-    run.console.print(describe(*bound));
+    run.listeners.print(describe(*bound));
   if (const std::string use = run.device->describe_use(run.engine->arena().bytes()); !use.empty())
-    run.console.print(use);
+    run.listeners.print(use);
   report_transfers(run);
   dump_state(run);
   if (run.options.check_device)
-    run.console.print("the device agrees with the CPU in " +
-                      std::to_string(run.position.steps_done) + " steps:\n" +
-                      run.lockstep.to_string());
+    run.listeners.print("the device agrees with the CPU in " +
+                        std::to_string(run.position.steps_done) + " steps:\n" +
+                        run.lockstep.to_string());
   if (run.trace) write_trace_of(run);
   if (run.profile)
     run.late_failures.guard([&] {
       const std::string text = run.profile->write(*run.communicator, run.device->description());
-      run.console.print(text);
+      run.listeners.print(text);
     });
 }
 
@@ -117,7 +117,7 @@ ExitCode finish(RunParts& run) {
   report(run);
   const bool on_request = nonfinite.empty() && !run.data_failure && run.stopped_early();
   if (on_request)
-    run.console.print(
+    run.listeners.print(
         "stopped on request after step " + std::to_string(run.position.steps_done) + " of " +
         std::to_string(run.options.steps) +
         (run.options.output.empty() ? "; without --output its weights are lost" : ""));
@@ -130,8 +130,8 @@ ExitCode finish(RunParts& run) {
 }
 
 ExitCode leave_done(RunParts& run) {
-  run.console.print(run.resume_point->directory + ": all " + std::to_string(run.options.steps) +
-                    " steps are done, so nothing is to do; more --steps go on from here");
+  run.listeners.print(run.resume_point->directory + ": all " + std::to_string(run.options.steps) +
+                      " steps are done, so nothing is to do; more --steps go on from here");
   leave(run);
   run.late_failures.throw_if_any();
   return ExitCode::done;

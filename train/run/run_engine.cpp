@@ -68,7 +68,7 @@ compile::StepPrograms build_programs_for_saving(RunParts& run) {
   require_fit(found.fit, request);
   if (snapshots && run.options.plan.empty())
     if (const std::string note = room.note(found.programs.settings.plan.saving); !note.empty())
-      run.console.note(note);
+      run.listeners.note(note);
   return std::move(found.programs);
 }
 
@@ -85,7 +85,7 @@ void require_checkpoint_room(RunParts& run, const compile::StepPrograms& program
                               std::ssize(list_checkpoints(output.files(), output.path()))};
     const std::int64_t first_step = run.resume_point ? run.resume_point->state.step : 0;
     if (const std::string note = require_room(room, run.options, first_step); !note.empty())
-      run.console.note(note);
+      run.listeners.note(note);
   });
 }
 
@@ -102,7 +102,7 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                        .held_out_tokens = run.corpus.held_out != nullptr
                                               ? std::optional(run.corpus.held_out->size())
                                               : std::nullopt};
-  print_plan(run.request.config, run.options, programs, facts, run.console);
+  print_plan(run.request.config, run.options, programs, facts, run.listeners);
 }
 
 /// What transfers between memory and disk use of the pinned arena.

@@ -18,17 +18,15 @@
 #include "train/engine/status_observer.h"
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
-#include "train/run/console.h"
 #include "train/run/corpus.h"
 #include "train/run/late_failures.h"
-#include "train/run/metrics_log.h"
 #include "train/run/nonfinite_watch.h"
 #include "train/run/output_folder.h"
-#include "train/run/progress.h"
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
 #include "train/run/run_profile.h"
+#include "train/run/session_listeners.h"
 #include "train/run/step_breakdown.h"
 #include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
@@ -47,7 +45,8 @@ struct RunPosition {
 
 struct RunParts {
   /// From here on signals that ask for a last checkpoint are heard. Borrows all.
-  RunParts(const RunRequest& run_request, StatusPage& status_page, Console& where_to_speak);
+  RunParts(const RunRequest& run_request, StatusPage& status_page,
+           const SessionListeners& who_hears);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
@@ -56,14 +55,15 @@ struct RunParts {
   }
   /// Notes of device, disk and engine that are new since the last call.
   void print_notes();
-  /// Rank 0 says them.
   void print_notes(const std::vector<std::string>& notes) const;
+  /// An event for which a listener that fails costs no step: a late failure.
+  void tell(const SessionEvent& event);
 
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
   bool first;            ///< rank 0
   StatusPage& status;
-  Console& console;
+  const SessionListeners& listeners;
   RunPosition position;
 
   // Whatever observes the engine lives longer than it.
@@ -92,8 +92,6 @@ struct RunParts {
   NonFiniteWatch nonfinite;
   std::optional<comm::SharedFailure> data_failure;  ///< for which all ranks stopped
   LateFailures late_failures;
-  std::optional<MetricsLog> log;
-  std::optional<Progress> progress;
 
  private:
   [[noreturn]] void give_up(const std::string& why);

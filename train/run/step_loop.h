@@ -2,12 +2,55 @@
 // ranks agree on.
 #pragma once
 
+#include <chrono>
+#include <optional>
+
+#include "train/run/batches_ahead.h"
+#include "train/run/run_batches.h"
 #include "train/run/run_parts.h"
 
 namespace strata::train {
 
-/// Collective: from position.steps_done to the last step or the stop, be it for a signal or for
-/// steps that are not finite; drained, and every save that began is committed.
-void run_steps(RunParts& run);
+/// Seconds between two arrivals of metrics.
+class StepClock {
+ public:
+  void restart();
+  double lap();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+/// From position.steps_done to the last step or the stop, be it asked for or for steps that are not
+/// finite. All calls but ask_to_stop() are collective. Borrows the parts, which have an engine.
+class StepLoop {
+ public:
+  /// Tells that the run begins, and reads the first batches.
+  explicit StepLoop(RunParts& run);
+  StepLoop(const StepLoop&) = delete;
+  StepLoop& operator=(const StepLoop&) = delete;
+
+  /// Starts a step, takes the metrics of the one before, and does what is due between steps.
+  /// False: there was none to start; the engine is drained, every save that began is committed, and
+  /// the call was the last one.
+  bool step();
+  /// All ranks stop after the same step, soon.
+  void ask_to_stop() { asked_ = true; }
+
+ private:
+  void take(const std::optional<kernels::StepMetrics>& metrics);
+  void pass_border();
+  void end();
+
+  RunParts& run_;
+  const TrainOptions& options_;
+  Engine& engine_;
+  CheckpointSaver& saver_;
+  const BatchLoader batches_;
+  std::optional<BatchesAhead> ahead_;
+  StepClock clock_;
+  bool asked_ = false;
+};
 
 }  // namespace strata::train

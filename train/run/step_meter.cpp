@@ -24,6 +24,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   // Published peaks of fp32 are those without TF32.
   if (!options.tf32) peak_ = machine.device.flops(options.dtype);
   step_tokens_ = static_cast<double>(options.global_batch * options.sequence_length);
+  run_steps_ = options.steps;
   world_ = plan.mesh.ranks();
   arena_bytes_ = engine.arena().bytes();
   offloads_ = options.offload.moves_state();
@@ -33,10 +34,11 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
         step_flops_ += in.demand.flops * zero::runs_per_step(plan, key.position);
 }
 
-StepReport StepMeter::complete(const kernels::StepMetrics& metrics, double seconds) {
-  StepReport report;
+StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds) {
+  StepDone report;
   report.metrics = metrics;
   report.step = metrics.step + 1;
+  report.steps = run_steps_;
   report.seconds = seconds;
   report.smoothed_seconds = smoothed_.add(seconds);
   report.tokens_per_second = step_tokens_ / seconds;

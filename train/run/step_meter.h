@@ -10,7 +10,7 @@
 #include "train/accounting/model_flops.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
-#include "train/run/metrics_log.h"
+#include "train/run/session_event.h"
 #include "train/run/step_bound.h"
 
 namespace strata::train {
@@ -37,7 +37,7 @@ class StepMeter {
   void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
              const machine::Machine& machine);
   /// In the order of the steps. `seconds`: since the metrics of the one before.
-  StepReport complete(const kernels::StepMetrics& metrics, double seconds);
+  StepDone complete(const kernels::StepMetrics& metrics, double seconds);
   /// What was done up to `step` for which there are no metrics (evaluation) is of no step.
   void forget(std::int64_t step) { (void)usage_.take(step); }
   /// Over all steps but the first, which also touches all memory for the first time; none: there
@@ -48,7 +48,8 @@ class StepMeter {
   runtime::UsageRecorder usage_;
   machine::Machine machine_;
   TokenFlops token_flops_;
-  machine::Figure peak_;    ///< of the products
+  machine::Figure peak_;  ///< of the products
+  std::int64_t run_steps_ = 0;
   double step_flops_ = 0;   ///< of this rank
   double step_tokens_ = 0;  ///< of all ranks
   int world_ = 1;

@@ -15,7 +15,6 @@
 #include "train/run/run_end.h"
 #include "train/run/run_engine.h"
 #include "train/run/run_parts.h"
-#include "train/run/step_loop.h"
 #include "train/run/writable.h"
 
 namespace strata::train {
@@ -46,7 +45,7 @@ void open_run(RunParts& run) {
   (void)training_loader(run);  // long enough for one sample
   if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
-                     run.console);
+                     run.listeners);
   run.output->together([&] {
     if (run.first) try_writing(run.options);
   });
@@ -94,24 +93,20 @@ int threads_per_rank(const TrainOptions& options, const RankContext& context) {
       1, static_cast<int>(machine::allowed_cores().size()) / std::max(1, context.local_world));
 }
 
-ExitCode run_training(const RunRequest& request, StatusPage& status, Console& console) {
-  RunParts run(request, status, console);
-  status.set_phase(Phase::planning);
+std::optional<ExitCode> open_training(RunParts& run) {
+  run.status.set_phase(Phase::planning);
   open_run(run);
   find_beginning(run);  // which settles the steps between saves
-  run.saver.emplace(run.options.checkpoint, *run.output, run.console);
+  run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
   const bool done = is_done(run);
   if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);
   build_engine_or_advise(run);
-  status.set_phase(Phase::loading);
+  run.status.set_phase(Phase::loading);
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
-  if (done) {
-    dump_state(run);
-    return leave_done(run);
-  }
-  run_steps(run);
-  return finish(run);
+  if (!done) return {};
+  dump_state(run);
+  return leave_done(run);
 }
 
 }  // namespace strata::train

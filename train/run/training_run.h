@@ -1,15 +1,14 @@
-// One rank's whole run, from resolved options to the last file.
+// What one rank is to train, and how its run begins.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "core/error.h"
 #include "core/rank_context.h"
-#include "core/status_page.h"
 #include "machine/machine.h"
 #include "train/config/resolve.h"
 #include "train/models/model_family.h"
-#include "train/run/console.h"
 
 namespace strata::train {
 
@@ -21,10 +20,11 @@ struct RunRequest {
   std::optional<machine::Machine> hardware = {};  ///< to plan for, where nothing is trained
 };
 
-/// Builds Programs, loads or initializes weights, trains, evaluates, saves.
-/// SIGTERM or SIGUSR1 to any rank: all finish the same step, save, and return try_again; otherwise
-/// done. Throws Error; the status page says where the rank is.
-ExitCode run_training(const RunRequest& request, StatusPage& status, Console& console);
+struct RunParts;
+
+/// Collective: files, ranks, machine, Programs and engine, with weights that are loaded or
+/// initialized. The exit code where all steps are done already; by then the ranks have parted.
+std::optional<ExitCode> open_training(RunParts& run);
 
 /// Threads per rank: what the options say, else this host's cores shared by its ranks.
 int threads_per_rank(const TrainOptions& options, const RankContext& context);

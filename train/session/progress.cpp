@@ -1,9 +1,10 @@
-#include "train/run/progress.h"
+#include "train/session/progress.h"
 
 #include <cmath>
 #include <utility>
 
 #include "train/engine/memory_report.h"
+#include "train/run/format_number.h"
 
 namespace strata::train {
 namespace {
@@ -28,14 +29,13 @@ std::string format_duration(double seconds) {
   return two(s / 86400, " d ", s / 3600 % 24, " h");
 }
 
-std::vector<std::string> progress_fields(const StepReport& r, std::int64_t steps) {
-  const double left = r.smoothed_seconds * static_cast<double>(steps - r.step);
+std::vector<std::string> progress_fields(const StepDone& r) {
   const double of_smoothed = r.seconds / r.smoothed_seconds;
-  std::vector<std::string> fields{step_of(r.step, steps),
+  std::vector<std::string> fields{step_of(r.step, r.steps),
                                   format_number("loss %.4f", r.metrics.loss) +
                                       (r.metrics.overflow != 0 ? "  SKIPPED (not finite)" : ""),
                                   format_number("%.0f tokens/s", r.smoothed_tokens_per_second),
-                                  "left " + format_duration(left),
+                                  "left " + format_duration(r.seconds_left()),
                                   format_number("lr %.3g", r.metrics.learning_rate),
                                   format_number("grad norm %.3f", r.metrics.gradient_norm)};
   if (r.mfu) fields.push_back(format_number("MFU %.1f %%", 100 * *r.mfu * of_smoothed));
@@ -48,21 +48,28 @@ std::vector<std::string> progress_fields(const StepReport& r, std::int64_t steps
   return fields;
 }
 
+void Progress::operator()(const SessionEvent& event) {
+  if (const auto* done = std::get_if<StepDone>(&event)) show(*done);
+  if (const auto* evaluating = std::get_if<Evaluating>(&event)) show(*evaluating);
+  if (const auto* evaluated = std::get_if<Evaluated>(&event)) show(*evaluated);
+  if (std::holds_alternative<Stopped>(event)) finish();
+}
+
 void Progress::print(const std::vector<std::string>& fields) {
   const std::string line = fit_fields(fields, 0);
   console_.print(console_.rewrites() ? line
                                      : time_stamp(std::chrono::system_clock::now()) + "  " + line);
 }
 
-void Progress::show(const StepReport& report) {
-  std::vector<std::string> fields = progress_fields(report, options_.steps);
+void Progress::show(const StepDone& report) {
+  std::vector<std::string> fields = progress_fields(report);
   const bool stays = options_.every_steps > 0 && report.step % options_.every_steps == 0;
   if (console_.rewrites()) {
     if (stays) print(fields);
     return console_.show_progress(std::move(fields));
   }
   unprinted_ = std::move(fields);
-  if (!stays && printed_at_ && !is_due() && report.step != options_.steps) return;
+  if (!stays && printed_at_ && !is_due() && report.step != report.steps) return;
   print(std::exchange(unprinted_, {}));
   printed_at_ = Clock::now();
 }
@@ -72,19 +79,19 @@ bool Progress::is_due() const {
          Clock::now() - *printed_at_ >= options_.log_every;
 }
 
-void Progress::show_evaluating(std::int64_t step, std::int64_t batch, std::int64_t batches) {
+void Progress::show(const Evaluating& e) {
   std::vector<std::string> fields{
-      step_of(step, options_.steps),
-      "evaluating, batch " + std::to_string(batch + 1) + "/" + std::to_string(batches)};
+      step_of(e.step, e.steps),
+      "evaluating, batch " + std::to_string(e.batch + 1) + "/" + std::to_string(e.batches)};
   if (console_.rewrites()) return console_.show_progress(std::move(fields));
   if (!is_due()) return;
   print(fields);
   printed_at_ = Clock::now();
 }
 
-void Progress::show_evaluation(std::int64_t step, double loss) {
+void Progress::show(const Evaluated& e) {
   console_.drop_progress();
-  print({step_of(step, options_.steps), format_number("held-out loss %.4f", loss)});
+  print({step_of(e.step, e.steps), format_number("held-out loss %.4f", e.loss)});
 }
 
 void Progress::finish() {

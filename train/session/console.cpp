@@ -1,4 +1,4 @@
-#include "train/run/console.h"
+#include "train/session/console.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -79,12 +79,6 @@ std::string fit_fields(const std::vector<std::string>& fields, int columns) {
   }
   if (line.empty() && !fields.empty()) line = first_columns(fields.front(), room);
   return line;
-}
-
-std::string format_number(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 std::string time_stamp(std::chrono::system_clock::time_point time) {

@@ -7,9 +7,9 @@
 #include "train/data/tokenizer_tool.h"
 #include "train/run/generator.h"
 #include "train/run/model_directory.h"
-#include "train/run/programs.h"
 #include "train/run/tokenizer_choice.h"
 #include "train/run/training_run.h"
+#include "train/session/programs.h"
 
 namespace strata::train {
 namespace {

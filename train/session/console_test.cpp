@@ -1,6 +1,6 @@
 // What is on a terminal after lines, messages and rewritten progress lines: a small terminal here
 // takes the bytes as a real one would.
-#include "train/run/console.h"
+#include "train/session/console.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <regex>
 #include <thread>
 
-#include "train/run/progress.h"
+#include "train/session/progress.h"
 
 namespace strata::train {
 namespace {
@@ -80,9 +80,10 @@ class Shown {
   std::unique_ptr<Console> console_;
 };
 
-StepReport report(std::int64_t step) {
-  StepReport r;
+StepDone report(std::int64_t step, std::int64_t steps = 0) {
+  StepDone r;
   r.step = step;
+  r.steps = steps;
   r.metrics.loss = 3.01991;
   r.metrics.learning_rate = 1e-3;
   r.metrics.gradient_norm = 1.5421;
@@ -98,9 +99,9 @@ StepReport report(std::int64_t step) {
 TEST(Console, MessagesStandOnLinesOfTheirOwnAboveTheProgressLine) {
   for (const int columns : {80, 100, 170}) {
     Shown shown(columns);
-    Progress progress(*shown, {.steps = 400});
+    Progress progress(*shown, {});
     for (int step = 1; step <= 400; ++step) {
-      progress.show(report(step));
+      progress.show(report(step, 400));
       if (step == 100) shown->print("wrote out/step-00000100");
       if (step == 200) shown->note("a note");
       if (step == 300) shown->warn("a warning");
@@ -123,7 +124,7 @@ TEST(Console, MessagesStandOnLinesOfTheirOwnAboveTheProgressLine) {
 
 TEST(Console, WhatMattersMostStaysOnNarrowScreens) {
   const auto line = [](int columns) {
-    return fit_fields(progress_fields(report(34), 200), columns);
+    return fit_fields(progress_fields(report(34, 200)), columns);
   };
   EXPECT_EQ(line(79), "step 34/200  loss 3.0199  30958 tokens/s  left 5 min 32 s  lr 0.001");
   EXPECT_EQ(line(99),
@@ -157,8 +158,8 @@ TEST(Console, TheLineFollowsTheWindow) {
 
 TEST(Console, ALogHasStampedLinesAndNoEscapes) {
   Shown shown(0, false);
-  Progress progress(*shown, {.steps = 50, .log_every = std::chrono::seconds(0)});
-  for (int step = 1; step <= 50; ++step) progress.show(report(step));
+  Progress progress(*shown, {.log_every = std::chrono::seconds(0)});
+  for (int step = 1; step <= 50; ++step) progress.show(report(step, 50));
   progress.finish();
   EXPECT_TRUE(std::regex_match(
       shown.bytes(),
@@ -168,10 +169,10 @@ TEST(Console, ALogHasStampedLinesAndNoEscapes) {
 
 TEST(Console, ALogSpeaksByTheClock) {
   Shown shown(0, false);
-  Progress progress(*shown, {.steps = 1000, .log_every = std::chrono::seconds(1)});
+  Progress progress(*shown, {.log_every = std::chrono::seconds(1)});
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2300);
   for (int step = 1; std::chrono::steady_clock::now() < end; ++step) {
-    progress.show(report(step));
+    progress.show(report(step, 1000));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   progress.finish();  // the last step before a stop is said, too
@@ -181,21 +182,21 @@ TEST(Console, ALogSpeaksByTheClock) {
 
 TEST(Console, AnEvaluationIsSeenWhileItLasts) {
   Shown log(0, false);
-  Progress lines(*log, {.steps = 9, .log_every = std::chrono::seconds(1)});
-  lines.show(report(1));
-  lines.show_evaluating(1, 0, 20);
+  Progress lines(*log, {.log_every = std::chrono::seconds(1)});
+  lines.show(report(1, 9));
+  lines(Evaluating{1, 9, 0, 20});
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  lines.show_evaluating(1, 1, 20);
-  lines.show_evaluating(1, 2, 20);
+  lines(Evaluating{1, 9, 1, 20});
+  lines(Evaluating{1, 9, 2, 20});
   const std::string bytes = log.bytes();
   EXPECT_EQ(std::ranges::count(bytes, '\n'), 2) << bytes;
   EXPECT_NE(bytes.find("step 1/9  evaluating, batch 2/20\n"), std::string::npos) << bytes;
 
   Shown shown(80);
-  Progress screen(*shown, {.steps = 9});
-  screen.show_evaluating(1, 0, 20);
+  Progress screen(*shown, {});
+  screen(Evaluating{1, 9, 0, 20});
   EXPECT_EQ(shown.screen().lines(), (std::vector<std::string>{"step 1/9  evaluating, batch 1/20"}));
-  screen.show_evaluation(1, 2.5);
+  screen(Evaluated{1, 9, 2.5});
   screen.finish();
   EXPECT_EQ(shown.screen().lines(),
             (std::vector<std::string>{"step 1/9  held-out loss 2.5000", ""}));

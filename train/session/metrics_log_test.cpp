@@ -1,4 +1,4 @@
-#include "train/run/metrics_log.h"
+#include "train/session/metrics_log.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -79,15 +79,15 @@ TEST_F(MetricsLogTest, AFullDiskIsToldOnceAndTearsNoLine) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   int told = 0;
   MetricsLog log(path_, 0, [&](const IoError&) { ++told; });
-  log.write_evaluation(1, 2);
+  log.write(Evaluated{1, 9, 2});
   const std::string whole = content();
   const rlimit small{whole.size() + 10, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  for (const int step : {2, 3}) log.write_evaluation(step, 2);
+  for (const int step : {2, 3}) log.write(Evaluated{step, 9, 2});
   EXPECT_EQ(content(), whole);
   EXPECT_EQ(told, 1);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);  // there is room again
-  log.write_evaluation(4, 2);
+  log.write(Evaluated{4, 9, 2});
   EXPECT_EQ(content(), whole + "{\"step\": 4, \"eval_loss\": 2}\n");
   EXPECT_EQ(told, 1);
 }

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/rank_context.h"
 #include "core/status_page.h"
-#include "train/run/console.h"
+#include "train/session/console.h"
 
 namespace strata::train {
 

@@ -6,16 +6,17 @@
 #include <string>
 
 #include "core/test_directory.h"
-#include "train/run/metrics_log.h"
-#include "train/run/progress.h"
 #include "train/run/step_meter.h"
+#include "train/session/metrics_log.h"
+#include "train/session/progress.h"
 
 namespace strata::train {
 namespace {
 
-StepReport report(std::optional<double> mfu) {
-  StepReport r;
+StepDone report(std::optional<double> mfu) {
+  StepDone r;
   r.step = 1;
+  r.steps = 10;
   r.seconds = 2;
   r.smoothed_seconds = 4;
   r.tokens_per_second = 30958;
@@ -24,9 +25,9 @@ StepReport report(std::optional<double> mfu) {
   return r;
 }
 
-std::string shown(const StepReport& r) { return fit_fields(progress_fields(r, 10), 0); }
+std::string shown(const StepDone& r) { return fit_fields(progress_fields(r), 0); }
 
-std::string written(const StepReport& r) {
+std::string written(const StepDone& r) {
   const TestDirectory directory;
   const std::string path = directory / "metrics.jsonl";
   MetricsLog(path).write(r);
@@ -35,12 +36,12 @@ std::string written(const StepReport& r) {
   return text.str();
 }
 
-TEST(StepReport, UtilizationIsShownWhereThePeakIsKnown) {
+TEST(StepDone, UtilizationIsShownWhereThePeakIsKnown) {
   EXPECT_NE(shown(report(0.592)).find("  MFU 29.6 %  arena"), std::string::npos);
   EXPECT_EQ(shown(report({})).find("MFU"), std::string::npos);
 }
 
-TEST(StepReport, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
+TEST(StepDone, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
   SmoothedSeconds smoothed;
   EXPECT_EQ(smoothed.add(100), 100);  // touches all memory for the first time
   EXPECT_EQ(smoothed.add(2), 2);
@@ -54,7 +55,7 @@ TEST(StepReport, SpeedsAreSmoothedLikeTheTimeThatIsLeft) {
   EXPECT_NEAR(short_steps.add(0.01), 0.01045, 1e-5);
 }
 
-TEST(StepReport, UtilizationIsAFractionInTheMetrics) {
+TEST(StepDone, UtilizationIsAFractionInTheMetrics) {
   EXPECT_NE(written(report(0.5)).find("\"mfu\": 0.5, "), std::string::npos);
   EXPECT_NE(written(report({})).find("\"mfu\": null, "), std::string::npos);
 }

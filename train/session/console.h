@@ -72,9 +72,6 @@ class Console {
 /// first one that is too long its beginning.
 std::string fit_fields(const std::vector<std::string>& fields, int columns);
 
-/// A number as printf writes it by `format`: "%.2f s".
-std::string format_number(const char* format, double value);
-
 /// "2026-11-22 12:17:16", local time.
 std::string time_stamp(std::chrono::system_clock::time_point time);
 

@@ -1,4 +1,4 @@
-#include "train/run/metrics_log.h"
+#include "train/session/metrics_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -117,7 +117,7 @@ void MetricsLog::append(const std::string& lines) {
   }
 }
 
-void MetricsLog::write(const StepReport& r) {
+void MetricsLog::write(const StepDone& r) {
   if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
          ", \"learning_rate\": " + number(r.metrics.learning_rate) + ", \"grad_norm\": " +
@@ -135,24 +135,23 @@ void MetricsLog::write(const StepReport& r) {
          (r.bound ? ", " + to_json_members(*r.bound) : "") + "}\n");
 }
 
-void MetricsLog::write_evaluation(std::int64_t step, double loss) {
+void MetricsLog::write(const Evaluated& e) {
   if (!file_.valid()) return;
-  append("{\"step\": " + std::to_string(step) + ", \"eval_loss\": " + number(loss) + "}\n");
+  append("{\"step\": " + std::to_string(e.step) + ", \"eval_loss\": " + number(e.loss) + "}\n");
 }
 
-void MetricsLog::write_checkpoint(std::int64_t step, std::int64_t bytes, double blocked_seconds,
-                                  double seconds) {
+void MetricsLog::write(const Saved& s) {
   if (!file_.valid()) return;
-  append("{\"step\": " + std::to_string(step) + ", \"checkpoint_bytes\": " + std::to_string(bytes) +
-         ", \"checkpoint_seconds\": " + number(seconds) +
-         ", \"checkpoint_blocked_seconds\": " + number(blocked_seconds) + "}\n");
+  append("{\"step\": " + std::to_string(s.step) + ", \"checkpoint_bytes\": " +
+         std::to_string(s.bytes) + ", \"checkpoint_seconds\": " + number(s.seconds) +
+         ", \"checkpoint_blocked_seconds\": " + number(s.blocked_seconds) + "}\n");
 }
 
-void MetricsLog::write_transfers(std::int64_t steps, const std::vector<std::string>& by_rank) {
+void MetricsLog::write(const Transfers& t) {
   if (!file_.valid()) return;
   std::string ranks;
-  for (const std::string& rank : by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
-  append("{\"steps\": " + std::to_string(steps) + ", \"ranks\": [" + ranks + "]}\n");
+  for (const std::string& rank : t.by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
+  append("{\"steps\": " + std::to_string(t.steps) + ", \"ranks\": [" + ranks + "]}\n");
 }
 
 }  // namespace strata::train

@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "train/run/console.h"
-#include "train/run/metrics_log.h"
+#include "train/run/session_event.h"
+#include "train/session/console.h"
 
 namespace strata::train {
 
 struct ProgressOptions {
-  std::int64_t steps = 0;              ///< of the run
   std::int64_t every_steps = 0;        ///< lines that stay: after each so many; 0: none for that
   std::chrono::seconds log_every{30};  ///< where no line is rewritten; 0: first and last only
 };
@@ -23,15 +22,15 @@ class Progress {
  public:
   Progress(Console& console, const ProgressOptions& options)
       : console_(console), options_(options) {}
-  void show(const StepReport& report);
-  /// Before batch `batch` of an evaluation, counted from 0.
-  void show_evaluating(std::int64_t step, std::int64_t batch, std::int64_t batches);
-  /// At its end.
-  void show_evaluation(std::int64_t step, double loss);
+  /// A SessionListener: of steps and evaluations.
+  void operator()(const SessionEvent& event);
+  void show(const StepDone& report);
   /// The last step shown stays on the screen; in a log its line is written, if it was not.
   void finish();
 
  private:
+  void show(const Evaluating& evaluating);
+  void show(const Evaluated& evaluated);
   using Clock = std::chrono::steady_clock;
   /// In a log: since the last line of its kind.
   [[nodiscard]] bool is_due() const;
@@ -42,8 +41,8 @@ class Progress {
   std::optional<Clock::time_point> printed_at_;
 };
 
-/// What is said of a step, what matters most first. `steps`: of the run.
-std::vector<std::string> progress_fields(const StepReport& report, std::int64_t steps);
+/// What is said of a step, what matters most first.
+std::vector<std::string> progress_fields(const StepDone& report);
 
 /// "34 s", "5 min 10 s", "40 min", "3 h 25 min", "2 d 4 h".
 std::string format_duration(double seconds);

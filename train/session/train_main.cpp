@@ -1,3 +1,3 @@
-#include "train/run/programs.h"
+#include "train/session/programs.h"
 
 int main(int argc, char** argv) { return strata::train::train_program(argc, argv); }

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "train/data/tokenizer_tool.h"
-#include "train/run/console.h"
+#include "train/session/console.h"
 
 namespace strata::train {
 

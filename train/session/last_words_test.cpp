@@ -1,4 +1,4 @@
-#include "train/run/last_words.h"
+#include "train/session/last_words.h"
 
 #include <gtest/gtest.h>
 

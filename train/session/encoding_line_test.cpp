@@ -1,4 +1,4 @@
-#include "train/run/encoding_line.h"
+#include "train/session/encoding_line.h"
 
 #include <gtest/gtest.h>
 

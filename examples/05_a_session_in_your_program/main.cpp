@@ -1,0 +1,36 @@
+// A training run that your own program holds: opened, stepped, closed; it draws what happens.
+//
+//     build/bin/example_session --steps 50 --output out/session      any flags of train
+#include <cstdio>
+
+#include "train/config/command_line.h"
+#include "train/session/session.h"
+#include "train/session/settle_request.h"
+
+using namespace strata;
+
+void show(const train::SessionEvent& event) {
+  if (const auto* done = std::get_if<train::StepDone>(&event))
+    std::printf("step %lld/%lld loss %.6f\n", static_cast<long long>(done->step),
+                static_cast<long long>(done->steps), done->metrics.loss);
+  if (const auto* saved = std::get_if<train::Saved>(&event))
+    std::printf("saved %s\n", saved->directory.c_str());
+}
+
+int main(int argc, char** argv) {
+  train::SessionListeners listeners;
+  listeners.add(show);
+  try {
+    const RankContext context = rank_context_from_environment();
+    StatusPage page = train::status_page_of(context);
+    train::Session session = train::Session::open(
+        train::settle_request(train::parse_train_command_line(argc, argv), context), listeners,
+        page);
+    constexpr int kPatience = 200;  // a longer run is stopped, and saved where it has an output
+    for (int step = 0; step < kPatience && session.step(); ++step) continue;
+    return static_cast<int>(session.close());
+  } catch (const Error& error) {  // of a session that was open listeners have heard it as Refused
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}

@@ -1,0 +1,103 @@
+// What a training run tells whoever listens: plain values, made on each rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/step_state.h"
+#include "train/data/tokenizer_tool.h"
+#include "train/run/step_bound.h"
+
+namespace strata::train {
+
+/// Something said to people, without a newline at its end.
+struct Note {
+  enum class Level : std::uint8_t { text, note, warning, failure };
+  Level level = Level::text;
+  std::string text;
+};
+
+/// How far a long text is on its way to tokens; none: it has arrived, if there was one.
+struct Encoding {
+  std::optional<EncodingProgress> progress;
+};
+
+/// Training begins after `first_step` steps of earlier processes.
+struct Began {
+  std::int64_t first_step = 0;
+};
+
+struct StepDone {
+  std::int64_t step = 0;   ///< steps done, counting this one
+  std::int64_t steps = 0;  ///< of the run
+  kernels::StepMetrics metrics;
+  double seconds = 0;           ///< of this step
+  double smoothed_seconds = 0;  ///< of the last steps: what people are shown
+  double tokens_per_second = 0;
+  double smoothed_tokens_per_second = 0;
+  double flops_per_second = 0;  ///< this rank's model arithmetic, recomputation included
+  /// Model FLOPs utilization, a fraction (train/accounting); empty when the device's peak is not
+  /// known.
+  std::optional<double> mfu;
+  std::optional<StepBound> bound;  ///< where something is offloaded
+  std::int64_t arena_bytes = 0;
+  std::int64_t peak_rss_bytes = 0;
+  /// Since the last checkpoint or the start of the process; empty: nothing is saved.
+  std::optional<double> checkpoint_age_seconds;
+
+  /// Until the last step, at the speed of the last ones.
+  [[nodiscard]] double seconds_left() const {
+    return smoothed_seconds * static_cast<double>(steps - step);
+  }
+};
+
+/// Before batch `batch` of an evaluation, counted from 0.
+struct Evaluating {
+  std::int64_t step = 0, steps = 0;
+  std::int64_t batch = 0, batches = 0;
+};
+
+/// The loss on held-out data after `step` of `steps` steps.
+struct Evaluated {
+  std::int64_t step = 0, steps = 0;
+  double loss = 0;
+};
+
+/// A checkpoint is committed.
+struct Saved {
+  std::int64_t step = 0;
+  std::string directory;
+  std::int64_t bytes = 0;
+  double blocked_seconds = 0;  ///< for which training stood still
+  double seconds = 0;          ///< from its beginning to the commit
+  std::string not_finite;      ///< as SaveResult's
+};
+
+/// What each rank moved between tiers in all steps: JSON objects, by rank
+/// (train/run/transfer_report.h). Where something is offloaded and metrics are asked for.
+struct Transfers {
+  std::int64_t steps = 0;
+  std::vector<std::string> by_rank;
+};
+
+/// No further step is started; the last checkpoint and evaluation follow.
+struct Stopped {
+  enum class Why : std::uint8_t { all_done, request, not_finite, data };
+  Why why = Why::all_done;
+  std::int64_t step = 0, steps = 0;
+};
+
+/// Why the run ends, or cannot begin, as an exception says it. Nothing follows.
+struct Refused {
+  ExitCode code = ExitCode::internal;
+  std::string text;
+};
+
+using SessionEvent = std::variant<Note, Encoding, Began, StepDone, Evaluating, Evaluated, Saved,
+                                  Transfers, Stopped, Refused>;
+
+}  // namespace strata::train

@@ -1,0 +1,51 @@
+// Who hears of what happens in a run.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/run/session_event.h"
+
+namespace strata::train {
+
+/// Called on the thread that runs the session, in the middle of it: returns soon and calls nothing
+/// of the session. Two come from a thread beside the run, and may come while another event is
+/// heard: a Note that is a failure (Ctrl-C), and Refused where a grace is over; the process ends
+/// after them. An Error thrown on hearing Began ends the run; on StepDone, Evaluated, Saved and
+/// Transfers it is said as a warning, costs no step and is the session's error once all is saved.
+using SessionListener = std::function<void(const SessionEvent&)>;
+
+/// All listeners of one rank's session. They hear every event in the order in which they were
+/// added.
+class SessionListeners {
+ public:
+  SessionListeners() = default;
+  SessionListeners(const SessionListeners&) = delete;
+  SessionListeners& operator=(const SessionListeners&) = delete;
+
+  /// Before a session begins.
+  void add(SessionListener listener) { listeners_.push_back(std::move(listener)); }
+
+  /// All hear it; then throws what the first one threw that failed.
+  void tell(const SessionEvent& event) const {
+    std::exception_ptr failure;
+    for (const SessionListener& listener : listeners_) try {
+        listener(event);
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+      }
+    if (failure) std::rethrow_exception(failure);
+  }
+  void print(std::string text) const { tell(Note{Note::Level::text, std::move(text)}); }
+  void note(std::string text) const { tell(Note{Note::Level::note, std::move(text)}); }
+  void warn(std::string text) const { tell(Note{Note::Level::warning, std::move(text)}); }
+  void fail(std::string text) const { tell(Note{Note::Level::failure, std::move(text)}); }
+
+ private:
+  std::vector<SessionListener> listeners_;
+};
+
+}  // namespace strata::train

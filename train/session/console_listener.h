@@ -1,0 +1,28 @@
+// What `train` says to people of a session, but for its steps (progress.h).
+#pragma once
+
+#include "core/rank_context.h"
+#include "core/status_page.h"
+#include "train/run/session_event.h"
+#include "train/session/console.h"
+#include "train/session/encoding_line.h"
+
+namespace strata::train {
+
+/// A SessionListener: notes, checkpoints, last words, which reach the status page, too. Borrows
+/// all.
+class ConsoleListener {
+ public:
+  ConsoleListener(Console& console, const RankContext& context, StatusPage& status)
+      : console_(console), context_(context), status_(status), encoding_(console) {}
+  void operator()(const SessionEvent& event);
+
+ private:
+  void say(const Note& note);
+  Console& console_;
+  const RankContext& context_;
+  StatusPage& status_;
+  EncodingLine encoding_;
+};
+
+}  // namespace strata::train

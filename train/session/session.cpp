@@ -1,0 +1,105 @@
+#include "train/session/session.h"
+
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "comm/first_cause.h"
+#include "train/run/run_end.h"
+#include "train/run/run_parts.h"
+#include "train/run/step_loop.h"
+
+namespace strata::train {
+
+struct Session::Parts {
+  Parts(RunRequest what, const SessionListeners& who_hears, StatusPage& page)
+      : request(std::move(what)), listeners(who_hears), status(page) {}
+
+  RunRequest request;
+  const SessionListeners& listeners;
+  StatusPage& status;
+  std::optional<RunParts> run;
+  std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
+  std::optional<ExitCode> ended;
+};
+
+/// Releases before it tells: listeners wait, and other ranks should not wait for that.
+template <typename Body>
+auto Session::guard(const Body& body) {
+  require_open();
+  try {
+    return body(*parts_);
+  } catch (const std::exception& error) {
+    const Refused refused = refusal_of(error);
+    const SessionListeners& listeners = parts_->listeners;
+    parts_.reset();
+    listeners.tell(refused);
+    throw;
+  }
+}
+
+Session::Session(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Session::~Session() = default;
+Session::Session(Session&& other) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept = default;
+
+void Session::require_open() const {
+  if (!parts_) throw InvalidArgument("the session has failed before; open another");
+}
+
+Session Session::open(RunRequest request, const SessionListeners& listeners, StatusPage& status) {
+  Session session(std::make_unique<Parts>(std::move(request), listeners, status));
+  session.guard([](Parts& parts) {
+    parts.run.emplace(parts.request, parts.status, parts.listeners);
+    parts.ended = open_training(*parts.run);
+    if (parts.ended) parts.run.reset();
+  });
+  return session;
+}
+
+bool Session::step() {
+  return guard([](Parts& parts) {
+    if (parts.ended) return false;
+    if (!parts.loop) parts.loop.emplace(*parts.run);
+    if (parts.loop->step()) return true;
+    parts.loop.reset();
+    parts.ended = finish(*parts.run);
+    parts.run.reset();
+    return false;
+  });
+}
+
+ExitCode Session::run() {
+  while (step()) continue;
+  return close();
+}
+
+ExitCode Session::close() {
+  require_open();
+  while (!parts_->ended) {
+    guard([](Parts& parts) {
+      if (!parts.loop) parts.loop.emplace(*parts.run);
+      parts.loop->ask_to_stop();
+    });
+    step();
+  }
+  return *parts_->ended;
+}
+
+Refused refusal_of(const std::exception& error) {
+  if (const auto* known = dynamic_cast<const Error*>(&error)) {
+    // Where this rank was does not matter when it failed because of another one.
+    const bool of_another = known->exit_code() == ExitCode::try_again;
+    return {known->exit_code(), of_another ? comm::first_cause(known->what()) : known->what()};
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return {ExitCode::host, "out of host memory outside the planned arenas"};
+  return {ExitCode::internal, error.what()};
+}
+
+StatusPage status_page_of(const RankContext& context) {
+  return context.status_fd >= 0 ? StatusPage::open(context.status_fd)
+                                : StatusPage::create(context.rank);
+}
+
+}  // namespace strata::train

@@ -1,0 +1,33 @@
+#include "train/session/settle_request.h"
+
+#include <string>
+
+#include "machine/hardware_file.h"
+#include "train/models/hf_config.h"
+#include "train/run/find_stored_model.h"
+#include "train/run/model_directory.h"
+
+namespace strata::train {
+int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request) {
+  if (command_line.assumed_world > 0) return command_line.assumed_world;
+  if (request.hardware) return request.hardware->hosts * request.hardware->devices;
+  return request.context.world;
+}
+
+RunRequest settle_request(const ParsedCommandLine& command_line, const RankContext& context,
+                          std::span<const ModelFamily> own) {
+  RunRequest request;
+  request.context = context;
+  request.own = own;
+  if (!command_line.hardware.empty())
+    request.hardware = machine::load_hardware(command_line.hardware);
+  const std::string requested = requested_model(command_line);
+  const std::string directory = resolve_model_directory(requested);
+  request.model = read_model_config(directory, own);
+  request.config = resolve(command_line, ranks_of(command_line, request), request.model,
+                           find_stored_model(requested, directory));
+  request.config.options.model = directory;
+  return request;
+}
+
+}  // namespace strata::train

@@ -1,0 +1,24 @@
+// From a command line to what a rank is to train.
+#pragma once
+
+#include <span>
+
+#include "core/rank_context.h"
+#include "train/config/command_line.h"
+#include "train/models/model_family.h"
+#include "train/run/training_run.h"
+
+namespace strata::train {
+
+/// Reads the files that the command line names (--config, --hardware, the model's configuration)
+/// and settles every option for the ranks of `context`, or those that are assumed where nothing is
+/// trained. `own`: families that config.json may name besides those of this repository; they
+/// outlive the request. What people should know of the settings stands in `config.notes` and
+/// `config.warnings`. Throws Error.
+RunRequest settle_request(const ParsedCommandLine& command_line, const RankContext& context,
+                          std::span<const ModelFamily> own = {});
+
+/// Ranks that settings are resolved for: of this run, or that are assumed where nothing is trained.
+int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request);
+
+}  // namespace strata::train

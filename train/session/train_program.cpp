@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "core/rank_context.h"
+#include "train/run/plan_only.h"
+#include "train/session/console_listener.h"
+#include "train/session/metrics_listener.h"
+#include "train/session/programs.h"
+#include "train/session/progress.h"
+#include "train/session/session.h"
+#include "train/session/settle_request.h"
+
+namespace strata::train {
+namespace {
+
+void tell_findings(const ResolvedConfig& config, const SessionListeners& listeners) {
+  for (const std::string& note : config.notes) listeners.print("note: " + note);
+  for (const std::string& warning : config.warnings) listeners.warn(warning);
+}
+
+/// A request that is planned and not run has these ranks, on the machine of --hardware, whose
+/// devices have the memory that driver and libraries leave.
+void assume(int world, RunRequest& request) {
+  RankContext& context = request.context;
+  if (world != context.world) context.world = context.local_world = world;
+  if (!request.hardware) return;
+  machine::Machine& hardware = *request.hardware;
+  if (const int devices = hardware.hosts * hardware.devices;
+      world > devices && !hardware.host_is_device())
+    throw InvalidArgument("--world-size " + std::to_string(world) +
+                          ": the machine of --hardware has " + std::to_string(devices) +
+                          " devices");
+  const int spread = (world + hardware.hosts - 1) / hardware.hosts;
+  context.local_world = std::max(std::min(world, hardware.devices), spread);
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // that are used
+  std::int64_t& budget = request.config.options.offload.device_memory_bytes;
+  if (hardware.host_is_device()) return;
+  budget = std::min(budget,
+                    hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
+}
+
+/// What the command line asks to be trained. None: nothing, and what it asks for is done.
+std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
+                                  const SessionListeners& listeners) {
+  const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
+  tell_findings(request.config, listeners);
+  if (checks) listeners.print(describe(request.config));
+  if (plans_only(request.config.options, checks)) {
+    assume(ranks_of(command_line, request), request);
+    if (request.context.rank == 0) print_plan_only(request, listeners);
+    return {};
+  }
+  if (checks) return {};
+  if (command_line.assumed_world > 0)
+    throw InvalidArgument(
+        "--world-size assumes ranks where nothing is trained: with --check-config, or with "
+        "--print-plan or --print-program and --steps 0");
+  if (request.hardware)
+    throw InvalidArgument(
+        "--hardware plans for a machine and trains nothing: with --print-plan or --print-program "
+        "and --steps 0; a run takes the machine that it is on");
+  return request;
+}
+
+ExitCode run(std::optional<RunRequest> request, SessionListeners& listeners, StatusPage& status,
+             Console& console) {
+  if (!request) return ExitCode::done;
+  const TrainOptions& options = request->config.options;
+  Progress progress(console, {.every_steps = options.steps_per_print,
+                              .log_every = std::chrono::seconds(options.log_every_seconds)});
+  MetricsListener metrics(request->context.rank == 0 ? options.metrics : "", listeners);
+  listeners.add(std::ref(progress));
+  listeners.add(std::ref(metrics));
+  try {
+    return Session::open(std::move(*request), listeners, status).run();
+  } catch (const std::exception& error) {
+    return refusal_of(error).code;  // the listeners have heard it
+  }
+}
+
+}  // namespace
+
+int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
+  // Where a terminal ends, so does what output is piped to: printing must not end the last save.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const RankContext context = rank_context_from_environment();
+    Console console(context);
+    StatusPage status = status_page_of(context);
+    SessionListeners listeners;
+    ConsoleListener screen(console, context, status);
+    listeners.add(std::ref(screen));
+    std::optional<RunRequest> request;
+    try {
+      const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
+      if (command_line.action == ParsedCommandLine::Action::help)
+        listeners.print(train_help());
+      else
+        request = prepare(command_line, settle_request(command_line, context, own), listeners);
+    } catch (const std::exception& error) {
+      const Refused refused = refusal_of(error);
+      listeners.tell(refused);
+      return static_cast<int>(refused.code);
+    }
+    return static_cast<int>(run(std::move(request), listeners, status, console));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "train: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}
+
+}  // namespace strata::train
