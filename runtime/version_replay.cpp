@@ -208,7 +208,8 @@ class VersionReplay {
   /// state must be one.
   void check_end() {
     const std::set<ValueId> filled = filled_for_next();
-    for (auto& [id, contents] : contents_) {
+    for (auto& [id, versions] : contents_) {
+      auto& contents = versions;  // a lambda takes no structured binding before clang 16
       const Value& whole = program_.values[id];
       if ((whole.storage != Storage::persistent && !filled.contains(id)) ||
           (whole.role != Role::parameter && whole.role != Role::optimizer))

@@ -106,7 +106,7 @@ FlagRow flag_row(const OptionRow& option) {
           .comma_separated = option.flag.comma_separated};
 }
 
-std::vector<FlagRow> all_rows() {
+std::vector<FlagRow> all_flag_rows() {
   std::vector<FlagRow> rows;
   for (const OptionRow& option : option_rows()) {
     if (option.flag.spellings.empty()) continue;
@@ -123,7 +123,7 @@ std::vector<FlagRow> all_rows() {
 }  // namespace
 
 std::span<const FlagRow> flag_table() {
-  static const std::vector<FlagRow> rows = all_rows();
+  static const std::vector<FlagRow> rows = all_flag_rows();
   return rows;
 }
 

@@ -50,7 +50,7 @@ void take_options(const KeyLine& line, std::vector<KeyRow>& options, std::vector
   std::erase_if(options, in_section);
 }
 
-std::vector<KeyRow> all_rows() {
+std::vector<KeyRow> all_key_rows() {
   std::vector<KeyRow> rows, options = rows_of_options();
   for (const KeyLine& line : foreign_keys::kKeyLines) {
     if (line.of == KeyLine::Of::itself)
@@ -72,7 +72,7 @@ std::string_view name_of(Support support) {
 }
 
 std::span<const KeyRow> key_table() {
-  static const std::vector<KeyRow> rows = all_rows();
+  static const std::vector<KeyRow> rows = all_key_rows();
   return rows;
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string run_together(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word;
   return text;
@@ -74,13 +74,13 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
   constexpr std::size_t kLongestName = 100;
   if (name.size() > kLongestName) return "";
   const std::vector<std::string> wanted_words = words_of(name);
-  const std::string wanted = joined(wanted_words);
+  const std::string wanted = run_together(wanted_words);
   if (wanted.empty()) return "";
   std::string_view best;
   int best_distance = 1000;
   for (const std::string_view candidate : candidates) {
     const std::vector<std::string> other_words = words_of(candidate);
-    const std::string other = joined(other_words);
+    const std::string other = run_together(other_words);
     const bool longer = wanted.size() >= 4 && other.starts_with(wanted);
     const bool shorter = other.size() >= 4 && wanted.starts_with(other);
     const int edits = edit_distance(wanted, other);

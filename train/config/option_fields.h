@@ -49,7 +49,7 @@ struct Range {
 };
 
 /// The flag that sets an option.
-struct Flag {
+struct Spelling {
   std::string_view spellings = "";   ///< as in FlagRow
   std::string_view value_name = "";  ///< "": what the type says, such as N or cpu|nvme
   bool comma_separated = false;
@@ -80,7 +80,7 @@ struct OptionRow {
   std::string_view meaning;  ///< in --help and docs/configuration.md
   std::span<const Choice> words;
   Range range;
-  Flag flag;
+  Spelling flag;
   Key key;
   Argument argument;
 
@@ -88,7 +88,7 @@ struct OptionRow {
   constexpr void set(std::string_view said) { meaning = said; }
   constexpr void set(std::span<const Choice> said) { words = said; }
   constexpr void set(const Range& said) { range = said; }
-  constexpr void set(const Flag& said) { flag = said; }
+  constexpr void set(const Spelling& said) { flag = said; }
   constexpr void set(const Key& said) { key = said; }
   constexpr void set(const Argument& said) { argument = said; }
 };
