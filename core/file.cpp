@@ -1,6 +1,7 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,8 +82,8 @@ void File::read(std::int64_t offset_bytes, std::span<std::byte> out, std::string
                     errno);
     if (n == 0)
       throw IoError(path_, static_cast<std::uint64_t>(at),
-                    "read" + subject(what) + " failed: the file ends, " +
-                        std::to_string(out.size() - done) + " more bytes expected",
+                    fmt::format("read{} failed: the file ends, {} more bytes expected",
+                                subject(what), out.size() - done),
                     0);
     done += static_cast<std::size_t>(n);
   }
@@ -117,10 +118,9 @@ std::string read_whole_file(const std::string& path, std::int64_t limit_bytes) {
   const File file = File::open_for_reading(path);
   const std::int64_t size = file.size_bytes();
   if (size > limit_bytes)
-    throw IoError(path, 0,
-                  "the file has " + std::to_string(size) + " bytes, more than the limit of " +
-                      std::to_string(limit_bytes),
-                  0);
+    throw IoError(
+        path, 0, fmt::format("the file has {} bytes, more than the limit of {}", size, limit_bytes),
+        0);
   std::string content(static_cast<std::size_t>(size), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
   return content;

@@ -1,5 +1,6 @@
 #include "core/host_meeting.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -44,8 +45,8 @@ struct Address {
 
 /// Abstract: it begins with a zero byte and lies in no folder. Places of any length fit.
 Address address_of(const std::string& place) {
-  const std::string text = "strata/" + std::to_string(::geteuid()) + "/" +
-                           std::to_string(hash_64(std::as_bytes(std::span(place))));
+  const std::string text =
+      fmt::format("strata/{}/{}", ::geteuid(), hash_64(std::as_bytes(std::span(place))));
   Address address;
   address.name.sun_family = AF_UNIX;
   std::memcpy(address.name.sun_path + 1, text.data(), text.size());
@@ -82,9 +83,7 @@ StoreMessage message_of(Kind kind, std::string value) {
   return message;
 }
 
-std::string introduction(int rank, int world) {
-  return "rank " + std::to_string(rank) + " of " + std::to_string(world);
-}
+std::string introduction(int rank, int world) { return fmt::format("rank {} of {}", rank, world); }
 
 /// The store of rank 0, and the thread that serves it to the others.
 class ServingStore : public KeyValueStore {
@@ -169,8 +168,8 @@ class ServingStore : public KeyValueStore {
     }
     (void)send_message(
         connection.get(),
-        message_of(Kind::refused, "rank 0 of " + std::to_string(world_) + " does not expect " +
-                                      said.value + ", or has it already"));
+        message_of(Kind::refused, fmt::format("rank 0 of {} does not expect {}, or has it already",
+                                              world_, said.value)));
   }
 
   const int world_;
@@ -230,9 +229,9 @@ class JoiningStore : public KeyValueStore {
   }
 
   [[noreturn]] void throw_absent() const {
-    throw PeerError("rank " + std::to_string(meeting_.rank) + " of " +
-                    std::to_string(meeting_.world) + " waited for rank 0 at " + meeting_.place +
-                    " on this host, which did not come or has ended");
+    throw PeerError(fmt::format(
+        "rank {} of {} waited for rank 0 at {} on this host, which did not come or has ended",
+        meeting_.rank, meeting_.world, meeting_.place));
   }
 
   const HostMeeting meeting_;

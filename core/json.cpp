@@ -1,5 +1,6 @@
 #include "core/json.h"
 
+#include <fmt/core.h>
 #include <cmath>
 #include <cstddef>
 
@@ -63,7 +64,7 @@ std::string JsonDocument::path_of(std::uint32_t index) const {
   for (auto it = way.rbegin(); it != way.rend(); ++it) {
     const JsonNode& node = nodes[*it];
     if (nodes[node.parent].kind == JsonKind::array) {
-      path += "[" + std::to_string(node.position) + "]";
+      path += fmt::format("[{}]", node.position);
     } else if (is_plain_key(key_of(node))) {
       path += (path.empty() ? "" : ".") + std::string(key_of(node));
     } else {
@@ -100,8 +101,7 @@ std::string JsonValue::describe() const {
 }
 
 void JsonValue::fail(const std::string& message) const {
-  throw_json_fault(document_->fault,
-                   file() + ":" + std::to_string(line()) + ": " + path() + ": " + message);
+  throw_json_fault(document_->fault, fmt::format("{}:{}: {}: {}", file(), line(), path(), message));
 }
 
 void JsonValue::fail_kind(std::string_view expected) const {

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -24,8 +25,8 @@ class Parser {
     // Offsets and node numbers are 32 bits wide.
     const std::int64_t limit = std::min(options_.size_limit_bytes, std::int64_t{1} << 31);
     if (static_cast<std::int64_t>(text_.size()) > limit)
-      fail("the document has " + std::to_string(text_.size()) + " bytes, more than the limit of " +
-           std::to_string(limit));
+      fail(
+          fmt::format("the document has {} bytes, more than the limit of {}", text_.size(), limit));
     if (text_.starts_with("\xef\xbb\xbf"))
       fail("the file begins with a byte order mark; save it without");
     skip_space();
@@ -41,7 +42,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw_json_fault(options_.fault, document_.file + ":" + std::to_string(line_) + ": " + message);
+    throw_json_fault(options_.fault, fmt::format("{}:{}: {}", document_.file, line_, message));
   }
 
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
@@ -51,7 +52,7 @@ class Parser {
   [[nodiscard]] std::string here() const {
     if (at_end()) return "end of file";
     const std::size_t size = utf8_character_size(text_.substr(at_));
-    if (size == 0) return "byte " + std::to_string(static_cast<unsigned char>(text_[at_]));
+    if (size == 0) return fmt::format("byte {}", static_cast<unsigned char>(text_[at_]));
     return quoted_json(text_.substr(at_, size));
   }
 
@@ -103,7 +104,7 @@ class Parser {
     const char c = peek();
     if (c == '{' || c == '[') {
       if (depth >= options_.depth_limit)
-        fail("nested deeper than " + std::to_string(options_.depth_limit) + " levels");
+        fail(fmt::format("nested deeper than {} levels", options_.depth_limit));
       c == '{' ? parse_object(index, depth) : parse_array(index, depth);
     } else if (c == '"') {
       node(index).kind = JsonKind::string;
@@ -163,9 +164,8 @@ class Parser {
     }
     node.kind = JsonKind::real;
     if (std::from_chars(first, last, node.real).ec != std::errc())
-      fail("the number " +
-           std::string(text_.substr(start, std::min<std::size_t>(at_ - start, 40))) +
-           " is outside of the range of a double");
+      fail(fmt::format("the number {} is outside of the range of a double",
+                       text_.substr(start, std::min<std::size_t>(at_ - start, 40))));
   }
 
   std::size_t skip_digits(const char* expected) {
@@ -185,14 +185,14 @@ class Parser {
       const auto c = static_cast<unsigned char>(text_[at_]);
       if (c == '"') break;
       if (c == '\n') fail("a line ends inside a string");
-      if (c < 0x20) fail("control character " + std::to_string(c) + " inside a string");
+      if (c < 0x20) fail(fmt::format("control character {} inside a string", c));
       if (c == '\\') {
         parse_escape(out);
         continue;
       }
       const std::size_t size = utf8_character_size(text_.substr(at_));
       if (size == 0)
-        fail("a string is not valid UTF-8 at byte " + std::to_string(at_) + " of the document");
+        fail(fmt::format("a string is not valid UTF-8 at byte {} of the document", at_));
       out.append(text_.substr(at_, size));
       at_ += size;
     }
@@ -314,7 +314,7 @@ class Parser {
     if (duplicates_.size() > kLimit) return;
     if (!duplicates_.empty()) duplicates_ += "; ";
     duplicates_ +=
-        document_.path_of(*first) + " is given " + std::to_string(last - first) + " times (lines ";
+        fmt::format("{} is given {} times (lines ", document_.path_of(*first), last - first);
     for (const std::uint32_t* i = first; i != last && duplicates_.size() <= kLimit; ++i)
       duplicates_ += (i == first ? "" : ", ") + std::to_string(node(*i).line);
     duplicates_ += ")";

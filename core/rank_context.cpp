@@ -1,6 +1,7 @@
 #include "core/rank_context.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -177,10 +178,10 @@ bool is_rank_of_torch() {
   if (!is_given("RANK") && !is_given("WORLD_SIZE")) return false;
   const int world = integer("WORLD_SIZE", 1);
   if (world > 1 && !is_given("RANK"))
-    throw ConfigError(assignment("WORLD_SIZE") +
-                      " without RANK: nobody says which of these ranks " +
-                      "this is; start them with `mlaunch -np " + std::to_string(world) +
-                      " train ...`, or unset WORLD_SIZE to start one rank");
+    throw ConfigError(
+        fmt::format("{} without RANK: nobody says which of these ranks this is; start them with "
+                    "`mlaunch -np {} train ...`, or unset WORLD_SIZE to start one rank",
+                    assignment("WORLD_SIZE"), world));
   if (is_given("RANK")) index_below("RANK", "WORLD_SIZE", world);
   return world > 1;
 }
@@ -227,13 +228,12 @@ RankContext from_torch() {
   context.attempt = integer_or("TORCHELASTIC_RESTART_COUNT", 0, 0);
   context.run_id =
       text_or("TORCHELASTIC_RUN_ID", "torch") + "-" + std::to_string(integer("MASTER_PORT", 1));
-  context.store =
-      meet_on_host({.place = "MASTER_PORT " + text_or("MASTER_PORT", "") + " of run " +
-                             text_or("TORCHELASTIC_RUN_ID", "(no id)") + ", attempt " +
-                             std::to_string(context.attempt),
-                    .rank = context.rank,
-                    .world = context.world,
-                    .prefix = context.run_id + "/" + std::to_string(context.attempt) + "/"});
+  context.store = meet_on_host(
+      {.place = fmt::format("MASTER_PORT {} of run {}, attempt {}", text_or("MASTER_PORT", ""),
+                            text_or("TORCHELASTIC_RUN_ID", "(no id)"), context.attempt),
+       .rank = context.rank,
+       .world = context.world,
+       .prefix = fmt::format("{}/{}/", context.run_id, context.attempt)});
   return context;
 }
 

@@ -1,6 +1,7 @@
 #include "core/socket_store.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -24,8 +25,8 @@ StoreMessage checked_reply(StoreMessage reply, const std::string& key,
     case Kind::answer:
       return reply;
     case Kind::timed_out:
-      throw PeerError("no rank provided '" + key + "' to the rendezvous within " +
-                      std::to_string(timeout.count()) + " ms");
+      throw PeerError(fmt::format("no rank provided '{}' to the rendezvous within {} ms", key,
+                                  timeout.count()));
     case Kind::failed:
       throw PeerError("waiting for '" + key + "': " + reply.value);
     case Kind::refused:
@@ -42,10 +43,9 @@ SocketStore::SocketStore(UniqueFd socket, std::string prefix)
 
 void SocketStore::put(const std::string& key, const std::string& value) {
   if (value.size() > StoreMessage::kMaxValueBytes)
-    throw InvalidArgument("the value of '" + key + "' has " + std::to_string(value.size()) +
-                          " bytes, the rendezvous takes " +
-                          std::to_string(StoreMessage::kMaxValueBytes) +
-                          "; use a collective for more");
+    throw InvalidArgument(fmt::format(
+        "the value of '{}' has {} bytes, the rendezvous takes {}; use a collective for more", key,
+        value.size(), StoreMessage::kMaxValueBytes));
   StoreMessage message = request(Kind::put, key);
   message.value = value;
   checked_reply(ask(std::move(message)), key, {});
@@ -79,10 +79,9 @@ StoreMessage SocketStore::request(Kind kind, const std::string& key) const {
   message.kind = kind;
   message.key = prefix_ + key;
   if (message.key.size() > StoreMessage::kMaxKeyBytes)
-    throw InvalidArgument("the rendezvous takes keys up to " +
-                          std::to_string(StoreMessage::kMaxKeyBytes - prefix_.size()) +
-                          " bytes, '" + key.substr(0, 64) + "...' has " +
-                          std::to_string(key.size()));
+    throw InvalidArgument(fmt::format("the rendezvous takes keys up to {} bytes, '{}...' has {}",
+                                      StoreMessage::kMaxKeyBytes - prefix_.size(),
+                                      key.substr(0, 64), key.size()));
   return message;
 }
 

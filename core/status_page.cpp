@@ -1,6 +1,7 @@
 #include "core/status_page.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,14 +155,13 @@ std::string StatusPage::describe() const {
   const std::int64_t step = data_->step.load(std::memory_order_relaxed);
   const std::int64_t instruction = data_->instruction.load(std::memory_order_relaxed);
   const std::string collective = shown_text(data_->collective_name);
-  std::string text = step >= 0 ? "step " + std::to_string(step) + ", " : std::string();
+  std::string text = step >= 0 ? fmt::format("step {}, ", step) : std::string();
   text += name_of(static_cast<Phase>(data_->phase.load(std::memory_order_relaxed)));
   if (instruction >= 0)
-    text += ", instruction " + std::to_string(instruction) + " '" +
-            shown_text(data_->instruction_name) + "'";
+    text += fmt::format(", instruction {} '{}'", instruction, shown_text(data_->instruction_name));
   if (!collective.empty())
-    text += ", in collective " + std::to_string(data_->collective.load(std::memory_order_relaxed)) +
-            " '" + collective + "'";
+    text += fmt::format(", in collective {} '{}'",
+                        data_->collective.load(std::memory_order_relaxed), collective);
   return text;
 }
 

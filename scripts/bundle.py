@@ -47,6 +47,8 @@ FILES = {
 DEVELOPMENT = {
     "libhwy-dev": "usr/(include/hwy/|lib/x86_64-linux-gnu/cmake/)",
     "libhwy1": r"usr/lib/x86_64-linux-gnu/libhwy",  # CMake's file asks for all of them
+    "libfmt-dev": r"usr/(include/|lib/x86_64-linux-gnu/cmake/)",
+    "libfmt9": r"usr/lib/x86_64-linux-gnu/libfmt",
     "libdnnl-dev": r"usr/include/",
     "libgtest-dev": r"usr/(include/|lib/x86_64-linux-gnu/(cmake/|libgtest))",
     "libgmock-dev": r"usr/(include/|lib/x86_64-linux-gnu/(cmake/|libgmock))",
