@@ -1,5 +1,6 @@
 #include "comm/agreement.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -55,10 +56,10 @@ std::size_t first_difference(std::span<const std::string> lines, std::string_vie
   const int other = static_cast<int>(earliest - indices.begin());
   const std::string at_zero = text_of(communicator, 0, line_at(lines, index));
   const std::string at_other = text_of(communicator, other, line_at(lines, index));
-  throw InternalError("the ranks disagree on line " + std::to_string(index) +
-                      " of what they will run: rank 0 has '" + at_zero + "', rank " +
-                      std::to_string(other) + " has '" + at_other +
-                      "'; were all ranks given the same configuration and files?");
+  throw InternalError(
+      fmt::format("the ranks disagree on line {} of what they will run: rank 0 has '{}', rank {} "
+                  "has '{}'; were all ranks given the same configuration and files?",
+                  index, at_zero, other, at_other));
 }
 
 }  // namespace

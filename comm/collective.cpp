@@ -1,5 +1,6 @@
 #include "comm/collective.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -99,8 +100,8 @@ void validate(const Collective& collective, int rank, int ranks) {
   if (collective.kind == CollectiveKind::barrier) return;
   const std::vector<std::int64_t>& bounds = collective.partition.bounds;
   if (bounds.size() != static_cast<std::size_t>(ranks) + 1)
-    refuse(collective, "its partition has " + std::to_string(bounds.size()) + " bounds; " +
-                           std::to_string(ranks) + " ranks need " + std::to_string(ranks + 1));
+    refuse(collective, fmt::format("its partition has {} bounds; {} ranks need {}", bounds.size(),
+                                   ranks, ranks + 1));
   if (bounds[0] != 0 || !std::is_sorted(bounds.begin(), bounds.end()))
     refuse(collective, "its partition's bounds must start at 0 and never fall");
   if (collective.kind == CollectiveKind::all_reduce && collective.input_type != DType::i64)
@@ -109,12 +110,12 @@ void validate(const Collective& collective, int rank, int ranks) {
       !(is_float(collective.input_type) && is_float(collective.wire_type)))
     refuse(collective, "reduce_scatter sums fp32, bf16 and fp16 only");
   if (collective.kind == CollectiveKind::reduce_scatter && ranks > kernels::kMaxContributions)
-    refuse(collective, "sums add at most " + std::to_string(kernels::kMaxContributions) + " ranks");
+    refuse(collective, fmt::format("sums add at most {} ranks", kernels::kMaxContributions));
   const bool pair =
       collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
   if (pair && (collective.peer < 0 || collective.peer >= ranks || collective.peer == rank))
-    refuse(collective, "peer " + std::to_string(collective.peer) + " is not another of the " +
-                           std::to_string(ranks) + " ranks");
+    refuse(collective,
+           fmt::format("peer {} is not another of the {} ranks", collective.peer, ranks));
 }
 
 Collective integer_sum(std::int64_t elements, int ranks, AxisSet axes) {

@@ -1,5 +1,6 @@
 #include "comm/factory.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "comm/mpi/mpi_module.h"
@@ -21,9 +22,8 @@ std::string_view choose(const RankContext& context) {
 }
 
 std::string who(const RankContext& context) {
-  return "rank " + std::to_string(context.rank) + " of " + std::to_string(context.world) +
-         " (started by " + context.started_by + ", " + std::to_string(context.local_world) +
-         " on this host)";
+  return fmt::format("rank {} of {} (started by {}, {} on this host)", context.rank, context.world,
+                     context.started_by, context.local_world);
 }
 
 std::unique_ptr<Communicator> connect_through_mpi(const RankContext& context) {
@@ -31,10 +31,10 @@ std::unique_ptr<Communicator> connect_through_mpi(const RankContext& context) {
     return make_mpi_communicator(context.rank, context.world);
   } catch (const ConfigError& error) {
     if (context.started_by != "slurm") throw;
-    throw ConfigError(std::string(error.what()) +
-                      ", or let srun tell MPI who its ranks are: srun --mpi=pmix (`srun "
-                      "--mpi=list` shows whether it can); on one host mlaunch -np " +
-                      std::to_string(context.world) + " needs neither");
+    throw ConfigError(
+        fmt::format("{}, or let srun tell MPI who its ranks are: srun --mpi=pmix (`srun "
+                    "--mpi=list` shows whether it can); on one host mlaunch -np {} needs neither",
+                    error.what(), context.world));
   }
 }
 
@@ -60,8 +60,8 @@ std::unique_ptr<Communicator> make_communicator(const RankContext& context,
         context.world);
   }
   if (backend == "mpi") return connect_through_mpi(context);
-  throw InvalidArgument("unknown communication backend '" + std::string(backend) +
-                        "'; known: auto, shm, mpi, single");
+  throw InvalidArgument(
+      fmt::format("unknown communication backend '{}'; known: auto, shm, mpi, single", backend));
 }
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world) {

@@ -1,5 +1,6 @@
 #include "comm/first_cause.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 namespace strata::comm {
@@ -29,8 +30,7 @@ std::string first_cause(std::string_view message) {
 
 std::string attributed(int rank, std::string_view message) {
   const std::string cause = first_cause(message);
-  return begins_with_a_rank(cause) ? cause
-                                   : std::string(kRank) + std::to_string(rank) + ": " + cause;
+  return begins_with_a_rank(cause) ? cause : fmt::format("{}{}: {}", kRank, rank, cause);
 }
 
 }  // namespace strata::comm

@@ -1,5 +1,6 @@
 #include "comm/mapped_file.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,12 +24,11 @@ MappedFile::MappedFile(int fd, std::size_t bytes, Access access, const char* wha
   struct stat status {};
   checked(::fstat(fd, &status), what);
   if (static_cast<std::size_t>(status.st_size) < bytes)
-    throw HostError(std::string(what) + ": the file has " + std::to_string(status.st_size) +
-                    " bytes, " + std::to_string(bytes) + " were announced");
+    throw HostError(
+        fmt::format("{}: the file has {} bytes, {} were announced", what, status.st_size, bytes));
   const int protection = access == Access::read ? PROT_READ : PROT_READ | PROT_WRITE;
   void* memory = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (memory == MAP_FAILED)
-    throw_system_error(std::string(what) + ": mmap of " + std::to_string(bytes) + " bytes");
+  if (memory == MAP_FAILED) throw_system_error(fmt::format("{}: mmap of {} bytes", what, bytes));
   memory_ = {static_cast<std::byte*>(memory), bytes};
   // Fewer TLB misses where the system allows huge pages for shared memory; most do not, hence
   // unchecked.

@@ -1,5 +1,6 @@
 #include "comm/mpi/mpi_communicator.h"
 
+#include <fmt/core.h>
 #include <cstdio>
 #include <string>
 
@@ -34,10 +35,10 @@ MpiCommunicator::MpiCommunicator(int rank, int world)
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &mpi_world), "MPI_Comm_size");
   if (mpi_rank != rank || mpi_world != world) {
     MPI_Finalize();
-    throw ConfigError("MPI says this is rank " + std::to_string(mpi_rank) + " of " +
-                      std::to_string(mpi_world) + ", the launcher says rank " +
-                      std::to_string(rank) + " of " + std::to_string(world) +
-                      "; start the program with this Open MPI's mpirun");
+    throw ConfigError(
+        fmt::format("MPI says this is rank {} of {}, the launcher says rank {} of {}; start the "
+                    "program with this Open MPI's mpirun",
+                    mpi_rank, mpi_world, rank, world));
   }
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -52,8 +53,7 @@ void MpiCommunicator::execute(kernels::Stream& /*stream*/, const Collective& col
                               std::span<std::byte> workspace) {
   const std::string_view what = describe_into(collective, text_);
   STRATA_CHECK(!closed_, "rank", rank_, "after close:", what);
-  if (failed_ || aborted_)
-    throw PeerError("'" + std::string(what) + "' after a communication error");
+  if (failed_ || aborted_) throw PeerError(fmt::format("'{}' after a communication error", what));
   validate(collective, rank_, world_);
   const OperandBytes bytes = operand_bytes(collective, rank_);
   static_cast<void>(arenas_.locate(output, bytes.output, what, "output"));

@@ -1,5 +1,6 @@
 #include "comm/nccl/nccl_communicator.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -54,17 +55,17 @@ void NcclCommunicator::agree() {
   for (int rank = 1; rank < size(); ++rank) {
     const auto r = static_cast<std::size_t>(rank);
     if (versions[r] != versions[0])
-      throw HostError("the ranks have different versions of NCCL: rank 0 " +
-                      nccl_version_text(static_cast<int>(versions[0])) + ", rank " +
-                      std::to_string(rank) + " " +
-                      nccl_version_text(static_cast<int>(versions[r])) +
-                      "; install the same on all hosts, or name one in STRATA_CUDA_PATH");
+      throw HostError(
+          fmt::format("the ranks have different versions of NCCL: rank 0 {}, rank {} {}; install "
+                      "the same on all hosts, or name one in STRATA_CUDA_PATH",
+                      nccl_version_text(static_cast<int>(versions[0])), rank,
+                      nccl_version_text(static_cast<int>(versions[r]))));
     const auto first = std::find(gpus.begin(), gpus.begin() + rank, gpus[r]);
     if (first != gpus.begin() + rank)
-      throw InvalidArgument("NCCL needs a GPU for each rank, but ranks " +
-                            std::to_string(first - gpus.begin()) + " and " + std::to_string(rank) +
-                            " share " + gpus[r] +
-                            "; start fewer ranks, or let ranks communicate through the host");
+      throw InvalidArgument(
+          fmt::format("NCCL needs a GPU for each rank, but ranks {} and {} share {}; start fewer "
+                      "ranks, or let ranks communicate through the host",
+                      first - gpus.begin(), rank, gpus[r]));
   }
 }
 
@@ -101,7 +102,7 @@ void NcclCommunicator::fail(ncclResult_t result, const std::string& subject) {
   const char* details = nccl_.get_last_error(comm_);
   std::string message =
       subject + " '" + std::string(what_) + "' failed: " + nccl_.get_error_string(result);
-  if (details != nullptr && *details != '\0') message += std::string(" (") + details + ")";
+  if (details != nullptr && *details != '\0') message += fmt::format(" ({})", details);
   message += "; NCCL_DEBUG=WARN tells more";
   reason_ = attributed(rank(), message);
   end_nccl();

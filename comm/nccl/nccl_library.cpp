@@ -1,5 +1,7 @@
 #include "comm/nccl/nccl_library.h"
 
+#include <fmt/core.h>
+
 namespace strata::comm {
 namespace {
 
@@ -34,8 +36,7 @@ NcclLibrary::NcclLibrary(const cuda::LibraryEnvironment& environment)
 }
 
 std::string nccl_version_text(int version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace strata::comm

@@ -1,4 +1,5 @@
 // Each rank reads what it needs from its peers' operands between two barriers.
+#include <fmt/core.h>
 #include <cstring>
 #include <functional>
 
@@ -125,9 +126,9 @@ void PeerCommunicator::receive(const Collective& collective, std::byte* output) 
   begin_reading();
   const Publication& theirs = mailbox.publication;
   if (theirs.fingerprint != fingerprint(collective))
-    throw InternalError("collective " + std::to_string(begun()) + " differs between ranks: rank " +
-                        std::to_string(collective.peer) + " runs '" + theirs.text + "', rank " +
-                        std::to_string(rank_) + " runs '" + what_ + "'");
+    throw InternalError(
+        fmt::format("collective {} differs between ranks: rank {} runs '{}', rank {} runs '{}'",
+                    begun(), collective.peer, theirs.text, rank_, what_));
   copy_bytes(output, peer_operand(theirs, collective.peer), bytes);
   board_.end_reading(rank_);
   mailbox.taken.advance();

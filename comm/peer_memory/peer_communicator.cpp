@@ -1,5 +1,6 @@
 #include "comm/peer_memory/peer_communicator.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,10 +88,9 @@ void PeerCommunicator::look_for_the_dead(WakeWord& word, std::uint32_t seen, int
     if (state == RankState::closed) fate = "has closed its communicator";
     // A peer may do its part and then go; only one that goes before is missed.
     if (fate.empty() || word.count() != seen) continue;
-    throw PeerError("rank " + std::to_string(peer) + " (process " +
-                    std::to_string(board_.slot(peer).process) + ") " + fate + "; rank " +
-                    std::to_string(rank_) + " was waiting for it in collective " +
-                    std::to_string(begun()) + " '" + what_ + "'");
+    throw PeerError(
+        fmt::format("rank {} (process {}) {}; rank {} was waiting for it in collective {} '{}'",
+                    peer, board_.slot(peer).process, fate, rank_, begun(), what_));
   }
 }
 
@@ -152,9 +152,9 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
     const Publication& theirs = board_.slot(peer).publications[turn];
     // Everyone compares with rank 0, so all ranks say the same.
     if (theirs.fingerprint != first.fingerprint)
-      throw InternalError("collective " + std::to_string(begun()) +
-                          " differs between ranks: rank 0 runs '" + first.text + "', rank " +
-                          std::to_string(peer) + " runs '" + theirs.text + "'");
+      throw InternalError(
+          fmt::format("collective {} differs between ranks: rank 0 runs '{}', rank {} runs '{}'",
+                      begun(), first.text, peer, theirs.text));
     operands_[static_cast<std::size_t>(peer)] = peer_operand(theirs, peer);
   }
   return operands_;
@@ -172,8 +172,7 @@ void PeerCommunicator::check() {
     const std::string fate =
         state == RankState::gone ? "has left without closing" : link_->death_of(peer);
     if (!fate.empty())
-      board_.abort("rank " + std::to_string(peer) + " (process " + std::to_string(slot.process) +
-                   ") " + fate);
+      board_.abort(fmt::format("rank {} (process {}) {}", peer, slot.process, fate));
   }
   if (board_.aborted()) throw PeerError(board_.abort_reason());
 }

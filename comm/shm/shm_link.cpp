@@ -1,5 +1,6 @@
 #include "comm/shm/shm_link.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,17 +19,15 @@ namespace {
 // Ranks of one host start together; loading a program from a cold disk is the slow part.
 constexpr std::chrono::milliseconds kStartTimeout{60'000};
 
-std::string arena_key(int arena, int rank) {
-  return "comm/arena/" + std::to_string(arena) + "/" + std::to_string(rank);
-}
+std::string arena_key(int arena, int rank) { return fmt::format("comm/arena/{}/{}", arena, rank); }
 
-std::string process_key(int rank) { return "comm/process/" + std::to_string(rank); }
+std::string process_key(int rank) { return fmt::format("comm/process/{}", rank); }
 
 UniqueFd open_process(int rank, const std::string& process) {
   const long fd = ::syscall(SYS_pidfd_open, std::stol(process), 0);
   if (fd < 0 && errno == ESRCH)
-    throw PeerError("rank " + std::to_string(rank) + " (process " + process +
-                    ") ended before the ranks had met");
+    throw PeerError(
+        fmt::format("rank {} (process {}) ended before the ranks had met", rank, process));
   return UniqueFd(static_cast<int>(checked(fd, "pidfd_open of a peer rank")));
 }
 
