@@ -1,5 +1,6 @@
 #include "launcher/ending.h"
 
+#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <cstring>
@@ -19,16 +20,16 @@ int Ending::exit_code() const {
 
 std::string Ending::describe() const {
   if (kind == Kind::killed)
-    return "was killed by signal " + std::to_string(number) + " (" + signal_name(number) + ")";
+    return fmt::format("was killed by signal {} ({})", number, signal_name(number));
   const std::string_view meaning = meaning_of_exit_code(number);
-  return "exited with code " + std::to_string(number) +
-         (meaning.empty() ? "" : " (" + std::string(meaning) + ")");
+  return fmt::format("exited with code {}{}", number,
+                     meaning.empty() ? "" : fmt::format(" ({})", meaning));
 }
 
 std::string signal_name(int number) {
   const char* abbreviation = ::sigabbrev_np(number);
   return abbreviation != nullptr ? "SIG" + std::string(abbreviation)
-                                 : "signal " + std::to_string(number);
+                                 : fmt::format("signal {}", number);
 }
 
 std::string_view meaning_of_exit_code(int code) {

@@ -1,5 +1,6 @@
 #include "launcher/failure_report.h"
 
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -102,7 +103,7 @@ void add_field(std::string& report, std::string_view name, const std::string& te
 std::string memory_text(std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
   if (bytes < 100 * kMiB) return "";  // not the trouble
-  return std::to_string((bytes + kMiB / 2) / kMiB) + " MiB at its peak";
+  return fmt::format("{} MiB at its peak", (bytes + kMiB / 2) / kMiB);
 }
 
 std::string error_text(const FailureFacts& facts) {
@@ -204,9 +205,9 @@ std::string rank_list(const std::vector<int>& ranks) {
 
 std::string failure_report(const FailureFacts& facts) {
   const bool started = facts.spawn_error.empty();
-  std::string report = "mlaunch: rank " + std::to_string(facts.rank) + " of " +
-                       std::to_string(facts.ranks) + " failed: " + facts.program + " " +
-                       (started ? facts.ending.describe() : "could not be started") + "\n";
+  std::string report =
+      fmt::format("mlaunch: rank {} of {} failed: {} {}\n", facts.rank, facts.ranks, facts.program,
+                  started ? facts.ending.describe() : "could not be started");
   add_field(report, "where", facts.where);
   add_field(report, "others", others_text(facts));
   add_field(report, "memory", memory_text(facts.peak_rss_bytes));

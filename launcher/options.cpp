@@ -1,5 +1,6 @@
 #include "launcher/options.h"
 
+#include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -26,8 +27,8 @@ struct Given {
 std::int64_t integer_of(const Given& given, std::int64_t smallest, std::int64_t largest) {
   const auto value = parse_integer(given.value);
   if (!value || *value < smallest || *value > largest)
-    throw InvalidArgument(given.name + " " + given.value + ": expected an integer from " +
-                          std::to_string(smallest) + " to " + std::to_string(largest));
+    throw InvalidArgument(fmt::format("{} {}: expected an integer from {} to {}", given.name,
+                                      given.value, smallest, largest));
   return *value;
 }
 
@@ -165,11 +166,10 @@ Options Parser::finish() {
   std::vector<std::string_view> known;
   for (const OptionEntry& entry : option_table()) known.push_back(entry.name);
   const std::string_view close = name.size() > 3 ? nearest(name, known) : std::string_view();
-  throw InvalidArgument(
-      "unknown option " + name +
-      (close.empty() ? std::string() : "; did you mean " + std::string(close) + "?") +
-      " (options of the program go after its name: mlaunch -np 2 train " + name +
-      " ...; see mlaunch --help)");
+  throw InvalidArgument("unknown option " + name +
+                        (close.empty() ? std::string() : fmt::format("; did you mean {}?", close)) +
+                        " (options of the program go after its name: mlaunch -np 2 train " + name +
+                        " ...; see mlaunch --help)");
 }
 
 /// Reads the option at `position`, moves behind it and its value.

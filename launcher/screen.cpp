@@ -1,5 +1,6 @@
 #include "launcher/screen.h"
 
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -27,8 +28,7 @@ Screen::Screen(int ranks, bool prefix, int output_fd, int error_fd)
       tails_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank)
     for (const OutputKind kind : {OutputKind::standard_output, OutputKind::standard_error})
-      streams_.push_back(
-          {rank, kind, prefix && !alone_ ? "[" + std::to_string(rank) + "] " : "", ""});
+      streams_.push_back({rank, kind, prefix && !alone_ ? fmt::format("[{}] ", rank) : "", ""});
 }
 
 void Screen::feed(int rank, OutputKind kind, std::string_view bytes) {

@@ -1,5 +1,6 @@
 #include "launcher/state_machine.h"
 
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -80,7 +81,7 @@ void StateMachine::on(const RankEnded& event) {
   // Nothing to wait for when ranks do not save.
   if (state_ == State::stopping && died_of_term(event.ending)) return hasten(user_signal_);
   note_failure({event.rank, event.ending, ""},
-               "rank " + std::to_string(event.rank) + " " + event.ending.describe());
+               fmt::format("rank {} {}", event.rank, event.ending.describe()));
 }
 
 void StateMachine::on(const RankOutputEnded& event) {
@@ -94,7 +95,7 @@ void StateMachine::on(const SpawnFailed& event) {
   output_open_.at(index) = false;
   if (!asked_to_end_)
     note_failure({event.rank, ending, event.reason},
-                 "rank " + std::to_string(event.rank) + " could not be started");
+                 fmt::format("rank {} could not be started", event.rank));
 }
 
 void StateMachine::on(const SignalReceived& event) {
@@ -158,9 +159,9 @@ void StateMachine::note_failure(Failure failure, const std::string& reason) {
 
 void StateMachine::stop_ranks(int user_signal) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(grace_).count();
-  actions_.emplace_back(Say{signal_name(user_signal) + ": the ranks have " +
-                            std::to_string(seconds) +
-                            " s to stop by themselves; a second one, or Ctrl-C, ends them"});
+  actions_.emplace_back(Say{fmt::format(
+      "{}: the ranks have {} s to stop by themselves; a second one, or Ctrl-C, ends them",
+      signal_name(user_signal), seconds)});
   asked_to_stop_ = true;
   signal_living(forwarded(user_signal));
   wait_for_stop();
@@ -196,9 +197,9 @@ void StateMachine::give_up() {
   for (std::size_t rank = 0; rank < endings_.size(); ++rank)
     if (!endings_[rank])
       actions_.emplace_back(
-          Say{"rank " + std::to_string(rank) +
-              " was killed but does not end: it waits inside the kernel (a disk, a "
-              "network file system or a driver that does not answer)"});
+          Say{fmt::format("rank {} was killed but does not end: it waits inside the kernel (a "
+                          "disk, a network file system or a driver that does not answer)",
+                          rank)});
   finish();
 }
 
