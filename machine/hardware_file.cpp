@@ -1,5 +1,6 @@
 #include "machine/hardware_file.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -143,7 +144,7 @@ class Reader {
     within(here_, [&] {
       integer("version", version);
       if (version != kVersion)
-        here_.at("version").fail("expected version " + std::to_string(kVersion));
+        here_.at("version").fail(fmt::format("expected version {}", kVersion));
       visit(machine, *this);
     });
     require_sense(machine);
@@ -158,7 +159,7 @@ class Reader {
     const JsonValue found = required(key);
     const std::int64_t number = found.as_integer();
     if (number < least || number > std::numeric_limits<Integer>::max())
-      refuse(found, "an integer from " + std::to_string(least));
+      refuse(found, fmt::format("an integer from {}", least));
     value = static_cast<Integer>(number);
   }
   void flag(const char* key, bool& value) { value = required(key).as_boolean(); }
@@ -214,7 +215,7 @@ class Reader {
     };
     const double cores = machine.processor.cores, bits = machine.processor.vector_bits;
     require(cores == std::floor(cores) && cores <= kMostCores, "processor", "cores",
-            "a whole number of at most " + std::to_string(kMostCores));
+            fmt::format("a whole number of at most {}", kMostCores));
     require(bits == 128 || bits == 256 || bits == 512, "processor", "vector_bits",
             "128, 256 or 512");
     const Device& device = machine.device;
@@ -226,7 +227,7 @@ class Reader {
       here_.fail("misses the key \"network_rate\", which a machine of several hosts has");
     require(device.product_efficiency <= 1, "device", "product_efficiency", "at most 1");
     require(std::int64_t{machine.hosts} * machine.devices <= kMostDevices, "device", "count",
-            "at most " + std::to_string(kMostDevices) + " devices of all hosts");
+            fmt::format("at most {} devices of all hosts", kMostDevices));
   }
   /// Reads the members of `value`, all of which `body` asks for.
   template <typename Body>

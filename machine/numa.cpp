@@ -1,5 +1,6 @@
 #include "machine/numa.h"
 
+#include <fmt/core.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -131,12 +132,12 @@ RankPlace place_rank(const std::vector<NumaNode>& nodes, int local_rank, int loc
 
 std::string describe(const RankPlace& place, std::size_t nodes) {
   if (place.nodes.empty()) return "";
-  const std::string of = " of " + std::to_string(nodes);
+  const std::string of = fmt::format(" of {}", nodes);
   if (place.nodes.size() > 1)
-    return "memory by turns on " + std::to_string(place.nodes.size()) + of +
-           " nodes: a rank has more cores than a node";
+    return fmt::format("memory by turns on {}{} nodes: a rank has more cores than a node",
+                       place.nodes.size(), of);
   const NumaNode& node = place.nodes.front();
-  return "node " + std::to_string(node.number) + of + ": cores " + format_core_list(node.cores);
+  return fmt::format("node {}{}: cores {}", node.number, of, format_core_list(node.cores));
 }
 
 NearMemory::NearMemory(const RankPlace& place) {
