@@ -1,5 +1,6 @@
 #include "offload/nvme/extent_table.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <string>
 
@@ -35,8 +36,8 @@ std::optional<Extent> ExtentTable::across(std::int64_t border) const {
   for (const Part& part : blocks_[static_cast<std::size_t>(border / kBlockBytes)])
     if (part.begin < inside && inside < part.end) {
       if (part.pending)
-        throw InternalError("bytes of the disk at " + std::to_string(border) +
-                            " are used in part while they are being written");
+        throw InternalError(fmt::format(
+            "bytes of the disk at {} are used in part while they are being written", border));
       return Extent{begin + part.begin, part.end - part.begin, part.hash};
     }
   return std::nullopt;
@@ -69,8 +70,8 @@ void ExtentTable::write(std::int64_t offset, std::int64_t bytes, bool hashed,
       STRATA_CHECK(begin <= part->begin && part->end <= end,
                    "an extent crosses the ends of a write");
       if (part->pending)
-        throw InternalError("bytes of the disk at " + std::to_string(offset) +
-                            " are written twice at a time");
+        throw InternalError(
+            fmt::format("bytes of the disk at {} are written twice at a time", offset));
     }
     const Part part{begin, end, 0, hashed};
     if (last - first == 1)
@@ -110,8 +111,8 @@ void ExtentTable::written(std::int64_t offset, std::int64_t bytes, std::string_v
       if (part.end <= begin || end <= part.begin) continue;
       STRATA_CHECK(begin <= part.begin && part.end <= end, "an extent crosses the ends of a read");
       if (part.pending)
-        throw InternalError(std::string(what) + ": bytes of the disk at " + std::to_string(offset) +
-                            " are read while they are being written");
+        throw InternalError(fmt::format(
+            "{}: bytes of the disk at {} are read while they are being written", what, offset));
       out.push_back({static_cast<std::int64_t>(index) * kBlockBytes + part.begin,
                      part.end - part.begin, part.hash});
     }

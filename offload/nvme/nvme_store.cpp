@@ -1,5 +1,6 @@
 #include "offload/nvme/nvme_store.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -26,8 +27,8 @@ int hash_threads(const StoreOptions& options) {
 
 /// "read 4096 bytes of tensor x".
 std::string action(Direction direction, std::int64_t bytes, std::string_view what) {
-  return std::string(direction == Direction::read ? "read " : "write ") + std::to_string(bytes) +
-         " bytes of " + std::string(what);
+  return fmt::format("{} {} bytes of {}", direction == Direction::read ? "read" : "write", bytes,
+                     what);
 }
 
 /// The bytes of an extent, which lies in the piece.
@@ -61,11 +62,10 @@ std::exception_ptr failed(const std::string& path, const Piece& piece, int error
 
 std::exception_ptr differs(const std::string& path, std::int64_t at, std::int64_t bytes,
                            std::string_view what) {
-  return std::make_exception_ptr(
-      DataError(path + " at byte " + std::to_string(at) + ": " + std::to_string(bytes) +
-                " bytes of " + std::string(what) +
-                " are not what was written, also when read again: the disk, its connection or this "
-                "machine's memory is faulty"));
+  return std::make_exception_ptr(DataError(
+      fmt::format("{} at byte {}: {} bytes of {} are not what was written, also when read again: "
+                  "the disk, its connection or this machine's memory is faulty",
+                  path, at, bytes, what)));
 }
 
 }  // namespace
@@ -118,13 +118,12 @@ void NvmeStore::check_range(std::int64_t offset, const std::byte* memory, std::s
   const auto aligned = [](std::uintptr_t value) { return value % runtime::kDiskAlignment == 0; };
   if (!aligned(static_cast<std::uintptr_t>(offset)) || !aligned(bytes) ||
       !aligned(reinterpret_cast<std::uintptr_t>(memory)))
-    throw InternalError(std::string(what) + ": a disk transfer of " + std::to_string(bytes) +
-                        " bytes at " + std::to_string(offset) + " is not aligned to " +
-                        std::to_string(runtime::kDiskAlignment));
+    throw InternalError(fmt::format("{}: a disk transfer of {} bytes at {} is not aligned to {}",
+                                    what, bytes, offset, runtime::kDiskAlignment));
   if (offset < 0 || offset > bytes_ || static_cast<std::int64_t>(bytes) > bytes_ - offset)
-    throw InternalError(std::string(what) + ": a disk transfer of " + std::to_string(bytes) +
-                        " bytes at " + std::to_string(offset) + " leaves the space of " +
-                        std::to_string(bytes_) + " bytes");
+    throw InternalError(
+        fmt::format("{}: a disk transfer of {} bytes at {} leaves the space of {} bytes", what,
+                    bytes, offset, bytes_));
 }
 
 void NvmeStore::isolate(std::int64_t border, std::string_view what) {
@@ -282,7 +281,7 @@ Transfer& NvmeStore::find(Ticket ticket) {
   const auto index = static_cast<std::size_t>(ticket % kTickets);
   if (ticket < 0 || index >= transfers_.size() || transfers_[index].ticket != ticket ||
       !transfers_[index].in_use)
-    throw InternalError("disk transfer " + std::to_string(ticket) + " was waited for before");
+    throw InternalError(fmt::format("disk transfer {} was waited for before", ticket));
   return transfers_[index];
 }
 
@@ -323,10 +322,10 @@ bool NvmeStore::register_memory(std::span<const std::span<std::byte>> ranges) {
     registered = false;
     std::int64_t bytes = 0;
     for (const auto& range : ranges) bytes += static_cast<std::int64_t>(range.size());
-    add_note("the system does not register " + std::to_string(bytes) +
-             " bytes for disk transfers (" + std::strerror(refused) +
-             "; limit on locked memory, ulimit -l): they go on unregistered, at some cost in "
-             "processor time");
+    add_note(
+        fmt::format("the system does not register {} bytes for disk transfers ({}; limit on locked "
+                    "memory, ulimit -l): they go on unregistered, at some cost in processor time",
+                    bytes, std::strerror(refused)));
   }
   return registered;
 }
