@@ -1,5 +1,6 @@
 #include "train/checkpoint/block_writer.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -76,10 +77,9 @@ void BlockWriter::require_space() const {
   const std::optional<std::int64_t> free = files_.free_bytes(directory_);
   if (free && *free < bytes)
     throw IoError(directory_, 0,
-                  "the checkpoint needs " + std::to_string(bytes) + " bytes, of which " +
-                      std::to_string(*free) +
-                      " are free, beside older ones that go only when it is whole; nothing was "
-                      "written",
+                  fmt::format("the checkpoint needs {} bytes, of which {} are free, beside older "
+                              "ones that go only when it is whole; nothing was written",
+                              bytes, *free),
                   ENOSPC);
 }
 
@@ -101,9 +101,8 @@ void BlockWriter::open_files(Role role, Caching caching) {
 std::size_t BlockWriter::index_of(std::int64_t block) const {
   const auto found = std::lower_bound(blocks_.begin(), blocks_.end(), block);
   if (found == blocks_.end() || *found != block)
-    throw InternalError(directory_ + ": block " + std::to_string(block) + " (" +
-                        layout_.describe(layout_.block(block)) +
-                        ") is not one that this rank writes");
+    throw InternalError(fmt::format("{}: block {} ({}) is not one that this rank writes",
+                                    directory_, block, layout_.describe(layout_.block(block))));
   return static_cast<std::size_t>(found - blocks_.begin());
 }
 
@@ -135,8 +134,8 @@ void BlockWriter::put(std::size_t file, std::int64_t begin, std::span<const std:
 /// The buffer that the block is gathered in. Waits for one, under the lock otherwise.
 BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
   if (done_[index_of(block)])
-    throw InternalError(directory_ + ": bytes of block " + std::to_string(block) + " (" +
-                        layout_.describe(layout_.block(block)) + ") are put twice");
+    throw InternalError(fmt::format("{}: bytes of block {} ({}) are put twice", directory_, block,
+                                    layout_.describe(layout_.block(block))));
   for (;;) {
     rethrow();
     const auto found = filling_.find(block);

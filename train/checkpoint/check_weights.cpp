@@ -1,5 +1,6 @@
 #include "train/checkpoint/check_weights.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -31,9 +32,8 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
                 std::int64_t block_bytes, std::int64_t rank, std::int64_t ranks) {
   const auto file = files.open_for_reading(without_links(path), Caching::cached);
   if (file->size_bytes() != expected.size_bytes)
-    throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
-                    " bytes, its manifest says " + std::to_string(expected.size_bytes) +
-                    std::string(kUseAnother));
+    throw DataError(fmt::format("{}: has {} bytes, its manifest says {}{}", path,
+                                file->size_bytes(), expected.size_bytes, kUseAnother));
   std::vector<std::byte> memory(
       static_cast<std::size_t>(std::min(block_bytes, expected.size_bytes)));
   for (std::int64_t block = rank; block < std::ssize(expected.blocks); block += ranks) {
@@ -44,9 +44,9 @@ void check_file(FileSystem& files, const std::string& path, const Manifest::Bloc
     file->read(begin, bytes);
     const Hash128 wanted = expected.blocks[static_cast<std::size_t>(block)];
     if (const Hash128 found = hash_128(bytes); found != wanted)
-      throw DataError(path + ": is damaged: block " + std::to_string(block) + ", bytes " +
-                      std::to_string(begin) + " to " + std::to_string(end) + ", has hash " +
-                      found.hex() + ", expected " + wanted.hex() + std::string(kUseAnother));
+      throw DataError(
+          fmt::format("{}: is damaged: block {}, bytes {} to {}, has hash {}, expected {}{}", path,
+                      block, begin, end, found.hex(), wanted.hex(), kUseAnother));
   }
 }
 

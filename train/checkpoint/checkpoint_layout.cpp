@@ -1,5 +1,6 @@
 #include "train/checkpoint/checkpoint_layout.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 #include <tuple>
@@ -21,8 +22,8 @@ struct SavedPiece {
 };
 
 std::string place_text(const CheckpointLayout& layout, const Piece& piece) {
-  return layout.files()[piece.file].name + " bytes " + std::to_string(piece.begin) + " to " +
-         std::to_string(piece.end) + " (" + layout.describe(piece) + ")";
+  return fmt::format("{} bytes {} to {} ({})", layout.files()[piece.file].name, piece.begin,
+                     piece.end, layout.describe(piece));
 }
 
 /// All pieces but the empty ones, with the headers, in order of the files.
@@ -37,10 +38,9 @@ std::vector<SavedPiece> sorted_pieces(const CheckpointLayout& layout,
       if (piece.begin == piece.end) continue;
       if (piece.file >= files.size() || piece.begin > piece.end || piece.begin < 0 ||
           piece.end > files[piece.file].size_bytes)
-        throw InternalError("rank " + std::to_string(rank) + " saves bytes " +
-                            std::to_string(piece.begin) + " to " + std::to_string(piece.end) +
-                            " of file " + std::to_string(piece.file) +
-                            ", which the checkpoint does not have");
+        throw InternalError(fmt::format(
+            "rank {} saves bytes {} to {} of file {}, which the checkpoint does not have", rank,
+            piece.begin, piece.end, piece.file));
       sorted.push_back({piece, static_cast<int>(rank)});
     }
   std::sort(sorted.begin(), sorted.end(), [](const SavedPiece& a, const SavedPiece& b) {
@@ -63,9 +63,9 @@ void check_cover(const CheckpointLayout& layout, std::span<const SavedPiece> sor
       const auto& [piece, rank] = sorted[next];
       if (piece.begin > expected) hole(file, expected, piece.begin);
       if (piece.begin < expected)
-        throw InternalError("ranks " + std::to_string(rank_before) + " and " +
-                            std::to_string(rank) + " both save " +
-                            place_text(layout, {file, piece.begin, std::min(expected, piece.end)}));
+        throw InternalError(
+            fmt::format("ranks {} and {} both save {}", rank_before, rank,
+                        place_text(layout, {file, piece.begin, std::min(expected, piece.end)})));
       expected = piece.end;
       rank_before = rank;
     }

@@ -1,5 +1,6 @@
 #include "train/checkpoint/checkpoint_reader.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -58,8 +59,8 @@ bool is_optimizer(const std::string& file_name) { return file_name.starts_with("
 Manifest read_manifest(FileSystem& files, const std::string& path) {
   const auto file = files.open_for_reading(path, Caching::cached);
   if (file->size_bytes() > kManifestLimitBytes)
-    throw DataError(path + ": has " + std::to_string(file->size_bytes()) +
-                    " bytes, more than the limit of " + std::to_string(kManifestLimitBytes));
+    throw DataError(fmt::format("{}: has {} bytes, more than the limit of {}", path,
+                                file->size_bytes(), kManifestLimitBytes));
   return parse_manifest(read_text(*file), path);
 }
 
@@ -102,10 +103,10 @@ void CheckpointReader::open_files() {
 
 void CheckpointReader::refuse_size(const std::string& name, std::int64_t expected,
                                    std::int64_t found) {
-  std::string message = path_of(name) + ": has " + std::to_string(found) + " bytes, expected " +
-                        std::to_string(expected) + ": ";
+  std::string message =
+      fmt::format("{}: has {} bytes, expected {}: ", path_of(name), found, expected);
   if (found > expected) throw DataError(message + "bytes were added" + kAdvice);
-  message += "bytes " + std::to_string(found) + " to " + std::to_string(expected);
+  message += fmt::format("bytes {} to {}", found, expected);
   const std::size_t last = open_.size() - 1;
   if (last < manifest_.block_files.size() && manifest_.block_files[last].name == name) {
     try {
@@ -191,8 +192,8 @@ std::string CheckpointReader::block_text(std::size_t file, std::int64_t block) c
   const Manifest::BlockFile& entry = manifest_.block_files[file];
   const std::int64_t begin = block * manifest_.block_bytes;
   const std::int64_t end = std::min(begin + manifest_.block_bytes, entry.size_bytes);
-  std::string text = path_of(entry.name) + ": block " + std::to_string(block) + " (bytes " +
-                     std::to_string(begin) + " to " + std::to_string(end);
+  std::string text =
+      fmt::format("{}: block {} (bytes {} to {}", path_of(entry.name), block, begin, end);
   if (header_bytes_[file] == 0) return text + ", in which the header lies)";
   return text + ", " + content_text(file, begin, end) + ")";
 }

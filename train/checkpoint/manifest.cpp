@@ -1,5 +1,6 @@
 #include "train/checkpoint/manifest.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -50,9 +51,9 @@ std::string_view checked_body(std::string_view text, const std::string& file) {
                     "checkpoint held: resume from another one");
   };
   if (static_cast<std::int64_t>(text.size()) > kManifestLimitBytes)
-    refuse("has " + std::to_string(text.size()) + " bytes, more than the limit of " +
-           std::to_string(kManifestLimitBytes));
-  if (text.size() < kSealBytes) refuse("has only " + std::to_string(text.size()) + " bytes");
+    refuse(
+        fmt::format("has {} bytes, more than the limit of {}", text.size(), kManifestLimitBytes));
+  if (text.size() < kSealBytes) refuse(fmt::format("has only {} bytes", text.size()));
   const std::string_view body = text.substr(0, text.size() - kSealBytes);
   const std::string_view seal = text.substr(body.size());
   if (!seal.starts_with(kSealBegin) || !seal.ends_with(kSealEnd))
@@ -67,8 +68,7 @@ std::string_view checked_body(std::string_view text, const std::string& file) {
 std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::int64_t most) {
   const std::int64_t number = value.as_integer();
   if (number < least || number > most)
-    value.fail("expected " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
-               std::to_string(number));
+    value.fail(fmt::format("expected {} to {}, found {}", least, most, number));
   return number;
 }
 
@@ -95,9 +95,8 @@ Manifest::BlockFile parse_block_file(const JsonValue& entry, std::int64_t block_
   const std::int64_t blocks = (file.size_bytes + block_bytes - 1) / block_bytes;
   if (static_cast<std::int64_t>(digits.size() / kHashDigits) != blocks ||
       digits.size() % kHashDigits != 0)
-    values[2].fail("expected " + std::to_string(blocks) + " hashes of 32 digits for " +
-                   std::to_string(file.size_bytes) + " bytes, found " +
-                   std::to_string(digits.size()) + " digits");
+    values[2].fail(fmt::format("expected {} hashes of 32 digits for {} bytes, found {} digits",
+                               blocks, file.size_bytes, digits.size()));
   for (std::size_t i = 0; i < digits.size(); i += kHashDigits) {
     const auto hash = parse_hash(std::string_view(digits).substr(i, kHashDigits));
     if (!hash) values[2].fail("expected hexadecimal digits only");
@@ -152,13 +151,13 @@ Manifest make_manifest(const CheckpointLayout& layout, std::int64_t step, Facts 
     names.insert(file.name);
     manifest.block_files.push_back({file.name, file.size_bytes, {}});
   }
-  const std::string which = "checkpoint of step " + std::to_string(step) + ": ";
+  const std::string which = fmt::format("checkpoint of step {}: ", step);
   std::vector<bool> written(static_cast<std::size_t>(layout.blocks()));
   std::vector<Hash128> ordered(written.size());
   const auto place = [&](std::int64_t number) {
     const Piece block = layout.block(number);
-    return layout.files()[block.file].name + " bytes " + std::to_string(block.begin) + " to " +
-           std::to_string(block.end) + " (" + layout.describe(block) + ")";
+    return fmt::format("{} bytes {} to {} ({})", layout.files()[block.file].name, block.begin,
+                       block.end, layout.describe(block));
   };
   for (const BlockHash& hash : hashes) {
     const auto number = static_cast<std::size_t>(hash.block);

@@ -1,5 +1,6 @@
 #include "train/checkpoint/trainer_state.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -19,8 +20,7 @@ constexpr std::int64_t kLimitBytes = std::int64_t{1} << 20;
 
 std::int64_t integer_from(const JsonValue& value, std::int64_t least) {
   const std::int64_t number = value.as_integer();
-  if (number < least)
-    value.fail("expected at least " + std::to_string(least) + ", found " + std::to_string(number));
+  if (number < least) value.fail(fmt::format("expected at least {}, found {}", least, number));
   return number;
 }
 
@@ -81,8 +81,8 @@ std::string to_text(const TrainerState& state) {
   } catch (const DataError& error) {
     throw InternalError(std::string("state that cannot be saved: ") + error.what());
   }
-  throw InternalError("state that cannot be saved: a text in " + std::string(kTrainerStateName) +
-                      " is not UTF-8");
+  throw InternalError(
+      fmt::format("state that cannot be saved: a text in {} is not UTF-8", kTrainerStateName));
 }
 
 TrainerState parse_trainer_state(std::string_view text, const std::string& file) {
