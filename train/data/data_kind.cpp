@@ -1,5 +1,6 @@
 #include "train/data/data_kind.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -102,7 +103,7 @@ constexpr std::int64_t kLookedAtBytes = 64 << 10;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what, Kind kind,
                          std::string_view insist) {
-  throw DataError(path + ": " + what + "; " + std::string(remedy_for(kind)) + std::string(insist));
+  throw DataError(fmt::format("{}: {}; {}{}", path, what, remedy_for(kind), insist));
 }
 
 void refuse_folder(const std::string& path) {
@@ -217,8 +218,8 @@ void refuse_text(const std::string& path, std::string_view beginning) {
   if (begins_like_json(beginning, std::ssize(beginning) == kLookedAtBytes))
     refuse(path, "the text begins like JSON", Kind::records, kInsist);
   if (const std::size_t zero = beginning.find('\0'); zero != std::string_view::npos)
-    throw DataError(path + ": byte " + std::to_string(zero) + " is 0, which no plain text holds" +
-                    std::string(kInsist));
+    throw DataError(
+        fmt::format("{}: byte {} is 0, which no plain text holds{}", path, zero, kInsist));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "train/data/sample_order.h"
 
+#include <fmt/core.h>
+
 #include "core/check.h"
 #include "core/error.h"
 #include "train/data/permutation.h"
@@ -13,10 +15,10 @@ SampleOrder::SampleOrder(std::int64_t tokens, const std::string& source,
   // The unshuffled rule takes a remainder by tokens - sequence - 1, which must not be zero.
   const std::int64_t needed = options.sequence + (options.shuffle ? 1 : 2);
   if (tokens < needed)
-    throw DataError(source + ": too little text: " + std::to_string(tokens) +
-                    " tokens, expected at least " + std::to_string(needed) +
-                    " for one sample of sequence length " + std::to_string(options.sequence) +
-                    "; give more data or a shorter --sequence-length");
+    throw DataError(
+        fmt::format("{}: too little text: {} tokens, expected at least {} for one sample of "
+                    "sequence length {}; give more data or a shorter --sequence-length",
+                    source, tokens, needed, options.sequence));
   const std::int64_t s = options.sequence;
   windows_ = options.shuffle ? (tokens - 1) / s : (tokens - s - 1 + s - 1) / s;
 }

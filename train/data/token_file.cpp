@@ -1,5 +1,6 @@
 #include "train/data/token_file.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -33,15 +34,13 @@ TokenLayout parse_llmc(const LlmcKind& kind, std::span<const std::byte> beginnin
   std::array<std::int32_t, 3> header{};
   std::memcpy(header.data(), beginning.data(), sizeof header);
   if (header[1] != kind.version)
-    throw DataError(file + ": token file version " + std::to_string(header[1]) + ", expected " +
-                    std::to_string(kind.version) + " for magic number " +
-                    std::to_string(kind.magic));
+    throw DataError(fmt::format("{}: token file version {}, expected {} for magic number {}", file,
+                                header[1], kind.version, kind.magic));
   const std::int64_t expected = kHeaderBytes + std::int64_t{header[2]} * kind.bytes_per_token;
   if (header[2] < 0 || expected != file_size_bytes)
-    throw DataError(file + ": the header counts " + std::to_string(header[2]) + " tokens of " +
-                    std::to_string(kind.bytes_per_token) + " bytes, expected " +
-                    std::to_string(expected) + " bytes in all, found " +
-                    std::to_string(file_size_bytes));
+    throw DataError(fmt::format(
+        "{}: the header counts {} tokens of {} bytes, expected {} bytes in all, found {}", file,
+        header[2], kind.bytes_per_token, expected, file_size_bytes));
   return {kHeaderBytes, kind.bytes_per_token, header[2]};
 }
 
@@ -86,11 +85,10 @@ class TokenFile : public TokenSource {
  private:
   [[noreturn]] void throw_id(std::int64_t position, std::int32_t id) const {
     const std::int64_t offset = layout_.offset_bytes + position * layout_.bytes_per_token;
-    throw DataError(file_.path() + ": token " + std::to_string(position) + " (byte " +
-                    std::to_string(offset) + ") is " +
-                    std::to_string(static_cast<std::uint32_t>(id)) +
-                    ", expected less than the model's vocabulary of " +
-                    std::to_string(vocabulary_) + ": tokenize the text for this model");
+    throw DataError(
+        fmt::format("{}: token {} (byte {}) is {}, expected less than the model's vocabulary of "
+                    "{}: tokenize the text for this model",
+                    file_.path(), position, offset, static_cast<std::uint32_t>(id), vocabulary_));
   }
 
   File file_;
@@ -116,9 +114,9 @@ TokenLayout parse_token_layout(std::span<const std::byte> beginning, std::int64_
     if (kind.magic == magic) return parse_llmc(kind, beginning, file_size_bytes, file);
   if (file_size_bytes % 2 != 0)
     throw DataError(
-        file +
-        ": a .bin file without llm.c's magic number holds uint16 tokens, but has an odd size of " +
-        std::to_string(file_size_bytes) + " bytes");
+        fmt::format("{}: a .bin file without llm.c's magic number holds uint16 tokens, but has an "
+                    "odd size of {} bytes",
+                    file, file_size_bytes));
   return {0, 2, file_size_bytes / 2};
 }
 
