@@ -1,5 +1,6 @@
 #include "train/files/safetensors_header.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -72,10 +73,10 @@ std::int64_t header_length(std::span<const std::byte> beginning, std::int64_t fi
   const auto limit =
       static_cast<std::uint64_t>(std::min(kHeaderLimitBytes, file_size_bytes - kLengthBytes));
   if (length > limit)
-    throw DataError(file + ": the header claims " + std::to_string(length) +
-                    " bytes, expected at most " + std::to_string(limit) + " (the file has " +
-                    std::to_string(file_size_bytes) +
-                    " bytes): not a safetensors file, or truncated");
+    throw DataError(
+        fmt::format("{}: the header claims {} bytes, expected at most {} (the file has {} bytes): "
+                    "not a safetensors file, or truncated",
+                    file, length, limit, file_size_bytes));
   return static_cast<std::int64_t>(length);
 }
 
@@ -109,8 +110,8 @@ StoredTensor parse_entry(const std::string& name, const JsonValue& entry, std::i
   // A type that nobody has heard of may have any size.
   if (type != nullptr &&
       (*elements > INT64_MAX / type->bits || tensor.size_bytes != *elements * type->bits / 8))
-    entry.fail("data_offsets cover " + std::to_string(tensor.size_bytes) + " bytes, expected " +
-               tensor.stored_type + " times shape " + tensor.shape_text());
+    entry.fail(fmt::format("data_offsets cover {} bytes, expected {} times shape {}",
+                           tensor.size_bytes, tensor.stored_type, tensor.shape_text()));
   return tensor;
 }
 
@@ -120,15 +121,15 @@ void check_cover(std::span<const StoredTensor> tensors, std::int64_t data_begin,
   std::int64_t expected = data_begin;
   for (const StoredTensor& tensor : tensors) {
     if (tensor.offset_bytes != expected)
-      throw DataError(
-          file + ": tensor '" + tensor.name + "' begins at byte " +
-          std::to_string(tensor.offset_bytes) + ", expected " + std::to_string(expected) +
-          (tensor.offset_bytes < expected ? ": it overlaps the one before" : ": a hole"));
+      throw DataError(fmt::format(
+          "{}: tensor '{}' begins at byte {}, expected {}{}", file, tensor.name,
+          tensor.offset_bytes, expected,
+          tensor.offset_bytes < expected ? ": it overlaps the one before" : ": a hole"));
     expected += tensor.size_bytes;
   }
   if (expected != file_size_bytes)
-    throw DataError(file + ": the tensors end at byte " + std::to_string(expected) +
-                    ", the file at " + std::to_string(file_size_bytes));
+    throw DataError(fmt::format("{}: the tensors end at byte {}, the file at {}", file, expected,
+                                file_size_bytes));
 }
 
 std::vector<StoredTensor> parse_json_header(std::string_view json, std::int64_t file_size_bytes,
@@ -161,8 +162,7 @@ std::string part_text(const StoredTensor& tensor, std::int64_t begin, std::int64
   const std::int64_t size = size_of(*tensor.dtype);
   const std::int64_t first = std::max<std::int64_t>(begin - tensor.offset_bytes, 0) / size;
   const std::int64_t last = std::min(end - tensor.offset_bytes, tensor.size_bytes);
-  return name + " elements " + std::to_string(first) + " to " +
-         std::to_string((last + size - 1) / size);
+  return fmt::format("{} elements {} to {}", name, first, (last + size - 1) / size);
 }
 
 }  // namespace
@@ -221,8 +221,8 @@ std::vector<StoredTensor> parse_safetensors_header(std::span<const std::byte> be
                                                    const std::string& file) {
   const auto length = static_cast<std::size_t>(header_length(beginning, file_size_bytes, file));
   if (beginning.size() - kLengthBytes < length)
-    throw DataError(file + ": the header has " + std::to_string(length) + " bytes, found only " +
-                    std::to_string(beginning.size() - kLengthBytes));
+    throw DataError(fmt::format("{}: the header has {} bytes, found only {}", file, length,
+                                beginning.size() - kLengthBytes));
   const auto json = beginning.subspan(kLengthBytes, length);
   return parse_json_header({reinterpret_cast<const char*>(json.data()), json.size()},
                            file_size_bytes, file);
