@@ -1,5 +1,6 @@
 #include "train/inspect/commands.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -42,20 +43,18 @@ std::string heading(const TensorFolder& folder) {
     return folder.path() + ": no " + kManifestName +
            ", so nothing tells whether its files are as they were saved\n";
   const Manifest& manifest = *folder.manifest();
-  std::string text = folder.path() + ": checkpoint of step " + std::to_string(manifest.step) +
-                     ", " + std::to_string(manifest.total_bytes()) + " bytes\n";
+  std::string text = fmt::format("{}: checkpoint of step {}, {} bytes\n", folder.path(),
+                                 manifest.step, manifest.total_bytes());
   for (const auto& [key, value] : manifest.facts) text += "  " + key + ": " + value + "\n";
   return text;
 }
 
 std::string seconds_text(std::int64_t seconds) {
   constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
-  if (seconds < kMinute) return std::to_string(std::max<std::int64_t>(seconds, 0)) + " s";
-  if (seconds < kHour) return std::to_string(seconds / kMinute) + " min";
-  if (seconds < kDay)
-    return std::to_string(seconds / kHour) + " h " + std::to_string(seconds % kHour / kMinute) +
-           " min";
-  return std::to_string(seconds / kDay) + " d " + std::to_string(seconds % kDay / kHour) + " h";
+  if (seconds < kMinute) return fmt::format("{} s", std::max<std::int64_t>(seconds, 0));
+  if (seconds < kHour) return fmt::format("{} min", seconds / kMinute);
+  if (seconds < kDay) return fmt::format("{} h {} min", seconds / kHour, seconds % kHour / kMinute);
+  return fmt::format("{} d {} h", seconds / kDay, seconds % kDay / kHour);
 }
 
 /// Since the manifest, the last file of a checkpoint, was written.
@@ -136,8 +135,8 @@ std::string verify_checkpoint(FileSystem& files, const std::string& path, int th
     damage.emplace_back(error.what());
   }
   if (damage.empty())
-    return folder + ": whole: step " + std::to_string(step) + ", " + count_text(blocks, "block") +
-           ", " + count_text(bytes, "byte") + ", each as it was saved\n";
+    return fmt::format("{}: whole: step {}, {}, {}, each as it was saved\n", folder, step,
+                       count_text(blocks, "block"), count_text(bytes, "byte"));
   for (const std::string& place : damage) report(place);
   throw DataError(folder + ": damaged in " +
                   count_text(static_cast<std::int64_t>(damage.size()), "place") +
@@ -209,7 +208,7 @@ std::string list_output(FileSystem& files, const std::string& output) {
       const CheckpointReader reader(files, path);
       bytes = std::to_string(reader.manifest().total_bytes());
       if (reader.manifest().step != *step)
-        state = "its manifest is of step " + std::to_string(reader.manifest().step);
+        state = fmt::format("its manifest is of step {}", reader.manifest().step);
       if (const std::string* what = reader.manifest().find_fact(kNotFiniteFact))
         state += "; not finite: " + *what;
     } catch (const DataError& error) {
