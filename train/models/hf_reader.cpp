@@ -1,5 +1,6 @@
 #include "train/models/hf_reader.h"
 
+#include <fmt/core.h>
 #include <cmath>
 
 #include "core/json_writer.h"
@@ -23,12 +24,12 @@ std::int64_t HfReader::size(std::string_view key, std::int64_t limit,
   const std::optional<JsonValue> value = find(key);
   if (!value) {
     if (fallback) return *fallback;
-    fail(key, "missing, expected a whole number from 1 to " + std::to_string(limit));
+    fail(key, fmt::format("missing, expected a whole number from 1 to {}", limit));
   }
   const double number = value->is_number() ? value->as_number() : 0.0;
   if (!(number >= 1) || number > static_cast<double>(limit) || number != std::floor(number)) {
-    fail(key, "found " + value->describe() + ", expected a whole number from 1 to " +
-                  std::to_string(limit));
+    fail(key,
+         fmt::format("found {}, expected a whole number from 1 to {}", value->describe(), limit));
   }
   return value->as_whole_number();
 }
@@ -57,16 +58,15 @@ std::string HfReader::text(std::string_view key, const std::string& fallback) co
 
 void HfReader::require_flag(std::string_view key, bool wanted, const std::string& why) const {
   if (flag(key, wanted) != wanted) {
-    fail(key, std::string("found ") + (wanted ? "false" : "true") + ", expected " +
-                  (wanted ? "true" : "false") + ": " + why);
+    fail(key, fmt::format("found {}, expected {}: {}", wanted ? "false" : "true",
+                          wanted ? "true" : "false", why));
   }
 }
 
 void HfReader::require_divisor(std::string_view key, std::int64_t heads,
                                std::int64_t hidden) const {
   if (hidden % heads == 0) return;
-  fail(key, "found " + std::to_string(heads) + " heads, expected a divisor of the hidden size " +
-                std::to_string(hidden));
+  fail(key, fmt::format("found {} heads, expected a divisor of the hidden size {}", heads, hidden));
 }
 
 void HfReader::fail(std::string_view key, const std::string& message) const {

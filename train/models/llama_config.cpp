@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "core/json_writer.h"
 #include "train/models/hf_reader.h"
 #include "train/models/hf_rope.h"
@@ -43,17 +45,17 @@ void read_llama(const LlamaKind& kind, const HfReader& reader, ModelConfig& conf
   config.kv_heads = reader.size("num_key_value_heads", kLargestCount,
                                 multi_head || kind.kv_heads == 0 ? config.heads : kind.kv_heads);
   if (config.heads % config.kv_heads != 0) {
-    reader.fail("num_key_value_heads", "found " + std::to_string(config.kv_heads) +
-                                           ", expected a divisor of the " +
-                                           std::to_string(config.heads) + " attention heads");
+    reader.fail("num_key_value_heads",
+                fmt::format("found {}, expected a divisor of the {} attention heads",
+                            config.kv_heads, config.heads));
   }
   const bool derived = kind.head_size == 0 && !reader.find("head_dim");
   if (derived) reader.require_divisor("num_attention_heads", config.heads, config.hidden);
   config.head_size = reader.size("head_dim", kLargestWidth,
                                  derived ? config.hidden / config.heads : kind.head_size);
   if (config.head_size % 2 != 0) {
-    reader.fail("head_dim", "found " + std::to_string(config.head_size) +
-                                ", expected an even head size (rotary embedding)");
+    reader.fail("head_dim", fmt::format("found {}, expected an even head size (rotary embedding)",
+                                        config.head_size));
   }
   config.intermediate = reader.size("intermediate_size", kLargestWidth * 4, kind.intermediate);
   config.context = reader.size("max_position_embeddings", kLargestContext, kind.context);

@@ -1,5 +1,6 @@
 #include "train/models/transformer.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "core/error.h"
@@ -10,9 +11,9 @@ namespace {
 void check_sequence(const ModelConfig& config, std::int64_t sequence) {
   const auto limit = [&](std::int64_t most, const char* name, const char* why) {
     if (most > 0 && sequence > most)
-      throw InvalidArgument("--sequence-length " + std::to_string(sequence) +
-                            " exceeds the model's " + name + " of " + std::to_string(most) +
-                            " positions" + why + "; choose at most that");
+      throw InvalidArgument(fmt::format(
+          "--sequence-length {} exceeds the model's {} of {} positions{}; choose at most that",
+          sequence, name, most, why));
   };
   limit(config.context, "context", "");
   limit(config.sliding_window, "sliding window", ", which is not supported");
@@ -26,12 +27,10 @@ void check_transformer(const ModelConfig& c) {
     if (!holds) faults += (faults.empty() ? "" : "; ") + fault;
   };
   const auto at_least_one = [&](const char* name, std::int64_t number) {
-    require(number >= 1,
-            std::string(name) + " is " + std::to_string(number) + ", expected at least 1");
+    require(number >= 1, fmt::format("{} is {}, expected at least 1", name, number));
   };
   const auto probability = [&](const char* name, double p) {
-    require(p >= 0 && p < 1,
-            std::string(name) + " is " + std::to_string(p) + ", expected a probability below 1");
+    require(p >= 0 && p < 1, fmt::format("{} is {:f}, expected a probability below 1", name, p));
   };
   at_least_one("vocabulary", c.vocabulary);
   at_least_one("layers", c.layers);
