@@ -1,5 +1,6 @@
 #include "train/config/batch.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 namespace strata::train {
@@ -13,8 +14,7 @@ std::string nearest(std::int64_t wanted, std::int64_t unit, const std::string& f
   std::string list;
   for (const std::int64_t count : {below, below + 1}) {
     if (count < 1) continue;
-    list += (list.empty() ? "" : " or ") + std::to_string(count * unit) + " (" + factor + " " +
-            std::to_string(count) + ")";
+    list += fmt::format("{}{} ({} {})", list.empty() ? "" : " or ", count * unit, factor, count);
   }
   return list;
 }
@@ -26,8 +26,7 @@ void drop_the_weaker(BatchRequest& r, std::int64_t world, std::string& note) {
   const std::int64_t accumulation = *r.accumulation.value;
   if (global == micro * accumulation * world) return;
   const auto drop = [&](BatchNumber& number, const char* name) {
-    note = std::string(name) + " " + std::to_string(*number.value) +
-           " of the file gives way to the flags";
+    note = fmt::format("{} {} of the file gives way to the flags", name, *number.value);
     number.value.reset();
   };
   const int flags = r.global.from_flag + r.micro.from_flag + r.accumulation.from_flag;
@@ -56,9 +55,9 @@ void divide(const BatchRequest& r, std::int64_t global, std::int64_t factor, std
   result = global / unit;
   if (global % unit == 0) return;
   problem =
-      "train_batch_size " + std::to_string(global) + " is not divisible by " + given +
-      (factor == 1 && std::string(given).empty() ? "" : " " + std::to_string(factor) + " x ") +
-      ranks(r, world) + " = " + std::to_string(unit) + "; nearest: " + nearest(global, unit, other);
+      fmt::format("train_batch_size {} is not divisible by {}{}{} = {}; nearest: {}", global, given,
+                  factor == 1 && std::string(given).empty() ? "" : fmt::format(" {} x ", factor),
+                  ranks(r, world), unit, nearest(global, unit, other));
 }
 
 }  // namespace
@@ -92,11 +91,10 @@ BatchTriple solve_batch(BatchRequest r, std::int64_t world) {
     divide(r, t.global, t.micro, world, "micro batch", "accumulation", t.accumulation, t.problem);
   } else if (t.global != t.micro * t.accumulation * world) {
     const std::int64_t product = t.micro * t.accumulation * world;
-    t.problem = "train_batch_size " + std::to_string(t.global) + " is not micro batch " +
-                std::to_string(t.micro) + " x accumulation " + std::to_string(t.accumulation) +
-                " x " + ranks(r, world) + " = " + std::to_string(product) +
-                "; set train_batch_size to " + std::to_string(product) +
-                ", or leave one of the three out";
+    t.problem = fmt::format(
+        "train_batch_size {} is not micro batch {} x accumulation {} x {} = {}; set "
+        "train_batch_size to {}, or leave one of the three out",
+        t.global, t.micro, t.accumulation, ranks(r, world), product, product);
   }
   return t;
 }

@@ -1,5 +1,6 @@
 #include "train/config/check_options.h"
 
+#include <fmt/core.h>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -63,11 +64,10 @@ void check_options(const TrainOptions& options, int world) {
     add("state_recipe " + text("state_recipe") + " needs " + needs);
   const std::int64_t samples = options.micro_batch * options.accumulation * leaves(options, world);
   if (faults.empty() && options.global_batch != samples)
-    add("global_batch is " + std::to_string(options.global_batch) + ", expected " +
-        std::to_string(samples) + ": micro_batch " + std::to_string(options.micro_batch) +
-        " x accumulation " + std::to_string(options.accumulation) + " x " +
-        std::to_string(leaves(options, world)) +
-        (options.virtual_ranks > 0 ? " virtual ranks" : " ranks"));
+    add(fmt::format("global_batch is {}, expected {}: micro_batch {} x accumulation {} x {}{}",
+                    options.global_batch, samples, options.micro_batch, options.accumulation,
+                    leaves(options, world),
+                    options.virtual_ranks > 0 ? " virtual ranks" : " ranks"));
   if (!faults.empty()) throw InvalidArgument("TrainOptions: " + faults);
 }
 

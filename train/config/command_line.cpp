@@ -1,5 +1,6 @@
 #include "train/config/command_line.h"
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
@@ -224,14 +225,14 @@ std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::str
     const std::string first = words.front();
     words.erase(words.begin(), words.end() - entry.row->most_words);
     if (words.front() != first && words.front() != kNoValue && first != kNoValue)
-      notes.push_back(std::string(first_spelling(*entry.row)) + ": given as " + first + " and as " +
-                      words.front() + ", the last one counts");
+      notes.push_back(fmt::format("{}: given as {} and as {}, the last one counts",
+                                  first_spelling(*entry.row), first, words.front()));
   }
   std::erase(words, kNoValue);
   const int least = entry.row->least_words;
   if (words.size() < static_cast<std::size_t>(least))
     throw InvalidArgument(entry.name + " needs " +
-                          (least == 1 ? "a value" : std::to_string(least) + " values"));
+                          (least == 1 ? "a value" : fmt::format("{} values", least)));
   return words;
 }
 
@@ -284,7 +285,7 @@ std::string train_help() {
   for (const FlagRow& row : flag_table()) {
     if (row.use == FlagUse::ignored || row.use == FlagUse::refused) continue;
     for (const FlagGroup& group : flag_groups())
-      if (group.first == first_spelling(row)) text += '\n' + std::string(group.title) + ":\n";
+      if (group.first == first_spelling(row)) text += fmt::format("\n{}:\n", group.title);
     std::string line = "  " + std::string(first_spelling(row)) + ' ' + value_name_of(row);
     line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
     const OptionField* field = find_field(fields, row.target);

@@ -1,5 +1,6 @@
 #include "train/config/deepspeed_json.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -85,7 +86,7 @@ class Reader {
     if (!near.empty()) return near;
     for (const KeyRow& row : key_table()) {
       if (row.path.ends_with("." + key)) {
-        return ", did you mean '" + std::string(row.path) + "'?";
+        return fmt::format(", did you mean '{}'?", row.path);
       }
     }
     return "";
@@ -143,7 +144,7 @@ class Reader {
     if (row.has_switch && value.is(JsonKind::object)) {
       const Switch state = switch_of(row, value);
       if (state == Switch::missing && row.support != Support::noted) {
-        note(value, "off: '" + std::string(row.on_switch) + "' is not set in it");
+        note(value, fmt::format("off: '{}' is not set in it", row.on_switch));
       }
       if (state == Switch::off) store_off(row, value);
       if (state != Switch::on) return;
@@ -164,7 +165,7 @@ class Reader {
   void store_off(const KeyRow& row, const JsonValue& section) {
     if (row.support != Support::obeyed) return;
     const std::optional<JsonValue> value = section.find(row.on_switch);
-    const KeyRow* inner = find_key(std::string(row.path) + "." + std::string(row.on_switch));
+    const KeyRow* inner = find_key(fmt::format("{}.{}", row.path, row.on_switch));
     if (value && inner != nullptr && !value->is(JsonKind::null)) handle(*inner, *value);
   }
 
@@ -193,7 +194,7 @@ class Reader {
     const std::vector<std::string_view> options = listed(row.target, '+');
     const bool pair = options.size() > 1;
     if (pair && !automatic && words.size() != options.size())
-      return problem(value, "found " + std::to_string(words.size()) + " numbers, expected two");
+      return problem(value, fmt::format("found {} numbers, expected two", words.size()));
     for (std::size_t i = 0; i < options.size(); ++i) {
       Given one = given;
       if (pair) one.words = {words[automatic ? 0 : i]};

@@ -1,4 +1,5 @@
 // Words to values of option fields and back.
+#include <fmt/core.h>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -22,7 +23,7 @@ constexpr TimeUnit kTimeUnits[] = {{"s", 1},    {"sec", 1},     {"m", 60},
 }  // namespace
 
 std::string range_text(const OptionField& field, std::string_view kind) {
-  std::string text = std::string("expected ") + std::string(kind);
+  std::string text = fmt::format("expected {}", kind);
   const auto number = [](double value) {
     return value == std::floor(value) && std::abs(value) < 1e15
                ? std::to_string(static_cast<std::int64_t>(value))
@@ -178,7 +179,7 @@ struct ToText {
   std::string operator()(const double* value) const { return json_number(*value); }
   std::string operator()(const StepRange* value) const {
     if (value->last == StepRange().last) return "all";
-    return std::to_string(value->first) + ":" + std::to_string(value->last);
+    return fmt::format("{}:{}", value->first, value->last);
   }
   std::string operator()(const SaveInterval* value) const {
     return value->seconds > 0 ? std::to_string(value->seconds) + "s" : std::to_string(value->steps);
@@ -201,7 +202,7 @@ std::string assign(const OptionField& field, const std::vector<std::string>& wor
                    std::string& note) {
   const bool list = std::holds_alternative<std::vector<std::string>*>(field.target);
   if (words.empty() || (words.size() > 1 && !list)) {
-    return "found " + std::to_string(words.size()) + " values, expected one";
+    return fmt::format("found {} values, expected one", words.size());
   }
   return std::visit(Assign{field, words, note}, field.target);
 }

@@ -1,5 +1,6 @@
 #include "train/config/resolver.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 
@@ -146,9 +147,9 @@ void Resolver::take_precision() {
   if (options_.accumulation_dtype != DType::f32 && options_.accumulation_dtype != options_.dtype) {
     const Given* given = in_file("accumulation_dtype");
     problem(given == nullptr ? "" : given->where,
-            "found " + std::string(name_of(options_.accumulation_dtype)) +
-                ", expected fp32 or the model's type, " + std::string(name_of(options_.dtype)) +
-                ": set \"fp32\" or leave it out, which means fp32");
+            fmt::format("found {}, expected fp32 or the model's type, {}: set \"fp32\" or leave it "
+                        "out, which means fp32",
+                        name_of(options_.accumulation_dtype), name_of(options_.dtype)));
   }
   const Given* parameters = fact("data_types.param_dtype");
   if (parameters == nullptr || parameters->automatic) return;
@@ -157,9 +158,9 @@ void Resolver::take_precision() {
   const std::string wrong = assign(unused, "dtype", parameters->words, note);
   if (!wrong.empty()) return problem(parameters->where, wrong);
   if (unused.dtype != options_.dtype) {
-    problem(parameters->where, "found " + parameters->words[0] + ", expected " +
-                                   std::string(name_of(options_.dtype)) +
-                                   ", which fp16 / bf16 / --dtype choose");
+    problem(parameters->where,
+            fmt::format("found {}, expected {}, which fp16 / bf16 / --dtype choose",
+                        parameters->words[0], name_of(options_.dtype)));
   }
 }
 
@@ -256,8 +257,8 @@ void Resolver::report_open_autos() {
     if (given.auto_is_default) {
       sources_[name] = {Origin::automatic, given.where};
       if (name == "zero.stage")  // nobody means 0 by it
-        findings_.notes.push_back(given.where + ": found \"auto\", taken as " +
-                                  std::to_string(options_.zero.stage) + "; give --zero");
+        findings_.notes.push_back(fmt::format("{}: found \"auto\", taken as {}; give --zero",
+                                              given.where, options_.zero.stage));
     } else {
       problem(given.where, "\"auto\" needs " + flag_of(name));
     }

@@ -1,4 +1,5 @@
 // Scheduler, limits of the model, and what options mean together.
+#include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 
@@ -78,7 +79,7 @@ void Resolver::check() {
   if (options_.tile_elements % 1024 != 0) {
     const Given* said = given("tile_elements");
     problem(said == nullptr ? "" : said->where,
-            "found " + std::to_string(options_.tile_elements) + ", expected a multiple of 1024");
+            fmt::format("found {}, expected a multiple of 1024", options_.tile_elements));
   }
   const std::string world = std::to_string(world_);
   const Given* data_parallel = fact("data_parallel_size");
@@ -129,18 +130,17 @@ void Resolver::check_virtual_ranks() {
   const std::int64_t count = options_.virtual_ranks;
   if (count == 0) return;
   const std::string& where = given("virtual_ranks")->where;
-  const std::string found = "found " + std::to_string(count);
+  const std::string found = fmt::format("found {}", count);
   const auto unsigned_count = static_cast<std::uint64_t>(count);
   if (!std::has_single_bit(unsigned_count)) {
     const std::uint64_t below = std::bit_floor(unsigned_count);
-    problem(where, found + ", expected a power of two: " + std::to_string(below) + " or " +
-                       std::to_string(2 * below));
+    problem(where, fmt::format("{}, expected a power of two: {} or {}", found, below, 2 * below));
   } else if (count % world_ != 0) {
     std::string worlds;
     for (std::int64_t world = 1; world <= count; world *= 2)
       worlds += (worlds.empty() ? "" : world == count ? " or " : ", ") + std::to_string(world);
-    problem(where, found + " with " + std::to_string(world_) + " ranks, expected " + worlds +
-                       (count == 1 ? " rank" : " ranks") + ", or more virtual ranks");
+    problem(where, fmt::format("{} with {} ranks, expected {}{}, or more virtual ranks", found,
+                               world_, worlds, count == 1 ? " rank" : " ranks"));
   }
   if (options_.offload.layer_major)
     problem(where, found +
@@ -177,11 +177,11 @@ void Resolver::check_model_limits() {
   const std::int64_t length = options_.sequence_length;
   const Given* said = given("sequence_length");
   const std::string where = said == nullptr ? "sequence_length" : said->where;
-  const std::string found = "found " + std::to_string(length) + " tokens, ";
+  const std::string found = fmt::format("found {} tokens, ", length);
   if (model_.sliding_window > 0 && length > model_.sliding_window) {
-    problem(where, found + "expected at most the model's sliding window of " +
-                       std::to_string(model_.sliding_window) +
-                       " (attention inside a window is not built)");
+    problem(where, fmt::format("{}expected at most the model's sliding window of {} (attention "
+                               "inside a window is not built)",
+                               found, model_.sliding_window));
   }
   if (length <= model_.context) return;
   const std::string most = std::to_string(model_.context);

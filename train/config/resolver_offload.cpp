@@ -1,4 +1,5 @@
 // Offload: which combinations of tiers, stages and paths make sense, and what of them says nothing.
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 
@@ -25,9 +26,8 @@ void Resolver::take_offload() {
   if (request % kRequestUnitBytes != 0) {
     const std::string found = std::to_string(request);
     request += kRequestUnitBytes - request % kRequestUnitBytes;
-    findings_.notes.push_back(given("offload.request_bytes")->where + ": found " + found +
-                              ", rounded up to " + std::to_string(request) +
-                              ": requests are whole MiB");
+    findings_.notes.push_back(fmt::format("{}: found {}, rounded up to {}: requests are whole MiB",
+                                          given("offload.request_bytes")->where, found, request));
   }
   take_nvme_paths();
   check_nvme();
@@ -74,7 +74,7 @@ void Resolver::check_nvme() {
 void Resolver::check_stages() {
   const OffloadOptions& o = options_.offload;
   const std::int64_t stage = options_.zero.stage;
-  const std::string at = "at zero stage " + std::to_string(stage);
+  const std::string at = fmt::format("at zero stage {}", stage);
   const auto from_file = [&](const char* option) { return origin(option) == Origin::file; };
   const auto note = [&](const char* option, const std::string& text) {
     findings_.notes.push_back(given(option)->where + ": " + text);
