@@ -1,5 +1,6 @@
 #include "train/doctor/doctor_report.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -48,8 +49,8 @@ bool quota_binds(const DoctorReport& report) {
 
 std::string cores_text(const DoctorReport& report) {
   const std::string usable = count_text(report.host.processor.cores);
-  std::string text = usable + " usable of " + std::to_string(report.state.online_cores) +
-                     ": ranks share " + usable + " threads";
+  std::string text = fmt::format("{} usable of {}: ranks share {} threads", usable,
+                                 report.state.online_cores, usable);
   if (quota_binds(report))
     text += "; a control group grants the time of " + count_text(report.state.cpu_quota);
   return text;
@@ -62,7 +63,7 @@ std::string products_text(const machine::Device& cpu) {
 
 std::string nodes_text(const std::vector<machine::NumaNode>& nodes) {
   if (nodes.size() < 2) return "1";
-  std::string text = std::to_string(nodes.size()) + ": ranks stay near their memory; cores";
+  std::string text = fmt::format("{}: ranks stay near their memory; cores", nodes.size());
   for (const machine::NumaNode& node : nodes)
     text += (&node == nodes.data() ? " " : "; ") + machine::format_core_list(node.cores);
   return text;
@@ -103,9 +104,9 @@ std::string locked_text(const DoctorReport& report) {
 
 std::string speed_text(const machine::Disk& speed) {
   if (!speed.mixed_rate.known()) return "too little free space to measure";
-  return rate_text(speed.read_rate) + " read, " + rate_text(speed.write_rate) + " written, " +
-         rate_text(speed.mixed_rate) + " both at once; chosen: requests of " +
-         size_text(speed.request_bytes) + ", " + std::to_string(speed.depth) + " at a time";
+  return fmt::format("{} read, {} written, {} both at once; chosen: requests of {}, {} at a time",
+                     rate_text(speed.read_rate), rate_text(speed.write_rate),
+                     rate_text(speed.mixed_rate), size_text(speed.request_bytes), speed.depth);
 }
 
 void add_disks(const DoctorReport& report, Page& page) {
@@ -224,7 +225,7 @@ machine::Machine machine_of(const DoctorReport& report) {
   machine.name.clear();
   machine.description = report.host.processor.name;
   if (usable > 0)
-    machine.description += ", " + std::to_string(usable) + " x " + machine.device.names.front();
+    machine.description += fmt::format(", {} x {}", usable, machine.device.names.front());
   if (report.disks.empty()) return machine;
   const machine::Disk speed = report.striped.value_or(report.disks.front().speed);
   if (speed.mixed_rate.known()) machine.disk = speed;
