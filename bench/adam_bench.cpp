@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_stream.h"
-#include "kernels/step_state.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::kernels {
 namespace {

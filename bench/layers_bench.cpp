@@ -5,12 +5,12 @@
 #include <random>
 #include <vector>
 
-#include "kernels/attention.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
-#include "kernels/gelu.h"
-#include "kernels/norm.h"
-#include "kernels/swiglu.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/gelu.h"
+#include "kernels/ops/norm.h"
+#include "kernels/ops/swiglu.h"
 
 namespace strata::kernels {
 namespace {
@@ -24,9 +24,8 @@ class Call {
     cost_ = operation.cost(inputs, outputs, attributes_);
     for (const TensorType& type : inputs) inputs_.push_back(tensor(type));
     for (const TensorType& type : outputs) outputs_.push_back(tensor(type));
-    if (operation.workspace != nullptr)
-      workspace_.resize(static_cast<std::size_t>(
-          operation.workspace(inputs, outputs, attributes_, device_.capabilities())));
+    workspace_.resize(static_cast<std::size_t>(
+        workspace_bytes(operation, inputs, outputs, attributes_, device_.capabilities())));
   }
   void measure(benchmark::State& state, Kernel kernel) {
     CpuStream stream(device_);

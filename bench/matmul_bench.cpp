@@ -13,7 +13,7 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/matmul.h"
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::kernels {
 namespace {
@@ -61,9 +61,8 @@ void run(benchmark::State& state, std::string_view name, const Types& types,
   const Types output_types = operation.infer(types, attributes);
   for (const TensorType& type : types) inputs.push_back(operands.add(type));
   for (const TensorType& type : output_types) outputs.push_back(operands.add(type));
-  std::int64_t bytes = 0;
-  if (operation.workspace != nullptr)
-    bytes = operation.workspace(types, output_types, attributes, device.capabilities());
+  const std::int64_t bytes =
+      workspace_bytes(operation, types, output_types, attributes, device.capabilities());
   const Tensor workspace = operands.add(TensorType(DType::u8, {bytes + 64}));
   const KernelCall call{
       inputs, outputs, {workspace.data, static_cast<std::size_t>(bytes)}, attributes};

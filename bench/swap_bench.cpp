@@ -21,14 +21,14 @@
 #include "comm/single.h"
 #include "core/error.h"
 #include "kernels/cpu/cpu_stream.h"
-#include "kernels/step_state.h"
+#include "kernels/ops/step_state.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
 #include "offload/place_transfers.h"
-#include "runtime/executor.h"
-#include "runtime/lower.h"
-#include "runtime/staging.h"
-#include "runtime/state_names.h"
+#include "runtime/execute/executor.h"
+#include "runtime/graph/state_names.h"
+#include "runtime/passes/staging.h"
+#include "runtime/program/lower.h"
 #include "train/engine/build_programs.h"
 #include "train/models/hf_config.h"
 #include "train/models/presets.h"
@@ -101,7 +101,7 @@ class SwappedStep {
     machine.disk = found;
     compile::StepPrograms set = train::build_programs(request, communicator_.seat(), machine);
     // Not the run's drain, which finds its first records read.
-    runtime::Graph graph = zero::lower_drain(
+    runtime::Graph graph = step::lower_drain(
         train::build_model(request.model, set.shape, train::ModelUse::train).graph, set.settings);
     offload::place_transfers(graph);
     runtime::stage_inputs(graph);

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "core/error.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 namespace {

@@ -13,7 +13,7 @@
 #include "comm/reduction.h"
 #include "comm/seat.h"
 #include "core/error.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::comm {
 
@@ -69,7 +69,7 @@ class Communicator {
   }
 
   /// Whether `run` works on the calling thread and returns when all is done. Otherwise it enqueues
-  /// on its stream alone, so that it may be part of a recording (kernels/device.h).
+  /// on its stream alone, so that it may be part of a recording (kernels/device/device.h).
   [[nodiscard]] virtual bool runs_on_host() const { return true; }
   /// Collective over all ranks where they may be part of recordings (not runs_on_host): whether all
   /// ranks have made theirs. Recorded collectives meet recorded ones only.

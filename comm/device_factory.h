@@ -5,7 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::comm {
 

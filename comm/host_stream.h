@@ -1,7 +1,7 @@
 // For collectives outside a Program: communicators of CPU ranks work on the calling thread.
 #pragma once
 
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::comm {
 

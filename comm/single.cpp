@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/ordered_sum.h"
+#include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 

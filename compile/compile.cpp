@@ -9,14 +9,14 @@
 #include "core/error.h"
 #include "offload/offload_activations.h"
 #include "offload/place_transfers.h"
-#include "runtime/autodiff.h"
-#include "runtime/infer_distributions.h"
-#include "runtime/layer_major.h"
-#include "runtime/lower.h"
-#include "runtime/recompute.h"
-#include "runtime/saved_values.h"
-#include "runtime/staging.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/state_names.h"
+#include "runtime/passes/autodiff.h"
+#include "runtime/passes/infer_distributions.h"
+#include "runtime/passes/layer_major.h"
+#include "runtime/passes/recompute.h"
+#include "runtime/passes/saved_values.h"
+#include "runtime/passes/staging.h"
+#include "runtime/program/lower.h"
 #include "zero/policy.h"
 
 namespace strata::compile {
@@ -24,7 +24,7 @@ namespace {
 
 using runtime::Graph;
 using runtime::Tier;
-using zero::Position;
+using zero::MicroStepKind;
 
 constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
 
@@ -53,7 +53,7 @@ class Compiling {
     const auto actions = runtime::saved_actions(built.graph, plan_.saved);
     runtime::recompute(built.graph, actions);
     offload::offload_activations(built.graph, actions);
-    zero::declare_state(set_.persistent, set_.units, set_.settings);
+    step::declare_state(set_.persistent, set_.units, set_.settings);
     ahead_.records = records_read_ahead(set_.settings, set_.units, plan_.read_ahead_bytes);
     declare_saving();
     add_steps(built);
@@ -76,10 +76,10 @@ class Compiling {
          Tier::pageable);
     if (!snapshots) return;
     set_.snapshot_pieces =
-        zero::list_snapshot(set_.units, set_.settings,
-                            windows ? zero::SnapshotCopies::windows : zero::SnapshotCopies::kept);
-    zero::declare_snapshot(set_.persistent, set_.snapshot_pieces);
-    set_.snapshot_records = zero::list_snapshot_records(set_.units, set_.settings);
+        step::list_snapshot(set_.units, set_.settings,
+                            windows ? step::SnapshotCopies::windows : step::SnapshotCopies::kept);
+    step::declare_snapshot(set_.persistent, set_.snapshot_pieces);
+    set_.snapshot_records = step::list_snapshot_records(set_.units, set_.settings);
     if (windows) room(runtime::kSaveLeaving, rooms.leaving, Tier::pageable);
   }
 
@@ -92,11 +92,11 @@ class Compiling {
     graphs_.emplace(key, std::move(graph));
   }
 
-  void add_step(const Position& position, Graph graph) {
+  void add_step(const MicroStepKind& position, Graph graph) {
     const bool uses_ahead = zero::begins_step(position), reads_ahead = zero::ends_step(position);
-    if (takes_snapshots(plan_.saving) && zero::takes_snapshot(plan_.updates, position)) {
+    if (takes_snapshots(plan_.saving) && step::takes_snapshot(plan_.updates, position)) {
       Graph snapshot = graph;
-      zero::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);
+      step::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);
       add({ProgramKind::snapshot, position}, std::move(snapshot), uses_ahead, reads_ahead);
     }
     add({ProgramKind::train, position}, std::move(graph), uses_ahead, reads_ahead);
@@ -106,18 +106,18 @@ class Compiling {
     if (plan_.order == runtime::MicroStepOrder::by_layer) {
       runtime::LayerMajorStep step = runtime::layer_major(
           built.graph, built.loss, plan_.micro_steps, plan_.gradient.accumulated);
-      return add_step(Position::only, zero::lower_micro_step(std::move(step.graph), step.losses,
-                                                             set_.settings, Position::only));
+      return add_step(MicroStepKind::only, step::lower_micro_step(std::move(step.graph), step.losses,
+                                                             set_.settings, MicroStepKind::only));
     }
     for (const auto& [position, batch] : zero::micro_steps(plan_))
       if (!graphs_.contains({ProgramKind::train, position}))
         add_step(position,
-                 zero::lower_micro_step(built.graph, {built.loss}, set_.settings, position));
+                 step::lower_micro_step(built.graph, {built.loss}, set_.settings, position));
   }
 
   void add_between_steps(const Graph& graph) {
     if (plan_.updates == runtime::Updates::next_step)
-      add({ProgramKind::drain}, zero::lower_drain(graph, set_.settings), true, false);
+      add({ProgramKind::drain}, step::lower_drain(graph, set_.settings), true, false);
     if (ahead_.records.empty()) return;
     Graph read = graph;
     read.nodes.clear();
@@ -126,7 +126,7 @@ class Compiling {
 
   void add_evaluation() {
     BuiltModel forward = model_.build(plan_.shape, ModelUse::evaluate);
-    Graph graph = zero::lower_evaluation(std::move(forward.graph), forward.loss, set_.settings);
+    Graph graph = step::lower_evaluation(std::move(forward.graph), forward.loss, set_.settings);
     offload::place_transfers(graph);
     runtime::stage_inputs(graph);
     runtime::stage_output(graph, runtime::kAgreedWord);
@@ -210,9 +210,9 @@ void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
 
 }  // namespace
 
-zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
+step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
                                const comm::MeshSeat& where) {
-  zero::StepSettings settings;
+  step::StepSettings settings;
   settings.plan = plan;
   settings.at = where.at;
   settings.dtype = plan.shape.dtype;
@@ -241,8 +241,8 @@ StepPrograms compile_generation(const ModelFunction& build, const runtime::Batch
   set.settings.plan.shape = shape;
   set.settings.plan.mesh = where.mesh;
   set.settings.plan.units = zero::plan_units(set.units, {}, where.mesh.ranks(comm::MeshAxis::data));
-  zero::declare_state(set.persistent, set.units, set.settings);
-  Graph graph = zero::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
+  step::declare_state(set.persistent, set.units, set.settings);
+  Graph graph = step::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
   runtime::stage_inputs(graph);
   runtime::stage_output(graph, kLogits);
   const ProgramKey key{ProgramKind::generate};

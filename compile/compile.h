@@ -7,7 +7,7 @@
 #include "compile/model.h"
 #include "compile/step_programs.h"
 #include "machine/machine.h"
-#include "runtime/plan.h"
+#include "runtime/graph/plan.h"
 
 namespace strata::compile {
 
@@ -24,7 +24,7 @@ Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const comm::MeshSeat& where);
 
 /// Gathers the settings that the step's passes read, with the model's units.
-zero::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
+step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& plan,
                                const comm::MeshSeat& where);
 
 /// One forward pass of one sequence that leaves the logits of one row (input "rows") in storage

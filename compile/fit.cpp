@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "runtime/budget.h"
+#include "runtime/program/budget.h"
 
 namespace strata::compile {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compile/step_programs.h"
-#include "runtime/shortage.h"
+#include "runtime/graph/shortage.h"
 
 namespace strata::compile {
 

@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/graph_builder.h"
-#include "runtime/plan.h"
-#include "zero/step.h"
+#include "runtime/graph/graph_builder.h"
+#include "runtime/graph/plan.h"
+#include "step/step.h"
 
 namespace strata::compile {
 
@@ -30,7 +30,7 @@ inline constexpr const char* kLogits = "logits";
 /// Builds the forward Graph of one micro-batch. Parameters and blocks are the same each time.
 using ModelFunction = std::function<BuiltModel(const runtime::BatchShape& shape, ModelUse use)>;
 
-/// Host memory that writing a checkpoint uses on this rank, bytes (runtime/state_names.h).
+/// Host memory that writing a checkpoint uses on this rank, bytes (runtime/graph/state_names.h).
 struct SaveRooms {
   std::int64_t blocks = 0;             ///< on their way to the disk
   std::int64_t arriving = 0;           ///< from other ranks, where training stands still meanwhile
@@ -38,11 +38,11 @@ struct SaveRooms {
   std::int64_t leaving = 0;            ///< to other ranks, of a snapshot that goes through windows
 };
 using SaveRoomsFunction = std::function<SaveRooms(const std::vector<runtime::ParameterUnit>& units,
-                                                  const zero::StepSettings& settings)>;
+                                                  const step::StepSettings& settings)>;
 
 struct TrainingModel {
   ModelFunction build;  ///< segments of its units have their weight decay
-  zero::OptimizerSettings optimizer;
+  step::OptimizerSettings optimizer;
   kernels::Attributes control;   ///< of step_control: clipping, loss scale, schedule
   SaveRoomsFunction save_rooms;  ///< asked where the Plan saves
   std::int64_t vocabulary = 0;   ///< tokens and targets lie below it; 0: not known

@@ -1,11 +1,11 @@
 #include "compile/read_ahead.h"
 
-#include "runtime/program.h"
-#include "zero/optimizer_storage.h"
+#include "runtime/program/program.h"
+#include "step/optimizer_storage.h"
 
 namespace strata::compile {
 
-std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& settings,
+std::vector<offload::ReadAhead> records_read_ahead(const step::StepSettings& settings,
                                                    const std::vector<runtime::ParameterUnit>& units,
                                                    std::int64_t window_bytes) {
   std::vector<offload::ReadAhead> records;
@@ -14,10 +14,10 @@ std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& set
     const runtime::UnitPlan& plan = settings.plan.units[u];
     if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
     const zero::OwnedUnit owned = zero::owned_unit(units[u], plan, settings);
-    for (const zero::OptimizerTile& tile : zero::optimizer_tiles(units[u], plan, owned, settings)) {
+    for (const step::OptimizerTile& tile : step::optimizer_tiles(units[u], plan, owned, settings)) {
       if (tile.tier != runtime::Tier::disk) continue;
-      const zero::StateStorage record =
-          zero::state_storages(units[u], plan, owned, tile, settings).front();
+      const step::StateStorage record =
+          step::state_storages(units[u], plan, owned, tile, settings).front();
       const std::int64_t room =
           runtime::room_of(record.storage_type.span_bytes(), runtime::Tier::pinned);
       if (taken + room > window_bytes) return records;

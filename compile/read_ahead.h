@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "offload/place_transfers.h"
-#include "zero/step.h"
+#include "step/step.h"
 
 namespace strata::compile {
 
 /// The first records of this rank that the updates need, as long as their windows, side by side
 /// from place 0, take at most `window_bytes` of pinned memory.
-std::vector<offload::ReadAhead> records_read_ahead(const zero::StepSettings& settings,
+std::vector<offload::ReadAhead> records_read_ahead(const step::StepSettings& settings,
                                                    const std::vector<runtime::ParameterUnit>& units,
                                                    std::int64_t window_bytes);
 

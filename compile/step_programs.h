@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/outlet_disk.h"
-#include "runtime/program.h"
-#include "zero/snapshot.h"
-#include "zero/step.h"
+#include "runtime/execute/outlet_disk.h"
+#include "runtime/program/program.h"
+#include "step/snapshot.h"
+#include "step/step.h"
 
 namespace strata::compile {
 
@@ -20,7 +20,7 @@ enum class ProgramKind : std::uint8_t {
   read_ahead,  ///< reads what a step leaves in pinned memory for the updates behind it
                ///< (offload::RecordsAhead): before a step that none went before
   snapshot,    ///< a micro-step that also copies the state that the step before it left
-               ///< (zero/snapshot.h); none: saving stands still, or nothing is saved
+               ///< (step/snapshot.h); none: saving stands still, or nothing is saved
   evaluate,    ///< held-out loss of one micro-batch
   generate,    ///< logits of one row
 };
@@ -28,7 +28,7 @@ std::string_view name_of(ProgramKind kind);
 
 struct ProgramKey {
   ProgramKind kind = ProgramKind::train;
-  zero::Position position = zero::Position::only;  ///< of micro-steps
+  zero::MicroStepKind position = zero::MicroStepKind::only;  ///< of micro-steps
   auto operator<=>(const ProgramKey&) const = default;
 };
 /// "train.only", "train.snapshot", "drain".
@@ -36,10 +36,10 @@ std::string name_of(const ProgramKey& key);
 
 struct StepPrograms {
   std::vector<runtime::ParameterUnit> units;
-  zero::StepSettings settings;
+  step::StepSettings settings;
   runtime::PersistentLayout persistent;
   std::map<ProgramKey, runtime::Program> programs;
-  std::vector<zero::SnapshotPiece> snapshot_pieces;
+  std::vector<step::SnapshotPiece> snapshot_pieces;
   std::vector<std::string> snapshot_records;  ///< storages of the disk, which have two places
   runtime::BatchShape shape;
   std::int64_t seed = 1;          ///< TrainingModel::seed
@@ -49,7 +49,7 @@ struct StepPrograms {
   /// The only one of a kind but train; null: there is none.
   [[nodiscard]] const runtime::Program* find(ProgramKind kind) const;
   /// The micro-step at `position`, which there is.
-  [[nodiscard]] const runtime::Program& train(const zero::Position& position) const {
+  [[nodiscard]] const runtime::Program& train(const zero::MicroStepKind& position) const {
     return programs.at({ProgramKind::train, position});
   }
   [[nodiscard]] bool trains() const { return find(ProgramKind::train) != nullptr; }

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
 #include "core/testing/fsync_counter.h"
 #include "core/testing/recording_file_system.h"
+#include "core/testing/test_directory.h"
 
 namespace strata {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/test_directory.h"
 #include "core/testing/fsync_counter.h"
+#include "core/testing/test_directory.h"
 
 namespace strata {
 namespace {

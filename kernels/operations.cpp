@@ -3,35 +3,35 @@
 #include <array>
 
 #include "core/check.h"
-#include "kernels/accumulate.h"
-#include "kernels/adamw.h"
-#include "kernels/adamw_8bit.h"
-#include "kernels/adamw_bf16.h"
-#include "kernels/add.h"
-#include "kernels/add_loss.h"
-#include "kernels/attention.h"
-#include "kernels/convert.h"
-#include "kernels/copy.h"
-#include "kernels/cuda/workspaces.h"
-#include "kernels/dropout.h"
-#include "kernels/early_control.h"
-#include "kernels/embedding.h"
-#include "kernels/fill_zero.h"
-#include "kernels/gelu.h"
-#include "kernels/gradient_scale.h"
-#include "kernels/head_loss.h"
-#include "kernels/initialize.h"
-#include "kernels/linear.h"
-#include "kernels/lion.h"
-#include "kernels/norm.h"
-#include "kernels/norm_squares.h"
-#include "kernels/operation.h"
-#include "kernels/residual_add.h"
-#include "kernels/rope.h"
-#include "kernels/select_rows.h"
-#include "kernels/sgd.h"
-#include "kernels/step_control.h"
-#include "kernels/swiglu.h"
+#include "kernels/ops/accumulate.h"
+#include "kernels/ops/adamw.h"
+#include "kernels/ops/adamw_8bit.h"
+#include "kernels/ops/adamw_bf16.h"
+#include "kernels/ops/add.h"
+#include "kernels/ops/add_loss.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/convert.h"
+#include "kernels/ops/copy.h"
+#include "kernels/ops/dropout.h"
+#include "kernels/ops/early_control.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/fill_zero.h"
+#include "kernels/ops/gelu.h"
+#include "kernels/ops/gradient_scale.h"
+#include "kernels/ops/head_loss.h"
+#include "kernels/ops/initialize.h"
+#include "kernels/ops/linear.h"
+#include "kernels/ops/lion.h"
+#include "kernels/ops/norm.h"
+#include "kernels/ops/norm_squares.h"
+#include "kernels/ops/operation.h"
+#include "kernels/ops/residual_add.h"
+#include "kernels/ops/rope.h"
+#include "kernels/ops/select_rows.h"
+#include "kernels/ops/sgd.h"
+#include "kernels/ops/step_control.h"
+#include "kernels/ops/swiglu.h"
+#include "kernels/ops/workspaces.h"
 
 namespace strata::kernels {
 namespace {
@@ -97,10 +97,12 @@ Cost memory_cost(TypeSpan inputs, TypeSpan outputs, const Attributes&) {
 
 std::int64_t workspace_bytes(const Operation& operation, TypeSpan inputs, TypeSpan outputs,
                              const Attributes& attributes, const DeviceCapabilities& device) {
-  if (device.backend == DeviceCapabilities::Backend::cuda)
-    return cuda::workspace_bytes(operation.name, inputs, outputs, attributes, device);
-  if (operation.workspace == nullptr) return 0;
-  return operation.workspace(inputs, outputs, attributes, device);
+  const std::span<const WorkspaceRow> rows =
+      device.backend == DeviceCapabilities::Backend::cuda ? cuda_workspaces() : cpu_workspaces();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const WorkspaceRow& candidate) {
+    return candidate.operation == operation.name;
+  });
+  return row == rows.end() ? 0 : row->bytes(inputs, outputs, attributes, device);
 }
 
 std::vector<const Operation*> all_operations() {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::launcher {
 namespace {

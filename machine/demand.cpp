@@ -6,7 +6,8 @@
 namespace strata::machine {
 namespace {
 
-/// Of one instruction; a machine that takes longer is no machine (runtime/schedule_index.cpp).
+/// Of one instruction; a machine that takes longer is no machine
+/// (runtime/schedule/schedule_index.cpp).
 constexpr double kLongestSeconds = 3600;
 
 double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }

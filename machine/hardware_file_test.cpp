@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "machine/hardware_table.h"
 
 namespace strata::machine {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 #include "machine/figure.h"
 #include "machine/numa.h"
 

@@ -8,7 +8,7 @@
 #include "core/aligned_memory.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 #include "machine/copy_speed.h"
 #include "machine/host_memory.h"
 

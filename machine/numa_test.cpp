@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::machine {
 namespace {

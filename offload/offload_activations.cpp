@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "runtime/node_inserter.h"
-#include "runtime/transfer_node.h"
+#include "runtime/graph/node_inserter.h"
+#include "runtime/graph/transfer_node.h"
 
 namespace strata::offload {
 namespace {
 
 using runtime::Graph;
 using runtime::kNoValue;
-using runtime::Moves;
 using runtime::Node;
 using runtime::Pass;
 using runtime::Tier;
+using runtime::TransferPurpose;
 using runtime::Value;
 using runtime::ValueId;
 
@@ -83,13 +83,13 @@ class ActivationOffloader {
     const auto first = graph_.nodes[static_cast<std::size_t>(uses.first_backward)];
     const auto out = [&](ValueId source, ValueId target, const char* verb) {
       inserter_.after(uses.last_forward,
-                      runtime::transfer_node(graph_, source, target, Moves::out, last.block,
-                                             last.pass, verb + name));
+                      runtime::transfer_node(graph_, source, target, TransferPurpose::write_back,
+                                             last.block, last.pass, verb + name));
     };
     const auto in = [&](ValueId source, ValueId target, const char* verb) {
       inserter_.before(uses.first_backward,
-                       runtime::transfer_node(graph_, source, target, Moves::in, first.block,
-                                              first.pass, verb + name));
+                       runtime::transfer_node(graph_, source, target, TransferPurpose::fetch,
+                                              first.block, first.pass, verb + name));
     };
     ValueId held = twin(" (host)", Tier::pinned);
     out(from, held, "download ");

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "runtime/saved_values.h"
+#include "runtime/passes/saved_values.h"
 
 namespace strata::offload {
 

@@ -9,8 +9,8 @@
 #include "core/check.h"
 #include "offload/copy_content.h"
 #include "offload/record_windows.h"
-#include "runtime/node_inserter.h"
-#include "runtime/transfer_node.h"
+#include "runtime/graph/node_inserter.h"
+#include "runtime/graph/transfer_node.h"
 
 namespace strata::offload {
 namespace {
@@ -18,11 +18,11 @@ namespace {
 using runtime::ByteRange;
 using runtime::Graph;
 using runtime::kNoValue;
-using runtime::Moves;
 using runtime::Node;
 using runtime::Pass;
 using runtime::Role;
 using runtime::Tier;
+using runtime::TransferPurpose;
 using runtime::Value;
 using runtime::ValueId;
 
@@ -228,8 +228,8 @@ class TransferPlacement {
     const ValueId to = flat(region.copy, inside(region, piece), piece.version);
     const auto move = [&](ValueId source, ValueId target, const std::string& verb) {
       inserter_.before(region.first,
-                       runtime::transfer_node(graph_, source, target, Moves::in, region.block,
-                                              region.pass, verb + name));
+                       runtime::transfer_node(graph_, source, target, TransferPurpose::fetch,
+                                              region.block, region.pass, verb + name));
     };
     if (value(region.root).tier == Tier::disk && region.side == Side::device) {
       const ValueId window = add_window(region);
@@ -252,8 +252,8 @@ class TransferPlacement {
     const ValueId home = flat(region.root, piece.bytes, piece.version);
     const ValueId from = flat(region.copy, inside(region, piece), piece.version);
     const auto move = [&](ValueId source, ValueId to, const std::string& verb) {
-      Node transfer = runtime::transfer_node(graph_, source, to, Moves::out, last.block, last.pass,
-                                             verb + name);
+      Node transfer = runtime::transfer_node(graph_, source, to, TransferPurpose::write_back,
+                                             last.block, last.pass, verb + name);
       if (piece.conditional)
         transfer.predicate = transfer.queue == runtime::Queue::disk_write
                                  ? last.predicate

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/transfer_node.h"
+#include "runtime/graph/transfer_node.h"
 
 namespace strata::offload {
 
@@ -71,8 +71,8 @@ void RecordWindows::read_for_next() {
     const ValueId home = known == homes.end() ? add_home(record) : known->second;
     graph_.nodes.push_back(runtime::transfer_node(
         graph_, latest_of(home), graph_.next_version(latest_of(window_of(record))),
-        runtime::Moves::in, static_cast<int>(graph_.blocks.size()) - 1, runtime::Pass::update,
-        "read ahead " + record.name));
+        runtime::TransferPurpose::fetch, static_cast<int>(graph_.blocks.size()) - 1,
+        runtime::Pass::update, "read ahead " + record.name));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "offload/place_transfers.h"
-#include "runtime/graph.h"
+#include "runtime/graph/graph.h"
 
 namespace strata::offload {
 

@@ -102,7 +102,7 @@ class Searching {
   [[nodiscard]] Compiled compiled(const Plan& plan) const {
     return compile::compile(search_.model, plan, search_.machine, widest_);
   }
-  [[nodiscard]] zero::StepSettings settings_of(const Plan& plan) const {
+  [[nodiscard]] step::StepSettings settings_of(const Plan& plan) const {
     return compile::settings_of(search_.model, plan, widest_);
   }
   [[nodiscard]] Compiled compiled_here(const Plan& plan) const {
@@ -140,8 +140,8 @@ class Searching {
         with_fewer_records(plan, [&](const Plan& resident) { return compiled(resident); });
     if (!still.fit.fits()) return {};
     std::int64_t window = 0;
-    for (const zero::SnapshotPiece& piece :
-         zero::list_snapshot(units_, still.programs.settings, zero::SnapshotCopies::windows))
+    for (const step::SnapshotPiece& piece :
+         step::list_snapshot(units_, still.programs.settings, step::SnapshotCopies::windows))
       window = std::max(window, runtime::room_of(piece.end - piece.begin, Tier::pinned));
     return still.programs.arena_bytes(Tier::pinned) + kSnapshotWindows * window;
   }
@@ -160,9 +160,9 @@ class Searching {
   /// `share` of what the budget of host memory leaves beside gradients, parameters and windows of
   /// the disk.
   [[nodiscard]] Plan with_resident_records(const Plan& plan, double share) const {
-    zero::StepSettings settings = settings_of(plan);
+    step::StepSettings settings = settings_of(plan);
     runtime::PersistentLayout others;
-    zero::declare_state(others, units_, settings);
+    step::declare_state(others, units_, settings);
     const std::int64_t free_bytes =
         plan.host_bytes - others.bytes(Tier::pinned) - window_bytes(settings, units_);
     keep_records_in_host_memory(settings, units_,

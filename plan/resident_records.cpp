@@ -11,16 +11,16 @@ namespace {
 constexpr std::int64_t kWindows = 6;
 
 /// Rounded up: block scales take a fraction of a byte per element.
-std::int64_t record_bytes_per_element(const zero::StepSettings& settings) {
+std::int64_t record_bytes_per_element(const step::StepSettings& settings) {
   std::int64_t per_cell = 0;
-  for (const zero::OptimizerState& state : zero::optimizer_states(settings))
+  for (const step::OptimizerState& state : step::optimizer_states(settings))
     per_cell += size_of(state.dtype) * (runtime::kCellElements / state.elements_per_value);
   return (per_cell + runtime::kCellElements - 1) / runtime::kCellElements;
 }
 
 }  // namespace
 
-void keep_records_in_host_memory(zero::StepSettings& settings,
+void keep_records_in_host_memory(step::StepSettings& settings,
                                  const std::vector<runtime::ParameterUnit>& units,
                                  std::int64_t free_bytes) {
   const std::int64_t each = record_bytes_per_element(settings);
@@ -46,7 +46,7 @@ void keep_records_in_host_memory(zero::StepSettings& settings,
   }
 }
 
-std::int64_t window_bytes(const zero::StepSettings& settings,
+std::int64_t window_bytes(const step::StepSettings& settings,
                           const std::vector<runtime::ParameterUnit>& units) {
   std::int64_t largest = 0;
   for (std::size_t u = 0; u < units.size(); ++u)

@@ -16,11 +16,42 @@ BELOW = {  # a folder includes itself and these
     "comm": {"core", "kernels", "machine"},
     "runtime": {"core", "kernels", "machine", "comm"},
     "zero": {"core", "kernels", "machine", "comm", "runtime"},
+    "step": {"core", "kernels", "machine", "comm", "runtime", "zero"},
     "offload": {"core", "kernels", "machine", "runtime"},  # has not heard of ranks
-    "compile": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload"},
-    "plan": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload", "compile"},
-    "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "offload", "compile", "plan"},
+    "compile": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload"},
+    "plan": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload", "compile"},
+    "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan"},
     "launcher": {"core"},
+}
+ROOMS = {  # of a folder: a room includes itself and these; tests and testing/ include all of their folder
+    "kernels": {
+        "math": set(),
+        "device": {"math"},
+        "ops": {"math", "device"},
+        "cpu": {"math", "device", "ops"},
+        "cuda": {"math", "device", "ops", "cpu"},
+    },
+    "runtime": {
+        "graph": set(),
+        "passes": {"graph"},
+        "schedule": set(),  # tasks and bytes, nothing of graphs
+        "program": {"graph", "schedule"},
+        "execute": {"graph", "program"},
+    },
+    "train": {
+        "files": set(),
+        "data": set(),
+        "models": set(),
+        "accounting": {"models"},
+        "config": {"models"},
+        "checkpoint": {"files"},
+        "planning": {"config"},
+        "engine": {"models", "config", "files", "checkpoint", "planning"},
+        "run": {"models", "config", "files", "checkpoint", "planning", "engine", "accounting", "data"},
+        "session": {"models", "config", "data", "engine", "run"},
+        "doctor": {"config", "engine"},
+        "inspect": {"models", "files", "checkpoint"},
+    },
 }
 EVERYTHING = set(BELOW) | {"tests", "bench"}
 BELOW["tests"] = BELOW["bench"] = BELOW["examples"] = EVERYTHING
@@ -48,8 +79,23 @@ def include_breaches(folder, is_system, target):
         yield f"{folder}/ may not see {target} (it may see {allowed})"
 
 
+def room_breaches(path, target):
+    """The rules about rooms of one folder that an include of `target` breaks."""
+    folder, room, *rest = path.split("/")
+    is_test = "testing" in path.split("/") or re.search(r"_(test|fuzz)\.", path)
+    if folder not in ROOMS or not rest or is_test or room not in ROOMS[folder]:
+        return
+    other = target.split("/")
+    if len(other) < 3 or other[0] != folder or other[1] in ROOMS[folder][room] | {room}:
+        return
+    if other[1] == "testing" and (folder, room) == ("kernels", "cuda") and rest[0] in ("gpu", "host"):
+        return  # what runs the operations' tests on a device
+    allowed = ", ".join(sorted(ROOMS[folder][room])) or "no other room"
+    yield f"{folder}/{room}/ may not see {target} (it may see {allowed})"
+
+
 def may_compare_stage(path):
-    return path.startswith(("zero/", "train/config")) or path.startswith("tests/")
+    return path.startswith(("zero/", "train/config", "tests/")) or (path.startswith("step/") and "_test." in path)
 
 
 def breaches(path, text):
@@ -66,6 +112,8 @@ def breaches(path, text):
         include = INCLUDE.match(line)
         if include:
             for message in include_breaches(folder, include[1] == "<", include[2]):
+                yield number, message
+            for message in room_breaches(path, include[2]):
                 yield number, message
         elif STAGE.search(line.split("//")[0]) and not may_compare_stage(path):
             yield number, "branches on the ZeRO stage belong to zero/ and train/config"
@@ -94,16 +142,16 @@ def files(root):
 
 
 SAMPLES = [  # path, text, broken rules
-    ("core/a.h", '#include "kernels/tensor.h"', 1),
+    ("core/a.h", '#include "kernels/device/tensor.h"', 1),
     ("core/a.h", '#include "core/check.h"\n#include <vector>', 0),
     ("kernels/a.h", '#include "core/check.h"\n#include <cuda_runtime.h>', 0),
     ("kernels/a.cpp", '#include "comm/collective.h"', 1),
-    ("comm/a.h", '#include "runtime/graph.h"', 1),
+    ("comm/a.h", '#include "runtime/graph/graph.h"', 1),
     ("comm/nccl.cpp", "#include <nccl.h>", 0),
     ("runtime/a.cpp", '#include "zero/partition.h"', 1),
     ("runtime/a.cpp", '  #  include "offload/tier.h"', 1),
     ("runtime/a.cpp", "#include <cuda_runtime.h>", 1),
-    ("zero/a.cpp", '#include "offload/tier.h"\n#include "runtime/plan.h"', 1),
+    ("zero/a.cpp", '#include "offload/tier.h"\n#include "runtime/graph/plan.h"', 1),
     ("zero/a.cpp", "if (policy.stage >= 2) {", 0),
     ("offload/a.cpp", '#include "comm/communicator.h"', 1),
     ("train/a.cpp", '#include "zero/partition.h"\n#include "offload/tier.h"\n#include "train/b.h"', 0),
@@ -116,6 +164,14 @@ SAMPLES = [  # path, text, broken rules
     ("launcher/a.cpp", '#include "core/error.h"\n#include "comm/communicator.h"', 1),
     ("launcher/a.cpp", '#include "a.h"', 1),
     ("tests/a.cpp", '#include "train/engine.h"\n#include "launcher/machine.h"', 0),
+    ("zero/a.cpp", '#include "step/step.h"', 1),
+    ("runtime/graph/a.cpp", '#include "runtime/passes/order.h"', 1),
+    ("runtime/graph/a_test.cpp", '#include "runtime/passes/order.h"', 0),
+    ("runtime/passes/a.cpp", '#include "runtime/testing/small_model.h"', 1),
+    ("runtime/execute/a.cpp", '#include "runtime/program/program.h"\n#include "runtime/graph/tier.h"', 0),
+    ("kernels/ops/a.cpp", '#include "kernels/cpu/matmul.h"', 1),
+    ("kernels/cuda/host/a.h", '#include "kernels/testing/test_runner.h"', 0),
+    ("train/models/a.cpp", '#include "train/config/options.h"', 1),
     ("kernels/utils.h", "", 1),
     ("kernels/kernels.h", "", 1),
     ("docs/a.md", "Title\n=======\n", 0),

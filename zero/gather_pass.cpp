@@ -1,13 +1,15 @@
+#include "zero/gather_pass.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "core/check.h"
-#include "runtime/collective_node.h"
-#include "runtime/node_inserter.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/collective_node.h"
+#include "runtime/graph/node_inserter.h"
+#include "runtime/graph/persistent_values.h"
+#include "runtime/graph/state_names.h"
 #include "zero/partition.h"
-#include "zero/passes.h"
 
 namespace strata::zero {
 namespace {
@@ -27,7 +29,7 @@ struct Region {
 
 class GatherPass {
  public:
-  GatherPass(Graph& graph, const StepSettings& settings) : graph_(graph), settings_(settings) {}
+  GatherPass(Graph& graph, const RankPlan& of) : graph_(graph), of_(of) {}
 
   void run() {
     find_regions();
@@ -37,7 +39,7 @@ class GatherPass {
   }
 
  private:
-  [[nodiscard]] bool sharded(int unit) const { return settings_.plan.units[unit].shard_parameter; }
+  [[nodiscard]] bool sharded(int unit) const { return of_.plan.units[unit].shard_parameter; }
   [[nodiscard]] std::int64_t elements(int unit) const { return graph_.units[unit].elements; }
 
   /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
@@ -95,7 +97,7 @@ class GatherPass {
       const auto nearest =
           std::min_element(gaps.begin(), gaps.end(),
                            [&](const Gap& a, const Gap& b) { return distance(a) < distance(b); });
-      if (distance(*nearest) > settings_.plan.limits.max_reuse_distance) break;
+      if (distance(*nearest) > of_.plan.limits.max_reuse_distance) break;
       joined[nearest->before + 1] = keep(nearest->before);
       gaps.erase(nearest);
     }
@@ -131,7 +133,7 @@ class GatherPass {
     const auto begin = live_.begin() + regions_[before].last + 1;
     const auto end = live_.begin() + regions_[before + 1].first;
     if (std::any_of(begin, end, [&](std::int64_t live) {
-          return live + more > settings_.plan.limits.max_live_elements;
+          return live + more > of_.plan.limits.max_live_elements;
         }))
       return false;
     for (auto at = begin; at < end; ++at) *at += more;
@@ -159,8 +161,8 @@ class GatherPass {
   void serve(const Region& region) {
     const runtime::ParameterUnit& unit = graph_.units[region.unit];
     const ValueId parameters = graph_.unit_values[region.unit];
-    const OwnedUnit owned = owned_unit(unit, settings_.plan.units[region.unit], settings_);
-    const ValueId shard = parameter_shard(graph_, static_cast<std::size_t>(region.unit), settings_);
+    const OwnedUnit owned = owned_unit(unit, of_.plan.units[region.unit], of_);
+    const ValueId shard = parameter_shard(graph_, static_cast<std::size_t>(region.unit), of_);
     runtime::Value whole = graph_.values[parameters];
     whole.tier = runtime::Tier::device;
     whole.name = "gathered/" + unit.name;
@@ -168,21 +170,21 @@ class GatherPass {
     const ValueId gathered = graph_.add_value(std::move(whole));
 
     const Node& first = graph_.nodes[region.first];
-    for (const Extent& piece : cut(unit.elements, settings_.plan.limits.gather_bucket_elements)) {
+    for (const Extent& piece : cut(unit.elements, of_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned.owned_begin, owned.owned_end});
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
-      gather.input_type = gather.wire_type = settings_.dtype;
+      gather.input_type = gather.wire_type = of_.dtype;
       gather.partition = slice(owned.partition, piece.begin, piece.end);
       const std::int64_t start = std::max<std::int64_t>(mine.begin - owned.owned_begin, 0);
       const std::int64_t count = mine.elements();
-      Node node =
-          collective_node(gather,
-                          flat_view(graph_, shard, count == 0 ? 0 : start,
-                                    count == 0 ? 0 : start + count, unit.name + ".own"),
-                          flat_view(graph_, gathered, piece.begin, piece.end, unit.name + ".piece"),
-                          first.block, first.pass, "gather " + unit.name);
-      node.moves = runtime::Moves::in;
+      Node node = collective_node(
+          gather,
+          runtime::flat_view(graph_, shard, count == 0 ? 0 : start, count == 0 ? 0 : start + count,
+                             unit.name + ".own"),
+          runtime::flat_view(graph_, gathered, piece.begin, piece.end, unit.name + ".piece"),
+          first.block, first.pass, "gather " + unit.name);
+      node.purpose = runtime::TransferPurpose::fetch;
       inserter_.before(region.first, std::move(node));
     }
     std::map<ValueId, ValueId> views;
@@ -199,7 +201,7 @@ class GatherPass {
   }
 
   Graph& graph_;
-  const StepSettings& settings_;
+  const RankPlan& of_;
   std::vector<Region> regions_;
   std::vector<std::int64_t> live_;  // gathered elements, by list position
   runtime::NodeInserter inserter_;
@@ -207,8 +209,6 @@ class GatherPass {
 
 }  // namespace
 
-void gather_pass(runtime::Graph& graph, const StepSettings& settings) {
-  GatherPass(graph, settings).run();
-}
+void gather_pass(runtime::Graph& graph, const RankPlan& of) { GatherPass(graph, of).run(); }
 
 }  // namespace strata::zero

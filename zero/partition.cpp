@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "runtime/parameter_unit.h"
+#include "runtime/graph/parameter_unit.h"
 
 namespace strata::zero {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/parameter_unit.h"
+#include "runtime/graph/parameter_unit.h"
 
 namespace strata::zero {
 namespace {

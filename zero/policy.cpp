@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
-#include "kernels/add_loss.h"
+#include "kernels/ops/add_loss.h"
 
 namespace strata::zero {
 namespace {

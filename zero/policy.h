@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/step_control.h"
-#include "runtime/parameter_unit.h"
-#include "runtime/plan.h"
+#include "kernels/ops/step_control.h"
+#include "runtime/graph/parameter_unit.h"
+#include "runtime/graph/plan.h"
 
 namespace strata::zero {
 

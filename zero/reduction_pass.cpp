@@ -1,12 +1,14 @@
+#include "zero/reduction_pass.h"
+
 #include <algorithm>
 #include <bit>
 #include <map>
 
-#include "runtime/collective_node.h"
-#include "runtime/node_inserter.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/collective_node.h"
+#include "runtime/graph/node_inserter.h"
+#include "runtime/graph/persistent_values.h"
+#include "runtime/graph/state_names.h"
 #include "zero/partition.h"
-#include "zero/passes.h"
 
 namespace strata::zero {
 namespace {
@@ -19,16 +21,16 @@ using runtime::ValueId;
 /// inserted behind it, so a reduction can run while the backward pass goes on.
 class UnitReduction {
  public:
-  UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const StepSettings& settings,
-                const Position& position, int unit, int at)
+  UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const RankPlan& of,
+                const MicroStepKind& position, int unit, int at)
       : graph_(graph),
         inserter_(inserter),
-        settings_(settings),
+        of_(of),
         position_(position),
         unit_(graph.units[unit]),
-        plan_(settings.plan.units[unit]),
+        plan_(of.plan.units[unit]),
         gradient_(graph.unit_gradients[unit]),
-        owned_(owned_unit(unit_, plan_, settings)),
+        owned_(owned_unit(unit_, plan_, of)),
         at_(at) {}
 
   /// The gradient that the update is to read: the accumulator in its last version. A rank whose
@@ -42,7 +44,7 @@ class UnitReduction {
   /// Elements of the own piece.
   [[nodiscard]] std::int64_t mine() const { return owned_.owned_end - owned_.owned_begin; }
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
-  [[nodiscard]] DType accumulated() const { return settings_.plan.gradient.accumulated; }
+  [[nodiscard]] DType accumulated() const { return of_.plan.gradient.accumulated; }
 
   /// Sharded gradients: every micro-step is reduced and a leaf; only the own piece is kept.
   ValueId reduce_then_accumulate() {
@@ -64,7 +66,7 @@ class UnitReduction {
   ValueId accumulate_then_reduce() {
     // The only micro-step of one of several leaves has nothing to add up.
     const bool alone =
-        settings_.plan.leaves_per_rank() > 1 && position_.opens_sum && position_.closes_sum;
+        of_.plan.leaves_per_rank() > 1 && position_.opens_sum && position_.closes_sum;
     if (alone && !position_.completes) return keep_partial_sum(gradient_);
     const ValueId sum = alone ? accumulator(unit_.elements, kernels::kPartialSum) : accumulate();
     if (!position_.closes_sum || !changes_anything()) return sum;
@@ -113,21 +115,21 @@ class UnitReduction {
     for (const Extent& part :
          {Extent{0, owned_.owned_begin}, Extent{owned_.owned_end, unit_.elements}})
       if (part.elements() > 0)
-        insert("fill_zero", {}, {flat_view(graph_, whole, part.begin, part.end, "others")},
+        insert("fill_zero", {}, {runtime::flat_view(graph_, whole, part.begin, part.end, "others")},
                {{"dtype", static_cast<double>(graph_.type(root).dtype)},
                 {"rows", static_cast<double>(part.elements())}});
   }
 
   /// A leaf of a world of one in fp32 is its own sum over ranks.
   [[nodiscard]] bool is_sum(ValueId leaf) const {
-    return settings_.plan.data_ranks() == 1 && settings_.plan.gradient.reduced == DType::f32 &&
+    return of_.plan.data_ranks() == 1 && of_.plan.gradient.reduced == DType::f32 &&
            graph_.type(leaf).dtype == DType::f32;
   }
 
   /// A world of one still rounds to the wire type, except where rounding is the identity.
   [[nodiscard]] bool changes_anything() const {
-    const DType reduced = settings_.plan.gradient.reduced;
-    return settings_.plan.leaves() > 1 || (reduced != DType::f32 && reduced != accumulated());
+    const DType reduced = of_.plan.gradient.reduced;
+    return of_.plan.leaves() > 1 || (reduced != DType::f32 && reduced != accumulated());
   }
 
   /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
@@ -161,22 +163,23 @@ class UnitReduction {
   ValueId reduce_and_round(ValueId contribution, ValueId sum) {
     const ValueId reduced = reduce_apart(contribution);
     if (owned_.owned_begin == owned_.owned_end) return reduced;
-    round_into(reduced, flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
+    round_into(reduced,
+               runtime::flat_view(graph_, sum, owned_.owned_begin, owned_.owned_end, "own sum"));
     return sum;
   }
 
   /// Own piece of the mean over all leaves, of which `source` is this rank's last; `target` holds
   /// elements from `target_begin` of flat space.
   void reduce(ValueId source, ValueId target, std::int64_t target_begin) {
-    sum_leaves(source, target, target_begin, 1.0f / static_cast<float>(settings_.plan.leaves()));
+    sum_leaves(source, target, target_begin, 1.0f / static_cast<float>(of_.plan.leaves()));
   }
 
   /// Own piece of the sum over the leaves so far that form a subtree with this one. It waits for
   /// the other half of the next larger one.
   ValueId keep_partial_sum(ValueId source) {
     if (position_.joins == 0 && source == gradient_ && is_sum(source) && !on_disk()) {
-      produce_in(partial_sum_levels(settings_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
-                                                        : runtime::accumulator_name(unit_.name));
+      produce_in(partial_sum_levels(of_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
+                                                  : runtime::accumulator_name(unit_.name));
       return source;
     }
     const ValueId sum = graph_.next_version(partial_sum(position_.joins));
@@ -191,8 +194,8 @@ class UnitReduction {
     if (position_.joins == 0) return reduce_scatter(source, target, target_begin, scale);
     if (mine() == 0) return reduce_scatter(source, target, target_begin, 1);
     const bool is_there = is_sum(source);
-    ValueId sum =
-        is_there ? flat_view(graph_, source, 0, unit_.elements, "leaf") : own_piece("leaf/");
+    ValueId sum = is_there ? runtime::flat_view(graph_, source, 0, unit_.elements, "leaf")
+                           : own_piece("leaf/");
     if (!is_there) reduce_scatter(source, sum, owned_.owned_begin, 1);
     for (int level = 0; level + 1 < position_.joins; ++level) {
       const bool others = is_there && level == 0;  // `source` stays as it is
@@ -200,36 +203,38 @@ class UnitReduction {
       insert("accumulate", {sum, partial_sum(level)}, {larger}, {});
       sum = larger;
     }
-    const ValueId own = flat_view(graph_, target, owned_.owned_begin - target_begin,
-                                  owned_.owned_end - target_begin, "own sum");
+    const ValueId own = runtime::flat_view(graph_, target, owned_.owned_begin - target_begin,
+                                           owned_.owned_end - target_begin, "own sum");
     insert("accumulate", {partial_sum(position_.joins - 1), sum}, {own}, {{"scale", scale}});
   }
 
   /// Own piece of the sum over ranks; `target` as above.
   void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
-    for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.reduce_bucket_elements)) {
+    for (const Extent& piece : cut(unit_.elements, of_.plan.limits.reduce_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin - target_begin;
       comm::Collective reduce = collective(comm::CollectiveKind::reduce_scatter, piece);
       reduce.input_type = graph_.type(source).dtype;
-      reduce.wire_type = settings_.plan.gradient.reduced;
+      reduce.wire_type = of_.plan.gradient.reduced;
       reduce.scale = scale;
-      insert_collective(reduce, flat_view(graph_, source, piece.begin, piece.end, "contribution"),
-                        flat_view(graph_, target, begin, begin + mine.elements(), "own sum"),
-                        "reduce " + unit_.name);
+      insert_collective(
+          reduce, runtime::flat_view(graph_, source, piece.begin, piece.end, "contribution"),
+          runtime::flat_view(graph_, target, begin, begin + mine.elements(), "own sum"),
+          "reduce " + unit_.name);
     }
   }
 
   ValueId gather_sums(ValueId reduced) {
     const ValueId all = graph_.next_version(reduced);
-    for (const Extent& piece : cut(unit_.elements, settings_.plan.limits.gather_bucket_elements)) {
+    for (const Extent& piece : cut(unit_.elements, of_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
       comm::Collective gather = collective(comm::CollectiveKind::all_gather, piece);
       gather.input_type = gather.wire_type = accumulated();
       insert_collective(
-          gather, flat_view(graph_, reduced, begin, begin + mine.elements(), "own sum"),
-          flat_view(graph_, all, piece.begin, piece.end, "sums"), "gather gradient " + unit_.name);
+          gather, runtime::flat_view(graph_, reduced, begin, begin + mine.elements(), "own sum"),
+          runtime::flat_view(graph_, all, piece.begin, piece.end, "sums"),
+          "gather gradient " + unit_.name);
     }
     return all;
   }
@@ -243,10 +248,10 @@ class UnitReduction {
 
   /// Own piece, as the Program finds it.
   ValueId partial_sum(int level) {
-    if (level >= partial_sum_levels(settings_.plan)) {
+    if (level >= partial_sum_levels(of_.plan)) {
       if (plan_.shard_gradient) return accumulator(mine(), kernels::sharded(0));
-      return flat_view(graph_, accumulator(unit_.elements, kernels::sharded(0)), owned_.owned_begin,
-                       owned_.owned_end, "partial sum");
+      return runtime::flat_view(graph_, accumulator(unit_.elements, kernels::sharded(0)),
+                                owned_.owned_begin, owned_.owned_end, "partial sum");
     }
     return found(runtime::partial_sum_name(unit_.name, level), DType::f32, mine(),
                  kernels::sharded(0));
@@ -259,8 +264,8 @@ class UnitReduction {
   /// What the Program before left for this one.
   ValueId found(const std::string& name, DType dtype, std::int64_t elements,
                 kernels::Spread spread) {
-    const ValueId root = persistent_value(graph_, name, {dtype, kernels::Shape{elements}},
-                                          runtime::Role::gradient, plan_.gradient_tier);
+    const ValueId root = runtime::persistent_value(graph_, name, {dtype, kernels::Shape{elements}},
+                                                   runtime::Role::gradient, plan_.gradient_tier);
     graph_.values[root].distribution = runtime::over_data(spread);
     return root;
   }
@@ -290,8 +295,8 @@ class UnitReduction {
 
   Graph& graph_;
   runtime::NodeInserter& inserter_;
-  const StepSettings& settings_;
-  Position position_;
+  const RankPlan& of_;
+  MicroStepKind position_;
   const runtime::ParameterUnit& unit_;
   const runtime::UnitPlan& plan_;
   ValueId gradient_;
@@ -307,7 +312,7 @@ int partial_sum_levels(const runtime::Plan& plan) {
   return accumulator_is_free ? std::max(sizes - 1, 0) : sizes;
 }
 
-void reduction_pass(runtime::Graph& graph, const StepSettings& settings, const Position& position) {
+void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKind& position) {
   std::map<ValueId, int> last_writer;  // of a root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
@@ -316,7 +321,7 @@ void reduction_pass(runtime::Graph& graph, const StepSettings& settings, const P
     if (!graph.units[u].trainable) continue;
     const int at = last_writer.at(graph.root_of(graph.unit_gradients[u]));
     graph.unit_gradients[u] =
-        UnitReduction(graph, inserter, settings, position, static_cast<int>(u), at).run();
+        UnitReduction(graph, inserter, of, position, static_cast<int>(u), at).run();
   }
   inserter.apply(graph);
 }

@@ -6,7 +6,7 @@
 #include "comm/copy_bytes.h"
 #include "comm/mpi/mpi_calls.h"
 #include "comm/mpi/mpi_communicator.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 namespace {

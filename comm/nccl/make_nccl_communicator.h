@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::comm {
 

@@ -13,7 +13,7 @@
 #include "comm/testing/fake_nccl.h"
 #include "comm/testing/test_arena.h"
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/host/simulated_stream.h"
 
 namespace strata::comm {

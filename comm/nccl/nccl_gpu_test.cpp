@@ -10,7 +10,7 @@
 #include "comm/nccl/make_nccl_communicator.h"
 #include "core/error.h"
 #include "kernels/cuda/gpu/tested_device.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::comm {
 namespace {

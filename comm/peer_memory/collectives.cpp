@@ -6,7 +6,7 @@
 #include "comm/copy_bytes.h"
 #include "comm/peer_memory/peer_communicator.h"
 #include "core/check.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/cpu/ordered_sum.h"
 
 namespace strata::comm {
 

@@ -1,7 +1,7 @@
 #include "comm/staged/lone_device.h"
 
 #include "core/check.h"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::comm {
 namespace {

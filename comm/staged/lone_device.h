@@ -3,7 +3,7 @@
 
 #include "comm/arena_table.h"
 #include "comm/communicator.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::comm {
 

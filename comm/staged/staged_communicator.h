@@ -9,7 +9,7 @@
 #include "comm/communicator.h"
 #include "comm/mapped_file.h"
 #include "core/unique_fd.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::comm {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "kernels/float16.h"
+#include "kernels/math/float16.h"
 
 namespace strata::comm {
 namespace {

@@ -1,4 +1,4 @@
-// One vector of adamw (kernels/adamw.h), shared by its kernels.
+// One vector of adamw (kernels/ops/adamw.h), shared by its kernels.
 
 // Compiled once per Highway target, hence the toggling guard.
 #if defined(STRATA_KERNELS_CPU_ADAMW_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -9,7 +9,7 @@
 #endif
 
 #include "hwy/highway.h"
-#include "kernels/optimizer_settings.h"
+#include "kernels/ops/optimizer_settings.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {

@@ -1,4 +1,4 @@
-#include "kernels/adamw.h"
+#include "kernels/ops/adamw.h"
 
 #include "kernels/cpu/optimizer_range.h"
 #include "kernels/cpu/simd_targets.h"

@@ -1,10 +1,10 @@
-#include "kernels/adamw_8bit.h"
+#include "kernels/ops/adamw_8bit.h"
 
 #include "kernels/cpu/optimizer_range.h"
 #include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
-#include "kernels/dynamic_map.h"
-#include "kernels/optimizer_settings.h"
+#include "kernels/math/dynamic_map.h"
+#include "kernels/ops/optimizer_settings.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/adamw_8bit.cpp"
@@ -67,7 +67,7 @@ HWY_INLINE hn::Vec<D> of_stage(D d, const T (&numbers)[DynamicMap::kRoom], Integ
 }
 #endif
 
-/// magnitude_number of kernels/dynamic_map.h.
+/// magnitude_number of kernels/math/dynamic_map.h.
 template <bool kSigned>
 HWY_INLINE Integers magnitude_numbers(Floats y) {
   static constexpr DynamicMap map = DynamicMap::make(kSigned);
@@ -84,7 +84,7 @@ HWY_INLINE Integers magnitude_numbers(Floats y) {
   return hn::Add(of_stage(di, map.base, stage), hn::Min(k, of_stage(di, map.most, stage)));
 }
 
-/// magnitude of kernels/dynamic_map.h. A stage's numbers begin at a power of two, which the
+/// magnitude of kernels/math/dynamic_map.h. A stage's numbers begin at a power of two, which the
 /// exponent tells.
 template <bool kSigned>
 HWY_INLINE Floats magnitudes(Integers number) {

@@ -1,4 +1,4 @@
-#include "kernels/add.h"
+#include "kernels/ops/add.h"
 
 #include <functional>
 

@@ -1,9 +1,9 @@
-#include "kernels/add_loss.h"
+#include "kernels/ops/add_loss.h"
 
 #include <cstring>
 
 #include "kernels/cpu/step_kernels.h"
-#include "kernels/step_state.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::kernels {
 void add_loss_kernel(Stream&, const KernelCall& call) {

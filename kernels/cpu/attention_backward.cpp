@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels/attention.h"
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
+#include "kernels/ops/attention.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"

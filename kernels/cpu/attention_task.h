@@ -3,12 +3,19 @@
 
 #include <cstdint>
 
-#include "kernels/attention.h"
-#include "kernels/philox.h"
-#include "kernels/stream.h"
-#include "kernels/tensor.h"
+#include "kernels/device/stream.h"
+#include "kernels/device/tensor.h"
+#include "kernels/math/philox.h"
+#include "kernels/ops/attention.h"
 
 namespace strata::kernels {
+
+constexpr std::int64_t kAttentionQueries = 64;  ///< queries per tile
+constexpr std::int64_t kAttentionKeys = 64;     ///< keys per tile
+
+/// fp32 numbers of scratch per worker.
+std::int64_t attention_scratch_floats(std::int64_t sequence, std::int64_t head_size);
+std::int64_t attention_backward_scratch_floats(std::int64_t sequence, std::int64_t head_size);
 
 /// One head of one sample: row t of [T, D] is at data + t * stride_bytes.
 struct HeadRows {

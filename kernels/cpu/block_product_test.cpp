@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/target_scope.h"
-#include "kernels/product_test_support.h"
+#include "kernels/testing/product_test_support.h"
+#include "kernels/testing/target_scope.h"
 
 namespace strata::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::kernels {
 

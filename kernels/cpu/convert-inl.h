@@ -1,4 +1,4 @@
-// Rows of any float type to and from fp32, inlined into kernels; bits as in kernels/float16.h,
+// Rows of any float type to and from fp32, inlined into kernels; bits as in kernels/math/float16.h,
 // stores to nearest even.
 
 #if defined(STRATA_KERNELS_CPU_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/cpu/target_scope.h"
-#include "kernels/float16.h"
-#include "kernels/float16_test_support.h"
-#include "kernels/kernel_test_support.h"
+#include "kernels/math/float16.h"
+#include "kernels/testing/float16_test_support.h"
+#include "kernels/testing/kernel_test_support.h"
+#include "kernels/testing/target_scope.h"
 
 namespace strata::kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "kernels/cpu/thread_pool.h"
-#include "kernels/operation.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/dropout.h"
+#include "kernels/ops/dropout.h"
 
 #include <functional>
 

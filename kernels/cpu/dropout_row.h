@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "kernels/attributes.h"
-#include "kernels/philox.h"
-#include "kernels/tensor.h"
+#include "kernels/device/attributes.h"
+#include "kernels/device/tensor.h"
+#include "kernels/math/philox.h"
 
 namespace strata::kernels {
 

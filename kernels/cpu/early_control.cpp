@@ -1,9 +1,9 @@
-#include "kernels/early_control.h"
+#include "kernels/ops/early_control.h"
 
 #include <cstring>
 
-#include "kernels/advance_step.h"
 #include "kernels/cpu/step_kernels.h"
+#include "kernels/ops/advance_step.h"
 
 namespace strata::kernels {
 

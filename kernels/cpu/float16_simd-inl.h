@@ -1,6 +1,6 @@
 // Loading and storing fp32, bf16 and fp16 elements as vectors of fp32, with the bits of
-// kernels/float16.h on every target (the hardware's conversions treat NaN, subnormal numbers and
-// ties in their own ways, and not every target has them).
+// kernels/math/float16.h on every target (the hardware's conversions treat NaN, subnormal numbers
+// and ties in their own ways, and not every target has them).
 
 // Compiled once per Highway target, hence the toggling guard.
 #if defined(STRATA_KERNELS_CPU_FLOAT16_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -7,7 +7,7 @@
 
 #include "core/dtype.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/gelu.h"
+#include "kernels/ops/gelu.h"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "kernels/gradient_scale.h"
+#include "kernels/ops/gradient_scale.h"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::kernels {
 

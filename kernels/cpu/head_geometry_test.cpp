@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/cpu/matmul.h"
-#include "kernels/head_loss.h"
+#include "kernels/ops/head_loss.h"
 
 namespace strata::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/head_loss.h"
+#include "kernels/ops/head_loss.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // in kernels/ describes.
 #pragma once
 
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/linear.h"
+#include "kernels/ops/linear.h"
 
 #include <algorithm>
 #include <array>
@@ -7,37 +7,11 @@
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
-#include "kernels/cpu/linear_products.h"
+#include "kernels/cpu/matmul.h"
 #include "kernels/cpu/product_kernels.h"
+#include "kernels/ops/linear_products.h"
 
 namespace strata::kernels {
-
-MatmulTypes linear_types(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  return {.a = inputs[0],
-          .b = inputs[1],
-          .c = outputs[0],
-          .a_transposed = false,
-          .b_transposed = !is_transposed(attributes)};
-}
-
-MatmulTypes linear_backward_input_types(TypeSpan inputs, TypeSpan outputs,
-                                        const Attributes& attributes) {
-  return {.a = inputs[0],
-          .b = inputs[1],
-          .c = outputs[0],
-          .a_transposed = false,
-          .b_transposed = is_transposed(attributes)};
-}
-
-MatmulTypes linear_backward_weight_types(TypeSpan inputs, TypeSpan outputs,
-                                         const Attributes& attributes) {
-  const bool transposed = is_transposed(attributes);
-  return {.a = inputs[transposed ? 1 : 0],
-          .b = inputs[transposed ? 0 : 1],
-          .c = outputs[0],
-          .a_transposed = true,
-          .b_transposed = false};
-}
 
 void linear_kernel(Stream& stream, const KernelCall& call) {
   Matmul product{.a = call.inputs[0], .b = call.inputs[1], .c = call.outputs[0]};

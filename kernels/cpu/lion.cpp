@@ -1,9 +1,9 @@
-#include "kernels/lion.h"
+#include "kernels/ops/lion.h"
 
 #include "kernels/cpu/optimizer_range.h"
 #include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
-#include "kernels/optimizer_settings.h"
+#include "kernels/ops/optimizer_settings.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/lion.cpp"
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {
 namespace {
 
-/// kernels/lion.h. No fused multiply-add: every operation is rounded by itself.
+/// kernels/ops/lion.h. No fused multiply-add: every operation is rounded by itself.
 struct LionUpdate {
   static constexpr std::size_t kMoments = 1;
   static constexpr bool kStochasticState = true;

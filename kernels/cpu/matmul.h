@@ -8,22 +8,9 @@
 
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/tile_product.h"
-#include "kernels/tensor.h"
+#include "kernels/ops/linear_products.h"
 
 namespace strata::kernels {
-
-/// C[M,N] = op(A) op(B). A transposed A is stored [K,M], a transposed B [N,K].
-struct MatmulTypes {
-  TensorType a;
-  TensorType b;
-  TensorType c;
-  bool a_transposed = false;
-  bool b_transposed = false;
-
-  [[nodiscard]] std::int64_t m() const { return c.shape.rows(); }
-  [[nodiscard]] std::int64_t n() const { return c.shape.cols(); }
-  [[nodiscard]] std::int64_t k() const { return a_transposed ? a.shape.rows() : a.shape.cols(); }
-};
 
 /// Operands of one product. `bias` [N], added to every row of the result, may be absent.
 struct Matmul {

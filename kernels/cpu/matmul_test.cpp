@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/columns.h"
-#include "kernels/product_test_support.h"
-#include "kernels/reference/linear_reference.h"
+#include "kernels/testing/linear_reference.h"
+#include "kernels/testing/product_test_support.h"
 
 namespace strata::kernels {
 namespace {

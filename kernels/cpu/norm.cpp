@@ -1,4 +1,4 @@
-#include "kernels/norm.h"
+#include "kernels/ops/norm.h"
 
 #include <algorithm>
 #include <cmath>

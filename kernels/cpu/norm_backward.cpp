@@ -4,7 +4,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/norm_vectors.h"
-#include "kernels/norm.h"
+#include "kernels/ops/norm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm_backward.cpp"

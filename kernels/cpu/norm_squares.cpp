@@ -1,4 +1,4 @@
-#include "kernels/norm_squares.h"
+#include "kernels/ops/norm_squares.h"
 
 #include <cstring>
 
@@ -8,8 +8,8 @@
 #include "kernels/cpu/ranges.h"
 #include "kernels/cpu/simd_targets.h"
 #include "kernels/cpu/step_kernels.h"
-#include "kernels/step_state.h"
-#include "kernels/wide_sum.h"
+#include "kernels/ops/step_state.h"
+#include "kernels/ops/wide_sum.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm_squares.cpp"

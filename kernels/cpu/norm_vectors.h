@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/float_rows.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::kernels {
 

@@ -36,7 +36,7 @@ HWY_INLINE hn::Vec<U32<D>> moment_bits(D, hn::Vec<U32<D>> word) {
     return hn::ShiftRight<16>(hn::Mul(word, hn::Set(du, kStochasticHash)));
 }
 
-/// f32_to_bf16_stochastic of kernels/float16.h.
+/// f32_to_bf16_stochastic of kernels/math/float16.h.
 template <class D>
 HWY_INLINE void store_stochastic(D d, hn::Vec<D> value, hn::Vec<U32<D>> random, std::uint16_t* to) {
   const U32<D> du;
@@ -61,7 +61,8 @@ struct MasterF32 {
   }
 };
 
-/// The bf16 parameter and by how much it was rounded: see master_remainder in kernels/float16.h.
+/// The bf16 parameter and by how much it was rounded: see master_remainder in
+/// kernels/math/float16.h.
 struct MasterPacked {
   static constexpr bool kStochastic = false;
   template <class D>

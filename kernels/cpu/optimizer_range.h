@@ -9,9 +9,9 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ranges.h"
-#include "kernels/philox.h"
-#include "kernels/step_state.h"
-#include "kernels/stochastic_rounding.h"
+#include "kernels/math/philox.h"
+#include "kernels/math/stochastic_rounding.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::kernels {
 

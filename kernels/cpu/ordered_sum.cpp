@@ -1,4 +1,4 @@
-#include "kernels/ordered_sum.h"
+#include "kernels/cpu/ordered_sum.h"
 
 #include <algorithm>
 #include <cstdint>

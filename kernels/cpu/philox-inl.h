@@ -9,7 +9,7 @@
 #endif
 
 #include "kernels/cpu/lanes-inl.h"
-#include "kernels/philox.h"
+#include "kernels/math/philox.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace strata::kernels::HWY_NAMESPACE {

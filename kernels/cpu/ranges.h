@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "kernels/cpu/thread_pool.h"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::kernels {
 

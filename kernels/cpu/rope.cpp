@@ -1,4 +1,4 @@
-#include "kernels/rope.h"
+#include "kernels/ops/rope.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,7 +6,7 @@
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
-#include "kernels/sine_cosine.h"
+#include "kernels/math/sine_cosine.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rope.cpp"

@@ -1,4 +1,4 @@
-#include "kernels/select_rows.h"
+#include "kernels/ops/select_rows.h"
 
 #include <cstring>
 #include <functional>

@@ -1,7 +1,7 @@
 // CPU kernels of the operations around a step; each is documented in kernels/NAME.h.
 #pragma once
 
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::kernels {
 

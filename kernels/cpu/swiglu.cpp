@@ -1,4 +1,4 @@
-#include "kernels/swiglu.h"
+#include "kernels/ops/swiglu.h"
 
 #include <functional>
 

@@ -1,10 +1,10 @@
-// kernels/adamw.h and kernels/adamw_bf16.h on CUDA.
-#include "kernels/adamw.h"
+// kernels/ops/adamw.h and kernels/ops/adamw_bf16.h on CUDA.
+#include "kernels/ops/adamw.h"
 
-#include "kernels/adamw_bf16.h"
 #include "kernels/cuda/adamw.cuh"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/optimizer.cuh"
+#include "kernels/ops/adamw_bf16.h"
 
 namespace strata::cuda {
 

@@ -1,10 +1,10 @@
-// One element of adamw (kernels/adamw.h), shared by its kernels.
+// One element of adamw (kernels/ops/adamw.h), shared by its kernels.
 #pragma once
 
 #include <cmath>
 
 #include "kernels/cuda/device.cuh"
-#include "kernels/optimizer_settings.h"
+#include "kernels/ops/optimizer_settings.h"
 
 namespace strata::cuda {
 

@@ -1,10 +1,10 @@
-// kernels/adamw_8bit.h on CUDA, with the bits of the CPU: every operation is rounded by itself, and
-// a largest magnitude does not depend on order.
+// kernels/ops/adamw_8bit.h on CUDA, with the bits of the CPU: every operation is rounded by itself,
+// and a largest magnitude does not depend on order.
 //
 // One warp per block of 128 elements, four to a thread. 8 bytes read and 6 written per element, and
 // gradient and parameter, against some 170 instructions: where memory is fast next to the cores
 // (sm_90a) those take longer than moving the bytes.
-#include "kernels/adamw_8bit.h"
+#include "kernels/ops/adamw_8bit.h"
 
 #include <bit>
 
@@ -13,7 +13,7 @@
 #include "kernels/cuda/flat.cuh"
 #include "kernels/cuda/parameter_output.cuh"
 #include "kernels/cuda/predicate.cuh"
-#include "kernels/dynamic_map.h"
+#include "kernels/math/dynamic_map.h"
 
 namespace strata::cuda {
 namespace {

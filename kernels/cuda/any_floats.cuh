@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

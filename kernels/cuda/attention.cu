@@ -1,6 +1,6 @@
-// kernels/attention.h on CUDA: operands, the choice between a library and our two sets of kernels,
-// and delta.
-#include "kernels/attention.h"
+// kernels/ops/attention.h on CUDA: operands, the choice between a library and our two sets of
+// kernels, and delta.
+#include "kernels/ops/attention.h"
 
 #include <algorithm>
 #include <initializer_list>

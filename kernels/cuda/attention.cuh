@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/random.cuh"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

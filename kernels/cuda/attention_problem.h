@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/operation.h"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::cuda {
 
@@ -28,7 +28,7 @@ struct AttentionProblem {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Of a call of kernels/attention.h: types of its inputs and outputs, its attributes.
+/// Of a call of kernels/ops/attention.h: types of its inputs and outputs, its attributes.
 AttentionProblem attention_problem(bool backward, kernels::TypeSpan inputs,
                                    kernels::TypeSpan outputs,
                                    const kernels::Attributes& attributes);

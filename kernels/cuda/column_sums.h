@@ -1,7 +1,7 @@
 // How linear_backward_bias cuts its rows, for its kernel and for planning.
 #pragma once
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

@@ -1,4 +1,4 @@
-// kernels/convert.h on CUDA: each operand moves once, with packs of 16
+// kernels/ops/convert.h on CUDA: each operand moves once, with packs of 16
 // bytes for the larger element.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"

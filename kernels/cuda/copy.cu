@@ -1,6 +1,6 @@
-// kernels/copy.h, fill_zero.h and select_rows.h on CUDA: elements as plain bits, 16 bytes at once
-// where they fit, so that each byte moves once. Pinned host memory is mapped where the device sees
-// it, so a copy from or to it is the same kernel.
+// kernels/ops/copy.h, fill_zero.h and select_rows.h on CUDA: elements as plain bits, 16 bytes at
+// once where they fit, so that each byte moves once. Pinned host memory is mapped where the device
+// sees it, so a copy from or to it is the same kernel.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/predicate.cuh"

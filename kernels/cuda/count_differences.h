@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/product_library.h"
 
 namespace strata::cuda {

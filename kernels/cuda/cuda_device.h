@@ -13,7 +13,7 @@
 #include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/open_device.h"
 #include "kernels/cuda/product_library.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::cuda {
 

@@ -3,7 +3,7 @@
 // without one.
 #pragma once
 
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 

@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/cuda_error.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 

@@ -4,8 +4,7 @@
 
 #include <vector>
 
-#include "kernels/attention.h"
-#include "kernels/cuda/workspaces.h"
+#include "kernels/ops/attention.h"
 
 namespace strata::cuda {
 namespace {
@@ -53,8 +52,8 @@ class Planned : public testing::Test {
     const TensorType q(dtype, {8 * 1024, 16, 64}), lse(DType::f32, {8, 16, 1024});
     Attributes attributes{{"sequence", 1024}, {"scale", 0.125}};
     if (p > 0) attributes.set("p", p);
-    return workspace_bytes("attention_backward", Types{q, q, q, q, q, lse}, Types{q, q, q},
-                           attributes, device_);
+    return workspace_bytes(kernels::find_operation("attention_backward"), Types{q, q, q, q, q, lse},
+                           Types{q, q, q}, attributes, device_);
   }
   DeviceCapabilities device_;
   static constexpr std::int64_t kDelta = 8 * 16 * 1024 * 4;  // of our own kernels

@@ -1,6 +1,6 @@
-// kernels/dropout.h and kernels/residual_add.h on CUDA. The generator takes ten instructions per
-// element, all with it about 25: what the memory of an H200 leaves time for at 4 bytes per element
-// (dropout, 16-bit); residual_add moves 6.
+// kernels/ops/dropout.h and kernels/ops/residual_add.h on CUDA. The generator takes ten
+// instructions per element, all with it about 25: what the memory of an H200 leaves time for at 4
+// bytes per element (dropout, 16-bit); residual_add moves 6.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/random.cuh"

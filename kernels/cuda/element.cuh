@@ -8,7 +8,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "kernels/cuda/device.cuh"
-#include "kernels/float16.h"
+#include "kernels/math/float16.h"
 
 namespace strata::cuda {
 
@@ -31,7 +31,7 @@ STRATA_DEVICE float to_float(Half x) {
 #endif
 }
 
-/// To nearest, ties to even: the bits of kernels/float16.h but for the payload of a NaN.
+/// To nearest, ties to even: the bits of kernels/math/float16.h but for the payload of a NaN.
 template <typename T>
 STRATA_DEVICE T from_float(float x);
 template <>

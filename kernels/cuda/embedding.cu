@@ -1,7 +1,7 @@
-// embedding and position_backward of kernels/embedding.h on CUDA. Memory-bound: embedding reads one
-// row of each table (positions mostly from the cache) and writes one row per token;
+// embedding and position_backward of kernels/ops/embedding.h on CUDA. Memory-bound: embedding reads
+// one row of each table (positions mostly from the cache) and writes one row per token;
 // position_backward reads every sample once.
-#include "kernels/embedding.h"
+#include "kernels/ops/embedding.h"
 
 #include "core/check.h"
 #include "kernels/cuda/any_floats.cuh"

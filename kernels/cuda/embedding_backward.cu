@@ -1,7 +1,7 @@
-// embedding_backward of kernels/embedding.h on CUDA, with the same bits in any order of threads:
-// keys (id, row) are sorted, which has one result only, and cut into tiles; the rows of one token
-// in a tile are added in order, and the sums of tiles in order after them. No work depends on how
-// tokens are distributed.
+// embedding_backward of kernels/ops/embedding.h on CUDA, with the same bits in any order of
+// threads: keys (id, row) are sorted, which has one result only, and cut into tiles; the rows of
+// one token in a tile are added in order, and the sums of tiles in order after them. No work
+// depends on how tokens are distributed.
 //
 // Memory-bound: dx is read once, 2 bytes per element of 16 bits, a row of the table is read and
 // written per token that occurs; keys and partial sums are little beside them.
@@ -10,7 +10,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/token_tiles.h"
-#include "kernels/embedding.h"
+#include "kernels/ops/embedding.h"
 
 namespace strata::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

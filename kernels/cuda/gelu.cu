@@ -1,5 +1,5 @@
-// kernels/gelu.h on CUDA. With 16-bit elements and tanh, forward moves 4 bytes per element in about
-// 17 instructions, backward 6 in about 28: memory is the bound. erf takes a few more, because
+// kernels/ops/gelu.h on CUDA. With 16-bit elements and tanh, forward moves 4 bytes per element in
+// about 17 instructions, backward 6 in about 28: memory is the bound. erf takes a few more, because
 // x P(X <= x) needs one tail of the normal distribution and not erf to full precision around 0.
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/cuda_kernels.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

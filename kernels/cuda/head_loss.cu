@@ -1,6 +1,6 @@
-// kernels/head_loss.h on CUDA. Logits are stored in the type of x, a chunk of rows at a time, and
-// become their own gradient in place, as dW and dx then read it.
-#include "kernels/head_loss.h"
+// kernels/ops/head_loss.h on CUDA. Logits are stored in the type of x, a chunk of rows at a time,
+// and become their own gradient in place, as dW and dx then read it.
+#include "kernels/ops/head_loss.h"
 
 #include <cmath>
 #include <limits>

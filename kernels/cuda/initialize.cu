@@ -1,9 +1,9 @@
-// kernels/initialize.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
+// kernels/ops/initialize.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
 //
 // One block of random words per thread: four elements, some 350 instructions, most of them fp64,
 // for 8 to 16 bytes written. Arithmetic bounds it: an H200 makes a billion elements in a few
 // milliseconds, devices with few fp64 units (sm_89, sm_120) in a few hundred. It runs once.
-#include "kernels/initialize.h"
+#include "kernels/ops/initialize.h"
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/flat.cuh"

@@ -1,5 +1,5 @@
-// kernels/linear.h on CUDA: three matrix products, and sums of columns.
-#include "kernels/linear.h"
+// kernels/ops/linear.h on CUDA: three matrix products, and sums of columns.
+#include "kernels/ops/linear.h"
 
 #include "core/check.h"
 #include "kernels/cuda/column_sums.cuh"

@@ -1,9 +1,9 @@
-// kernels/lion.h on CUDA.
-#include "kernels/lion.h"
+// kernels/ops/lion.h on CUDA.
+#include "kernels/ops/lion.h"
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/optimizer.cuh"
-#include "kernels/optimizer_settings.h"
+#include "kernels/ops/optimizer_settings.h"
 
 namespace strata::cuda {
 namespace {

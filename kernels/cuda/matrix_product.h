@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "kernels/stream.h"
-#include "kernels/tensor.h"
+#include "kernels/device/stream.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

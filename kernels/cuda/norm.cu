@@ -1,9 +1,9 @@
-// norm and residual_norm of kernels/norm.h on CUDA. Vectors of up to 8,192 elements stay in
+// norm and residual_norm of kernels/ops/norm.h on CUDA. Vectors of up to 8,192 elements stay in
 // registers: each operand is read once and each result written once; the weights come from the
 // caches. Bytes per element of 16 bits: 4 (norm), 8 (residual_norm). Instructions per element, as
 // sm_90 is compiled: 18 and 23, with dropout some 35; the memory of an H200 leaves time for 25 and
 // 49.
-#include "kernels/norm.h"
+#include "kernels/ops/norm.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
-// norm_backward of kernels/norm.h on CUDA. One block works off one chunk of vectors and keeps its
-// sums for dweight and dbias in registers; a second kernel adds the chunks' sums in order. Vectors
-// of up to 8,192 elements stay in registers too: dy, x and dsum are read once and dx is written
-// once. Bytes per element of 16 bits: 6, with dsum 8, and at most 0.5 more for the chunks' sums,
-// which the cache holds. Some 33 instructions per element; the memory of an H200 leaves time for 37
-// and 49.
+// norm_backward of kernels/ops/norm.h on CUDA. One block works off one chunk of vectors and keeps
+// its sums for dweight and dbias in registers; a second kernel adds the chunks' sums in order.
+// Vectors of up to 8,192 elements stay in registers too: dy, x and dsum are read once and dx is
+// written once. Bytes per element of 16 bits: 6, with dsum 8, and at most 0.5 more for the chunks'
+// sums, which the cache holds. Some 33 instructions per element; the memory of an H200 leaves time
+// for 37 and 49.
 #include <cmath>
 
 #include "core/check.h"
@@ -11,7 +11,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/norm.cuh"
 #include "kernels/cuda/norm_chunks.h"
-#include "kernels/norm.h"
+#include "kernels/ops/norm.h"
 
 namespace strata::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

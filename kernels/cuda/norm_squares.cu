@@ -1,18 +1,18 @@
-// kernels/norm_squares.h on CUDA, with the bits of the CPU.
+// kernels/ops/norm_squares.h on CUDA, with the bits of the CPU.
 //
 // A warp sums a cell: its lanes are the definition's lanes. Warps add cells to digits of their own
 // in shared memory, blocks add those to the word: integers, so any order will do. Memory-bound, 4
 // bytes read per element (2 of bf16), but for devices with few fp64 units (sm_89, sm_120: one
 // conversion and one fma per element at 2 per clock and multiprocessor, about as long as the memory
 // takes).
-#include "kernels/norm_squares.h"
+#include "kernels/ops/norm_squares.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/element.cuh"
-#include "kernels/wide_sum.h"
+#include "kernels/ops/wide_sum.h"
 
 namespace strata::cuda {
 namespace {

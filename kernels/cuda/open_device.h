@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/linear.h"
+#include "kernels/ops/linear.h"
 
 namespace strata::cuda {
 namespace {

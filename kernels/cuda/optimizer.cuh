@@ -1,4 +1,4 @@
-// The kernel of optimizers, whatever the formats of their state (kernels/optimizer_operands.h),
+// The kernel of optimizers, whatever the formats of their state (kernels/ops/optimizer_operands.h),
 // with the bits of the CPU: every operation is rounded by itself.
 //
 // Memory-bound unless random numbers are drawn: each operand is read once and written once, each
@@ -12,8 +12,8 @@
 #include "kernels/cuda/parameter_output.cuh"
 #include "kernels/cuda/predicate.cuh"
 #include "kernels/cuda/random.cuh"
-#include "kernels/step_state.h"
-#include "kernels/stochastic_rounding.h"
+#include "kernels/math/stochastic_rounding.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::cuda {
 

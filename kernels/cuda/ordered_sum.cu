@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "kernels/cpu/ordered_sum.h"
 #include "kernels/cuda/element.cuh"
-#include "kernels/ordered_sum.h"
 
 namespace strata::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// kernels/ordered_sum.h on a device, for what arrived over a wire.
+// kernels/cpu/ordered_sum.h on a device, for what arrived over a wire.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/dtype.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 

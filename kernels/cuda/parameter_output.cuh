@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 
@@ -21,7 +21,7 @@ void with_parameter_type(const kernels::KernelCall& call, std::size_t index, con
   }
 }
 
-/// bf16 by half away from zero (kernels/float16.h says why), fp16 to nearest even.
+/// bf16 by half away from zero (kernels/math/float16.h says why), fp16 to nearest even.
 template <typename T>
 STRATA_DEVICE T from_master(float master) {
   return from_float<T>(master);

@@ -1,4 +1,4 @@
-// The predicate of a call (kernels/stream.h) inside a kernel.
+// The predicate of a call (kernels/device/stream.h) inside a kernel.
 #pragma once
 
 #include "kernels/cuda/device.cuh"

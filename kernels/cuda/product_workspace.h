@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

@@ -1,12 +1,12 @@
-// Random numbers and dropout in kernels. The numbers are those of kernels/philox.h: its functions
-// are constexpr and run on the device, but for the product of two words.
+// Random numbers and dropout in kernels. The numbers are those of kernels/math/philox.h: its
+// functions are constexpr and run on the device, but for the product of two words.
 #pragma once
 
-#include "kernels/attributes.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/divisor.h"
-#include "kernels/philox.h"
-#include "kernels/tensor.h"
+#include "kernels/device/attributes.h"
+#include "kernels/device/tensor.h"
+#include "kernels/math/philox.h"
 
 namespace strata::cuda {
 

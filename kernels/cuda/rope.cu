@@ -1,4 +1,4 @@
-// kernels/rope.h on CUDA.
+// kernels/ops/rope.h on CUDA.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -6,8 +6,8 @@
 #include "core/check.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
-#include "kernels/rope.h"
-#include "kernels/sine_cosine.h"
+#include "kernels/math/sine_cosine.h"
+#include "kernels/ops/rope.h"
 
 namespace strata::cuda {
 namespace {

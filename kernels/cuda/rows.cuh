@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "kernels/cuda/element.cuh"
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

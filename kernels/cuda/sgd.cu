@@ -1,14 +1,14 @@
-// kernels/sgd.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
+// kernels/ops/sgd.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
 //
 // Memory-bound: 8 bytes read and 4 written per element, with momentum 12 and 8, and the parameter's
 // 2 or 4.
-#include "kernels/sgd.h"
+#include "kernels/ops/sgd.h"
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/flat.cuh"
 #include "kernels/cuda/parameter_output.cuh"
 #include "kernels/cuda/predicate.cuh"
-#include "kernels/optimizer_settings.h"
+#include "kernels/ops/optimizer_settings.h"
 
 namespace strata::cuda {
 namespace {

@@ -1,15 +1,15 @@
-// kernels/gradient_scale.h, add_loss.h, step_control.h and early_control.h on CUDA: a few numbers
-// each, so that no result has to travel to the host. The arithmetic is that of the CPU, in the same
-// functions.
-#include "kernels/step_control.h"
+// kernels/ops/gradient_scale.h, add_loss.h, step_control.h and early_control.h on CUDA: a few
+// numbers each, so that no result has to travel to the host. The arithmetic is that of the CPU, in
+// the same functions.
+#include "kernels/ops/step_control.h"
 
 #include <cmath>
 
-#include "kernels/add_loss.h"
-#include "kernels/advance_step.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/device.cuh"
-#include "kernels/gradient_scale.h"
+#include "kernels/ops/add_loss.h"
+#include "kernels/ops/advance_step.h"
+#include "kernels/ops/gradient_scale.h"
 
 namespace strata::cuda {
 namespace {

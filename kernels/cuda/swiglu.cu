@@ -1,4 +1,4 @@
-// kernels/swiglu.h on CUDA. With 16-bit elements, forward moves 6 bytes per output in about 18
+// kernels/ops/swiglu.h on CUDA. With 16-bit elements, forward moves 6 bytes per output in about 18
 // instructions, backward 10 per element of dy in about 29: memory is the bound.
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/cuda_kernels.h"

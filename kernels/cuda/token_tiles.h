@@ -1,7 +1,7 @@
 // Workspace of embedding_backward on CUDA, for its kernels and for planning.
 #pragma once
 
-#include "kernels/tensor.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

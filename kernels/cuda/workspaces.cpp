@@ -1,7 +1,6 @@
-#include "kernels/cuda/workspaces.h"
+#include "kernels/ops/workspaces.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/cudnn_scratch.h"
@@ -16,12 +15,6 @@ namespace {
 using kernels::Attributes;
 using kernels::DeviceCapabilities;
 using kernels::TypeSpan;
-
-struct Entry {
-  std::string_view operation;
-  std::int64_t (*bytes)(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes,
-                        const DeviceCapabilities& device);
-};
 
 std::int64_t head_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const DeviceCapabilities&) {
   const HeadChunks chunks = head_chunks(inputs[0], inputs[1]);
@@ -72,7 +65,7 @@ std::int64_t embedding_backward_bytes(TypeSpan inputs, TypeSpan, const Attribute
   return token_tiles(inputs[1].shape).bytes();
 }
 
-constexpr Entry kWorkspaces[] = {
+constexpr kernels::WorkspaceRow kWorkspaces[] = {
     {"attention", attention_bytes},
     {"attention_backward", attention_backward_bytes},
     {"embedding_backward", embedding_backward_bytes},
@@ -86,14 +79,10 @@ constexpr Entry kWorkspaces[] = {
 };
 
 }  // namespace
-
-std::int64_t workspace_bytes(std::string_view operation, kernels::TypeSpan inputs,
-                             kernels::TypeSpan outputs, const kernels::Attributes& attributes,
-                             const kernels::DeviceCapabilities& device) {
-  const auto* found =
-      std::find_if(std::begin(kWorkspaces), std::end(kWorkspaces),
-                   [&](const Entry& entry) { return entry.operation == operation; });
-  return found == std::end(kWorkspaces) ? 0 : found->bytes(inputs, outputs, attributes, device);
-}
-
 }  // namespace strata::cuda
+
+namespace strata::kernels {
+
+std::span<const WorkspaceRow> cuda_workspaces() { return cuda::kWorkspaces; }
+
+}  // namespace strata::kernels

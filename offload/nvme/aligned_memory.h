@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/aligned_memory.h"
-#include "runtime/disk.h"
+#include "runtime/program/disk.h"
 
 namespace strata::offload {
 

@@ -21,7 +21,7 @@
 #include "offload/nvme/stripes.h"
 #include "offload/nvme/transfer.h"
 #include "offload/nvme/workers.h"
-#include "runtime/disk.h"
+#include "runtime/program/disk.h"
 
 namespace strata::offload {
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/testing/test_devices.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "offload/nvme/memory_io.h"
 #include "offload/nvme/open_store.h"
 

@@ -1,8 +1,8 @@
 // A step that was made before allocates nothing: its transfers reuse what they had.
 #include <gtest/gtest.h>
 
-#include "core/test_directory.h"
 #include "core/testing/allocation_counter.h"
+#include "core/testing/test_directory.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/nvme_store.h"
 #include "offload/testing/test_devices.h"

@@ -8,7 +8,7 @@
 #include <future>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/nvme_store.h"

@@ -14,7 +14,7 @@
 
 #include "core/error.h"
 #include "core/system_call.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/open_store.h"

@@ -12,7 +12,7 @@
 
 #include "offload/nvme/block_io.h"
 #include "offload/nvme/extent_table.h"
-#include "runtime/disk.h"
+#include "runtime/program/disk.h"
 
 namespace strata::offload {
 

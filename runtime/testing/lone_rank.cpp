@@ -3,9 +3,9 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/step_state.h"
-#include "runtime/lower.h"
-#include "runtime/state_names.h"
+#include "kernels/ops/step_state.h"
+#include "runtime/graph/state_names.h"
+#include "runtime/program/lower.h"
 
 namespace strata::runtime {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/cpu/cpu_stream.h"
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 
 namespace strata::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "runtime/schedule.h"
+#include "runtime/schedule/schedule.h"
 
 namespace strata::runtime {
 

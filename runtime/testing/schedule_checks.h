@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/schedule.h"
+#include "runtime/schedule/schedule.h"
 
 namespace strata::runtime {
 

@@ -1,7 +1,7 @@
 #include "runtime/testing/small_model.h"
 
-#include "runtime/collective_node.h"
-#include "runtime/graph_builder.h"
+#include "runtime/graph/collective_node.h"
+#include "runtime/graph/graph_builder.h"
 
 namespace strata::runtime {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/graph.h"
+#include "runtime/graph/graph.h"
 
 namespace strata::runtime {
 

@@ -100,7 +100,7 @@ def optimizer_name(checkpoint):
 
 
 def step_scalars(checkpoint):
-    """The fields of kernels/step_state.h, which counts overflows as DeepSpeed does."""
+    """The fields of kernels/ops/step_state.h, which counts overflows as DeepSpeed does."""
     scaler, updates = checkpoint.scaler, checkpoint.updates()
     betas = checkpoint.groups[0].get("betas") if checkpoint.groups else None
     last_overflow = getattr(scaler, "last_overflow_iter", None)

@@ -75,7 +75,7 @@ class StrataCheckpoint:
         return None if found is None else found.float()
 
     def scalar(self, name):
-        """A field of kernels/step_state.h."""
+        """A field of kernels/ops/step_state.h."""
         return self.state["scalars"]["step_state." + name]
 
     def _path(self, name):

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::tests {
 

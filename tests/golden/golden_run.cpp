@@ -7,7 +7,7 @@
 #include "comm/factory.h"
 #include "core/check.h"
 #include "core/file.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "train/checkpoint/checkpoint_commit.h"
 #include "train/engine/save_checkpoint.h"
@@ -74,7 +74,7 @@ void put(Tensors& tensors, const std::string& name, std::int64_t elements, std::
 
 /// This rank's own part of every gradient; over all ranks each element is put once.
 void put_gradients(const train::Engine& engine, Tensors& gradients) {
-  const zero::StepSettings& settings = engine.programs().settings;
+  const step::StepSettings& settings = engine.programs().settings;
   for (std::size_t u = 0; u < engine.programs().units.size(); ++u) {
     const runtime::ParameterUnit& unit = engine.programs().units[u];
     const runtime::UnitPlan& plan = settings.plan.units[u];
@@ -98,9 +98,9 @@ void put_gradients(const train::Engine& engine, Tensors& gradients) {
 }
 
 void put_parameters(const train::Engine& engine, DType dtype, Tensors& parameters) {
-  for (const zero::StateEntry& entry :
-       zero::list_state(engine.programs().units, engine.programs().settings,
-                        zero::StateScope::saved, train::step_state(engine).updates)) {
+  for (const step::StateEntry& entry :
+       step::list_state(engine.programs().units, engine.programs().settings,
+                        step::StateScope::saved, train::step_state(engine).updates)) {
     if (entry.kind != (dtype == DType::f32 ? "parameter" : "master")) continue;
     STRATA_CHECK(entry.dtype == DType::f32, entry.name, name_of(entry.dtype));
     std::vector<std::byte> buffer;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "tests/golden/golden_checks.h"
 #include "tests/golden/golden_run.h"
 #include "tests/golden/model_logits.h"

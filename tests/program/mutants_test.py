@@ -69,7 +69,7 @@ class Sites(unittest.TestCase):
 
 class Draw(unittest.TestCase):
     NAMES = ["core/a.cpp", "core/a_test.cpp", "tests/b.cpp", "core/testing/c.cpp", "zero/d.h", "kernels/cuda/e.cu", "README.md",
-             "core/test_directory.h", "kernels/layer_test_cpu.cpp", "kernels/cpu/target_scope.h", "launcher/test_programs/f.cpp"]
+             "core/testing/test_directory.h", "kernels/testing/layer_test_cpu.cpp", "kernels/testing/target_scope.h", "launcher/test_programs/f.cpp"]
 
     def drawn(self, seed):
         text = "int f() {\n  g(1);\n  x = a < 2 ? 3 : 4;\n  return a + b;\n}\n"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/plan.h"
+#include "runtime/graph/plan.h"
 
 namespace strata::tests {
 namespace {

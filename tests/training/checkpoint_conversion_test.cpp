@@ -7,8 +7,8 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/test_directory.h"
-#include "kernels/float16.h"
+#include "core/testing/test_directory.h"
+#include "kernels/math/float16.h"
 #include "tests/training/saved_runs.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"

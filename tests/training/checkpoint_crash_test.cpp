@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <map>
 
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
 #include "core/testing/fsync_counter.h"
+#include "core/testing/test_directory.h"
 #include "tests/training/saved_runs.h"
 #include "train/checkpoint/checkpoint_directory.h"
-#include "train/checkpoint/crash_testing.h"
+#include "train/checkpoint/testing/crash_testing.h"
 
 namespace strata::tests {
 namespace {

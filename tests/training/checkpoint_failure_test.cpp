@@ -7,8 +7,8 @@
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "core/testing/test_directory.h"
 #include "tests/training/saved_runs.h"
 #include "train/checkpoint/checkpoint_directory.h"
 #include "train/checkpoint/checkpoint_reader.h"

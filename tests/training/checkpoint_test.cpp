@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "tests/training/saved_runs.h"
 #include "train/engine/saved_state.h"
 

@@ -261,7 +261,7 @@ TEST(DeviceTraining, UpdatesOfTheHostHideBehindTheBackwardPass) {
     on_rank_threads(1, [&](comm::Communicator& communicator) {
       RankDevice device;
       const train::EngineParts parts = engine_parts(training, communicator, device);
-      const runtime::Program& program = parts.programs.train(zero::Position::only);
+      const runtime::Program& program = parts.programs.train(zero::MicroStepKind::only);
       int updates = 0, inside = 0;  // in all, before the last instruction of the backward pass
       for (const runtime::Instruction& in : program.instructions) {
         if (in.queue == runtime::Queue::host && in.label.starts_with("update ")) ++updates;

@@ -11,7 +11,7 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "tests/training/ranks.h"
 #include "train/checkpoint/checkpoint_reader.h"
 #include "train/engine/load_checkpoint.h"

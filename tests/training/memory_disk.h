@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "runtime/disk.h"
+#include "runtime/program/disk.h"
 
 namespace strata::tests {
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "comm/factory.h"
-#include "runtime/verifier.h"
+#include "runtime/program/verifier.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {

@@ -322,7 +322,7 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   const comm::SingleCommunicator communicator;
   const compile::StepPrograms set = build_rank(training, communicator);
   ASSERT_TRUE(set.find(compile::ProgramKind::read_ahead));
-  const std::vector<runtime::Instruction>& step = set.train(zero::Position::only).instructions;
+  const std::vector<runtime::Instruction>& step = set.train(zero::MicroStepKind::only).instructions;
   std::int64_t ahead = 0, all = 0, before_backward_ends = 0;
   std::size_t last_backward = 0;
   for (std::size_t i = 0; i < step.size(); ++i)
@@ -357,7 +357,7 @@ TEST(OffloadSameBitsOf, UpdatesAmongTheForwardPass) {
   const comm::SingleCommunicator communicator;
   const compile::StepPrograms set = build_rank(training, communicator);
   bool forward = false, update_behind_forward = false;
-  for (const runtime::Instruction& in : set.train(zero::Position::only).instructions) {
+  for (const runtime::Instruction& in : set.train(zero::MicroStepKind::only).instructions) {
     forward = forward || in.label.starts_with("layer.0.");
     update_behind_forward =
         update_behind_forward || (forward && in.label.starts_with("update layer.5"));

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "comm/factory.h"
-#include "runtime/verifier.h"
+#include "runtime/program/verifier.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {
@@ -23,7 +23,7 @@ Program step_program(int stage, bool recompute) {
   training.options.activation_checkpointing = recompute;
   training.world = 2;
   const auto communicators = comm::make_thread_communicators(2);
-  return build_rank(training, *communicators[1]).train(zero::Position::only);
+  return build_rank(training, *communicators[1]).train(zero::MicroStepKind::only);
 }
 
 class ProgramSafety : public testing::TestWithParam<int> {

@@ -6,7 +6,7 @@
 
 #include "comm/device_factory.h"
 #include "core/error.h"
-#include "runtime/verifier.h"
+#include "runtime/program/verifier.h"
 #include "tests/training/rank_threads.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"

@@ -11,8 +11,8 @@
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/host/simulated_device.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"

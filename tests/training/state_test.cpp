@@ -1,4 +1,4 @@
-// The state that zero/state_table.h lists is all that a run goes on from (design 2.12).
+// The state that step/state_table.h lists is all that a run goes on from (design 2.12).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/test_directory.h"
-#include "runtime/state_names.h"
+#include "core/testing/test_directory.h"
+#include "runtime/graph/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
 #include "train/engine/save_checkpoint.h"
@@ -28,7 +28,7 @@ class SavedState {
  public:
   void save(const train::Engine& engine) {
     const std::lock_guard lock(mutex_);
-    for (const zero::StateEntry& entry : entries(engine, zero::StateScope::saved)) {
+    for (const step::StateEntry& entry : entries(engine, step::StateScope::saved)) {
       EXPECT_EQ(entry.owner, engine.programs().settings.data_rank());
       EXPECT_EQ(entry.version, train::step_state(engine).updates);
       std::vector<std::byte>& tensor = tensors_[entry.name + " " + entry.kind];
@@ -40,7 +40,7 @@ class SavedState {
   }
 
   void restore(const train::Engine& engine) const {
-    for (const zero::StateEntry& entry : entries(engine, zero::StateScope::held)) {
+    for (const step::StateEntry& entry : entries(engine, step::StateScope::held)) {
       const std::vector<std::byte>& tensor = tensors_.at(entry.name + " " + entry.kind);
       const std::span<std::byte> to = engine.storage(entry);
       std::memcpy(to.data(), tensor.data() + entry.first_element * size_of(entry.dtype), to.size());
@@ -50,9 +50,9 @@ class SavedState {
   [[nodiscard]] std::size_t count() const { return tensors_.size(); }
 
  private:
-  static std::vector<zero::StateEntry> entries(const train::Engine& engine,
-                                               zero::StateScope scope) {
-    return zero::list_state(engine.programs().units, engine.programs().settings, scope,
+  static std::vector<step::StateEntry> entries(const train::Engine& engine,
+                                               step::StateScope scope) {
+    return step::list_state(engine.programs().units, engine.programs().settings, scope,
                             train::step_state(engine).updates);
   }
   std::map<std::string, std::vector<std::byte>> tensors_;
@@ -206,8 +206,8 @@ TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
     on_engines(training, [&](train::Engine& engine) {
       train::initialize_weights(engine, 1);
       if (load) train::load_weights(engine, train::ModelFiles(saved), *training.model.family);
-      for (const zero::StateEntry& entry : zero::list_state(
-               engine.programs().units, engine.programs().settings, zero::StateScope::saved, 0))
+      for (const step::StateEntry& entry : step::list_state(
+               engine.programs().units, engine.programs().settings, step::StateScope::saved, 0))
         if (entry.kind == "remainder")
           for (const std::byte byte : engine.storage(entry)) nonzero += byte != std::byte{0};
     });

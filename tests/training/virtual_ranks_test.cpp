@@ -7,7 +7,7 @@
 
 #include "comm/factory.h"
 #include "core/error.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/state_names.h"
 #include "tests/training/ranks.h"
 
 namespace strata::tests {

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

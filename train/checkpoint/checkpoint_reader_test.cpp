@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
-#include "train/checkpoint/checkpoint_testing.h"
+#include "core/testing/test_directory.h"
+#include "train/checkpoint/testing/checkpoint_testing.h"
 #include "train/files/model_files.h"
 
 namespace strata::train {

@@ -8,10 +8,10 @@
 #include <csignal>
 #include <filesystem>
 
-#include "core/test_directory.h"
 #include "core/testing/failing_file_system.h"
+#include "core/testing/test_directory.h"
 #include "train/checkpoint/checkpoint_directory.h"
-#include "train/checkpoint/checkpoint_testing.h"
+#include "train/checkpoint/testing/checkpoint_testing.h"
 
 namespace strata::train {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/test_directory.h"
-#include "train/checkpoint/checkpoint_testing.h"
-#include "train/checkpoint/crash_testing.h"
+#include "core/testing/test_directory.h"
+#include "train/checkpoint/testing/checkpoint_testing.h"
+#include "train/checkpoint/testing/crash_testing.h"
 
 namespace strata::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "train/config/flag_table.h"
 #include "train/config/flag_translations.h"
 #include "train/config/json_words.h"
-#include "train/config/nearest_name.h"
 #include "train/config/option_fields.h"
 
 namespace strata::train {

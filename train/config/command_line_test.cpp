@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "train/config/config_testing.h"
 #include "train/config/flag_table.h"
 #include "train/config/option_fields.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {

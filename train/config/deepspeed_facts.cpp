@@ -4,9 +4,9 @@
 #include <optional>
 #include <span>
 
+#include "core/nearest_name.h"
 #include "train/config/deepspeed_json.h"
 #include "train/config/flag_table.h"
-#include "train/config/nearest_name.h"
 
 namespace strata::train {
 namespace {

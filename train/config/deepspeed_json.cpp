@@ -9,12 +9,12 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "core/nearest_name.h"
 #include "train/config/base64.h"
 #include "train/config/flag_table.h"
 #include "train/config/foreign_config.h"
 #include "train/config/json_words.h"
 #include "train/config/key_table.h"
-#include "train/config/nearest_name.h"
 #include "train/config/template_token.h"
 
 namespace strata::train {
@@ -104,7 +104,7 @@ class Reader {
       default:
         break;
     }
-    if (row.shape == Shape::section) return handle_section(row, value);
+    if (row.shape == JsonShape::section) return handle_section(row, value);
     if (value.is(JsonKind::string) && value.as_string() == "auto") return handle_auto(row, value);
     const JsonWords read = words_of(value, row.shape);
     for (const std::string& text : read.problems) read_.findings.problems.push_back(text);

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "train/config/config_testing.h"
 #include "train/config/key_table.h"
 #include "train/config/option_fields.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {
@@ -343,14 +343,14 @@ TEST(KeyTable, TargetsExist) {
     if (row.support == Support::alias || row.support == Support::renamed) {
       ASSERT_NE(find_key(row.target), nullptr);
       EXPECT_EQ(find_key(row.target)->path, row.target);
-    } else if (row.support == Support::obeyed && row.shape != Shape::section) {
+    } else if (row.support == Support::obeyed && row.shape != JsonShape::section) {
       const std::string_view first = row.target.substr(0, row.target.find('+'));
       EXPECT_NE(find_field(fields, first), nullptr);
     }
     const std::size_t dot = row.path.rfind('.');
     if (dot != std::string_view::npos) {
       ASSERT_NE(find_key(row.path.substr(0, dot)), nullptr);
-      EXPECT_EQ(find_key(row.path.substr(0, dot))->shape, Shape::section);
+      EXPECT_EQ(find_key(row.path.substr(0, dot))->shape, JsonShape::section);
     }
     int same = 0;
     for (const KeyRow& other : key_table()) same += other.path == row.path;

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/nearest_name.h"
 #include "train/config/flag_table.h"
 #include "train/config/json_words.h"
-#include "train/config/nearest_name.h"
 #include "train/config/option_fields.h"
 
 namespace strata::train {

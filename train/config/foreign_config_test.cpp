@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "train/config/config_testing.h"
 #include "train/config/template_token.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {

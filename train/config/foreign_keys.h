@@ -15,17 +15,17 @@ struct KeyLine {
   std::string_view names = "";  ///< keys of the section, separated by spaces
 };
 
-using enum Shape;
+using enum JsonShape;
 
-constexpr KeyLine fact(std::string_view path, Shape shape, std::string_view text,
+constexpr KeyLine fact(std::string_view path, JsonShape shape, std::string_view text,
                        std::string_view fallback = "") {
   return {{path, shape, Support::fact, "", "", text, fallback}};
 }
-constexpr KeyLine noted(std::string_view path, Shape shape, std::string_view inert,
+constexpr KeyLine noted(std::string_view path, JsonShape shape, std::string_view inert,
                         std::string_view why) {
   return {{path, shape, Support::noted, "", inert, why, inert}};
 }
-constexpr KeyLine refused(std::string_view path, Shape shape, std::string_view inert,
+constexpr KeyLine refused(std::string_view path, JsonShape shape, std::string_view inert,
                           std::string_view instead) {
   return {{path, shape, Support::refused, "", inert, instead, inert}};
 }

@@ -96,20 +96,20 @@ bool is_one_of(std::string_view word, std::string_view list) {
   return false;
 }
 
-JsonWords words_of(const JsonValue& value, Shape shape) {
+JsonWords words_of(const JsonValue& value, JsonShape shape) {
   switch (shape) {
-    case Shape::flag:
+    case JsonShape::flag:
       return flag_words(value);
-    case Shape::number:
+    case JsonShape::number:
       return number_words(value);
-    case Shape::list:
+    case JsonShape::list:
       return list_words(value);
-    case Shape::texts:
+    case JsonShape::texts:
       return text_words(value);
-    case Shape::size:
+    case JsonShape::size:
       if (value.is_number() || value.is(JsonKind::string)) break;
       return {{}, "", {wrong_shape(value, "bytes, or a string such as \"24GB\"")}};
-    case Shape::text:
+    case JsonShape::text:
       if (!value.is(JsonKind::string)) return {{}, "", {wrong_shape(value, "a string")}};
       break;
     default:

@@ -29,6 +29,6 @@ struct JsonWords {
 };
 
 /// The words of a value of a shape other than a section. Any shape: its word, if it is a scalar.
-JsonWords words_of(const JsonValue& value, Shape shape);
+JsonWords words_of(const JsonValue& value, JsonShape shape);
 
 }  // namespace strata::train

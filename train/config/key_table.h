@@ -11,7 +11,7 @@
 namespace strata::train {
 
 /// What a value must look like.
-enum class Shape {
+enum class JsonShape {
   flag,
   number,
   text,
@@ -35,7 +35,7 @@ std::string_view name_of(Support support);
 
 struct KeyRow {
   std::string_view path = "";  ///< "fp16.enabled"; a last component "*" stands for any other key
-  Shape shape = Shape::any;
+  JsonShape shape = JsonShape::any;
   Support support = Support::silent;
   std::string_view target = "";    ///< option ("optimizer.beta1+optimizer.beta2" for a pair) or key
   std::string_view inert = "";     ///< values that say nothing, separated by '|'

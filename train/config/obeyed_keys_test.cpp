@@ -9,9 +9,9 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/json_writer.h"
-#include "train/config/config_testing.h"
 #include "train/config/key_table.h"
 #include "train/config/option_fields.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {
@@ -149,8 +149,8 @@ std::string other_value(const KeyRow& row) {
   const std::vector<OptionField> fields = option_fields(defaults);
   const OptionField* field = find_field(fields, row.target);
   if (field == nullptr) return "";
-  if (row.shape == Shape::flag) return text_of(*field) == "true" ? "false" : "true";
-  if (row.shape != Shape::number) return "";
+  if (row.shape == JsonShape::flag) return text_of(*field) == "true" ? "false" : "true";
+  if (row.shape != JsonShape::number) return "";
   if (std::holds_alternative<double*>(field->target))
     return json_number(*std::get<double*>(field->target) / 2 + 0.001);
   if (!std::holds_alternative<std::int64_t*>(field->target)) return "";
@@ -169,7 +169,7 @@ std::vector<std::string> obeyed_keys() {
     if (!inside || !line.starts_with("| `") || end == std::string::npos) continue;
     const std::string key = line.substr(3, end - 3);
     const KeyRow* row = find_key(key);
-    if (row != nullptr && row->shape != Shape::section) keys.push_back(key);
+    if (row != nullptr && row->shape != JsonShape::section) keys.push_back(key);
   }
   return keys;
 }

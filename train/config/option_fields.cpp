@@ -28,22 +28,22 @@ const std::vector<OptionRow>& option_rows() {
 
 OptionKind kind_of(const OptionRow& row) {
   // In the order of OptionTarget.
-  const OptionKind kinds[] = {{Shape::flag, "[BOOL]", true},
-                              {Shape::number, "N"},
-                              {Shape::number, "X"},
-                              {Shape::text, ""},
-                              {Shape::texts, "", false, true},
-                              {Shape::size, "N|X|TIME"},
-                              {Shape::text, "A:B"},
-                              {Shape::text, ""}};
+  const OptionKind kinds[] = {{JsonShape::flag, "[BOOL]", true},
+                              {JsonShape::number, "N"},
+                              {JsonShape::number, "X"},
+                              {JsonShape::text, ""},
+                              {JsonShape::texts, "", false, true},
+                              {JsonShape::size, "N|X|TIME"},
+                              {JsonShape::text, "A:B"},
+                              {JsonShape::text, ""}};
   TrainOptions unused;
   OptionKind kind = kinds[row.place(unused).index()];
-  if (row.range.kind == NumberKind::bytes) kind = {Shape::size, "SIZE"};
+  if (row.range.kind == NumberKind::bytes) kind = {JsonShape::size, "SIZE"};
   if (row.range.part != nullptr && kind.value_name == "N") kind.value_name = "N|X";
   for (auto it = row.words.begin(); it != row.words.end(); ++it)  // a value's first word is enough
     if (it->is_offered && std::ranges::find(row.words, it->value, &Choice::value) == it)
       kind.value_name += (kind.value_name.empty() ? "" : "|") + std::string(it->name);
-  if (row.key.shape != Shape::any) kind.shape = row.key.shape;
+  if (row.key.shape != JsonShape::any) kind.shape = row.key.shape;
   return kind;
 }
 

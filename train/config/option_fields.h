@@ -58,8 +58,8 @@ struct Spelling {
 /// The JSON key that sets an option and nothing else.
 struct Key {
   std::string_view path = "";
-  std::string_view fallback = "";  ///< DeepSpeed's default
-  Shape shape = Shape::any;        ///< any: what the type says
+  std::string_view fallback = "";    ///< DeepSpeed's default
+  JsonShape shape = JsonShape::any;  ///< any: what the type says
 };
 
 /// Names in --lr_scheduler_kwargs, separated by commas.
@@ -95,9 +95,9 @@ struct OptionRow {
 
 /// What the type of an option says of its values.
 struct OptionKind {
-  Shape shape = Shape::any;  ///< in JSON
-  std::string value_name;    ///< in --help: "N", "cpu|nvme"; "" of texts
-  bool is_switch = false;    ///< the flag alone means true
+  JsonShape shape = JsonShape::any;  ///< in JSON
+  std::string value_name;            ///< in --help: "N", "cpu|nvme"; "" of texts
+  bool is_switch = false;            ///< the flag alone means true
   bool is_list = false;
 };
 OptionKind kind_of(const OptionRow& row);

@@ -1,5 +1,5 @@
 // Options of model, data, batch, precision, and of where state lives: ZeRO and offload.
-#include "kernels/add_loss.h"
+#include "kernels/ops/add_loss.h"
 #include "train/config/option_rows.h"
 
 namespace strata::train {
@@ -180,7 +180,7 @@ constexpr OptionRow kModelRows[] = {
      "hard limit per machine: pinned, pageable and shared memory of all ranks on it; on the CPU "
      "arenas, too, unless `offload.device_memory_bytes` limits those"},
     {FIELD(offload.request_bytes), Range{0, 1 << 30, NumberKind::bytes},
-     Key{"aio.block_size", "1048576", Shape::number},
+     Key{"aio.block_size", "1048576", JsonShape::number},
      "of one request to a drive, 0: measured at start"},
     {FIELD(offload.queue_depth), Range{0, 4096}, Key{"aio.queue_depth", "8"},
      "requests under way on each drive, 0: measured at start"},

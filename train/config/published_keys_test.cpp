@@ -104,7 +104,7 @@ bool is_known(std::string_view path) {
        dot = path.substr(0, dot).rfind('.')) {
     const KeyRow* row = find_key(path.substr(0, dot));
     if (row == nullptr) continue;
-    return row->shape == Shape::any || row->support == Support::noted ||
+    return row->shape == JsonShape::any || row->support == Support::noted ||
            row->support == Support::refused;
   }
   return false;

@@ -40,7 +40,7 @@ std::string meaning_of(const KeyRow& key, const std::vector<OptionField>& fields
     case Support::renamed:
       return "see " + code(key.target);
     case Support::obeyed:
-      if (key.shape == Shape::section) return cell(key.text);
+      if (key.shape == JsonShape::section) return cell(key.text);
       return targets(key.target) + (field == nullptr ? "" : ": " + cell(field->meaning));
     case Support::noted:
       return cell(key.text.empty() ? "either value is as good" : key.text);
@@ -51,7 +51,7 @@ std::string meaning_of(const KeyRow& key, const std::vector<OptionField>& fields
 
 std::string support_of(const KeyRow& key) {
   const std::string name(name_of(key.support));
-  if (key.support == Support::refused && key.shape == Shape::section) return name + " when on";
+  if (key.support == Support::refused && key.shape == JsonShape::section) return name + " when on";
   if (key.support == Support::refused) return name + " unless " + code(key.inert);
   return name;
 }
@@ -60,7 +60,7 @@ std::string key_rows(const std::vector<OptionField>& fields) {
   std::string text = row({"key", "what becomes of it", "DeepSpeed's default", "meaning here"}) +
                      row({"---", "---", "---", "---"});
   for (const KeyRow& key : key_table()) {
-    const bool shown = key.shape != Shape::section || key.has_switch || !key.text.empty();
+    const bool shown = key.shape != JsonShape::section || key.has_switch || !key.text.empty();
     if (!shown) continue;
     text += row({code(key.path), support_of(key), code(key.fallback), meaning_of(key, fields)});
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/config/config_testing.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "train/config/config_testing.h"
+#include "train/config/testing/settled_options.h"
 #include "train/models/hf_config.h"
 #include "train/models/presets.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "train/config/config_testing.h"
+#include "train/config/testing/settled_options.h"
 
 namespace strata::train {
 namespace {

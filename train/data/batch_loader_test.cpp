@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/data/token_file.h"
 
 namespace strata::train {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/data/run_program.h"
 #include "train/data/token_file.h"
 

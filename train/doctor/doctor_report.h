@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 #include "machine/machine.h"
 #include "train/doctor/disk_facts.h"
 #include "train/doctor/host_state.h"

@@ -11,16 +11,16 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/step_control.h"
-#include "runtime/layer_major.h"
-#include "runtime/staging.h"
-#include "runtime/state_names.h"
+#include "kernels/ops/step_control.h"
+#include "runtime/graph/state_names.h"
+#include "runtime/passes/layer_major.h"
+#include "runtime/passes/staging.h"
 
 namespace strata::train {
 
 using compile::ProgramKind;
 using kernels::AgreedWord;
-using zero::Position;
+using zero::MicroStepKind;
 
 namespace {
 
@@ -163,7 +163,7 @@ std::optional<int> Engine::handle(ProgramKind kind) const {
   return {};
 }
 
-int Engine::train_handle(Position position, Snapshot snapshot) const {
+int Engine::train_handle(MicroStepKind position, Snapshot snapshot) const {
   const auto copying = handles_.find({ProgramKind::snapshot, position});
   return snapshot == Snapshot::take && copying != handles_.end()
              ? copying->second

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "kernels/cpu/cpu_stream.h"
-#include "kernels/step_state.h"
-#include "runtime/executor.h"
-#include "runtime/lockstep.h"
+#include "kernels/ops/step_state.h"
+#include "runtime/execute/executor.h"
+#include "runtime/execute/lockstep.h"
+#include "step/state_table.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/engine_memory.h"
-#include "zero/state_table.h"
 
 namespace strata::train {
 
@@ -26,7 +26,7 @@ enum class Flag : std::uint8_t {
   save_due,  ///< rank 0: by the clock
 };
 
-/// Whether a step keeps the state that it began with: for a checkpoint (zero/snapshot.h).
+/// Whether a step keeps the state that it began with: for a checkpoint (step/snapshot.h).
 enum class Snapshot : std::uint8_t { none, take };
 
 constexpr bool is_raised(const kernels::StepMetrics& metrics, Flag flag) {
@@ -56,7 +56,7 @@ struct EngineParts {
   runtime::Recordings recordings = runtime::Recordings::on;
   /// The disk tier, of compile::StepPrograms::disk_bytes; null where Programs need none.
   runtime::Disk* disk = nullptr;
-  /// Not null: every instruction is checked against the CPU (runtime/lockstep.h).
+  /// Not null: every instruction is checked against the CPU (runtime/execute/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
   int threads = 1;
@@ -136,25 +136,27 @@ class Engine {
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const {
     return memory_.storage(name);
   }
-  [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const {
+  [[nodiscard]] std::span<std::byte> storage(const step::StateEntry& entry) const {
     return memory_.storage(entry);
   }
   /// Elements [first, first + count) of an entry, wherever it lies, between steps: the storage
   /// itself where the host may touch it, else a copy in `buffer`.
-  [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
+  [[nodiscard]] std::span<const std::byte> read(const step::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
                                                 std::vector<std::byte>& buffer) const {
     return memory_.read(entry, first, count, buffer);
   }
   /// Who is given the windows of the next snapshot, while the step runs that takes it. Settled;
   /// until release_snapshot().
-  void give_snapshot_to(SnapshotTaker taker) { memory_.give_snapshot_to(std::move(taker)); }
+  void set_snapshot_receiver(SnapshotReceiver receiver) {
+    memory_.set_snapshot_receiver(std::move(receiver));
+  }
   /// Behind the step that took the snapshot, before it is read; any number of times.
   void complete_snapshot();
   /// Nobody reads or takes the last snapshot any more. Any time.
   void release_snapshot();
   /// As read(), of the last snapshot, of what has no windows. Any thread.
-  [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
+  [[nodiscard]] std::span<const std::byte> read_snapshot(const step::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
                                                          std::vector<std::byte>& buffer) const {
     return memory_.read_snapshot(entry, first, count, buffer);
@@ -171,7 +173,7 @@ class Engine {
   /// Where the Programs run; null: on the CPU.
   [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.
-  void write(const zero::StateEntry& entry, std::int64_t first,
+  void write(const step::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const {
     memory_.write(entry, first, bytes);
   }
@@ -208,7 +210,7 @@ class Engine {
   void load_programs();
   /// The only Program of a kind but train.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
-  [[nodiscard]] int train_handle(zero::Position position, Snapshot snapshot) const;
+  [[nodiscard]] int train_handle(zero::MicroStepKind position, Snapshot snapshot) const;
   void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;

@@ -85,7 +85,7 @@ EngineMemory::Place EngineMemory::place(const std::string& name) const {
   return {&value, value.offset_bytes, value.type.span_bytes()};
 }
 
-EngineMemory::Place EngineMemory::place(const zero::StateEntry& entry, std::int64_t first,
+EngineMemory::Place EngineMemory::place(const step::StateEntry& entry, std::int64_t first,
                                         std::int64_t count) const {
   STRATA_CHECK(first >= 0 && count >= 0 && first + count <= entry.elements, entry.name, first,
                count, entry.elements);
@@ -130,19 +130,19 @@ std::span<std::byte> EngineMemory::storage(const std::string& name) const {
   return {address(at), static_cast<std::size_t>(at.bytes)};
 }
 
-std::span<std::byte> EngineMemory::storage(const zero::StateEntry& entry) const {
+std::span<std::byte> EngineMemory::storage(const step::StateEntry& entry) const {
   const Place at = place(entry, 0, entry.elements);
   STRATA_CHECK(on_host(at), "the host cannot touch", entry.name);
   return {address(at), static_cast<std::size_t>(at.bytes)};
 }
 
-std::span<const std::byte> EngineMemory::read(const zero::StateEntry& entry, std::int64_t first,
+std::span<const std::byte> EngineMemory::read(const step::StateEntry& entry, std::int64_t first,
                                               std::int64_t count,
                                               std::vector<std::byte>& buffer) const {
   return read(place(entry, first, count), buffer);
 }
 
-std::span<const std::byte> EngineMemory::read_snapshot(const zero::StateEntry& entry,
+std::span<const std::byte> EngineMemory::read_snapshot(const step::StateEntry& entry,
                                                        std::int64_t first, std::int64_t count,
                                                        std::vector<std::byte>& buffer) const {
   const std::int64_t size = size_of(entry.dtype);
@@ -158,7 +158,7 @@ std::span<const std::byte> EngineMemory::read_snapshot(const zero::StateEntry& e
       pieces, std::pair(std::string_view(entry.storage), begin), {},
       [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
   STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
-  const zero::SnapshotPiece& piece = *std::prev(behind);
+  const step::SnapshotPiece& piece = *std::prev(behind);
   STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end &&
                    piece.tier != runtime::Tier::disk,
                entry.name, "is in no snapshot");
@@ -168,18 +168,18 @@ std::span<const std::byte> EngineMemory::read_snapshot(const zero::StateEntry& e
   return read(at, buffer);
 }
 
-void EngineMemory::give_snapshot_to(SnapshotTaker taker) {
+void EngineMemory::set_snapshot_receiver(SnapshotReceiver receiver) {
   if (!outlet_) return;
-  if (!taker) return outlet_->give_to(nullptr);
+  if (!receiver) return outlet_->set_receiver(nullptr);
   const std::int64_t begin = programs_.outlet().begin;
-  std::map<std::int64_t, const zero::SnapshotPiece*> pieces;  // by place in the outlet
-  for (const zero::SnapshotPiece& piece : programs_.snapshot_pieces)
+  std::map<std::int64_t, const step::SnapshotPiece*> pieces;  // by place in the outlet
+  for (const step::SnapshotPiece& piece : programs_.snapshot_pieces)
     pieces[programs_.persistent.find(piece.copy).offset_bytes - begin] = &piece;
-  outlet_->give_to([pieces = std::move(pieces), taker = std::move(taker)](
-                       std::int64_t offset, std::span<const std::byte> window) {
-    const zero::SnapshotPiece& piece = *pieces.at(offset);
-    taker(piece.storage, piece.begin,
-          window.first(static_cast<std::size_t>(piece.end - piece.begin)));
+  outlet_->set_receiver([pieces = std::move(pieces), receiver = std::move(receiver)](
+                            std::int64_t offset, std::span<const std::byte> window) {
+    const step::SnapshotPiece& piece = *pieces.at(offset);
+    receiver(piece.storage, piece.begin,
+             window.first(static_cast<std::size_t>(piece.end - piece.begin)));
   });
 }
 
@@ -188,7 +188,7 @@ std::span<const std::byte> EngineMemory::read(const std::string& name,
   return read(place(name), buffer);
 }
 
-void EngineMemory::write(const zero::StateEntry& entry, std::int64_t first,
+void EngineMemory::write(const step::StateEntry& entry, std::int64_t first,
                          std::span<const std::byte> bytes) const {
   write(place(entry, first, static_cast<std::int64_t>(bytes.size()) / size_of(entry.dtype)), bytes);
 }
@@ -202,7 +202,7 @@ void EngineMemory::hold_snapshot() {
 }
 
 void EngineMemory::release_snapshot() {
-  if (outlet_) outlet_->give_to(nullptr);
+  if (outlet_) outlet_->set_receiver(nullptr);
   if (records_) records_->release();
 }
 

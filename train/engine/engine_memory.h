@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
-#include "runtime/arena.h"
-#include "runtime/outlet_disk.h"
-#include "runtime/snapshot_disk.h"
+#include "kernels/device/device.h"
+#include "runtime/execute/arena.h"
+#include "runtime/execute/outlet_disk.h"
+#include "runtime/execute/snapshot_disk.h"
+#include "step/state_table.h"
 #include "train/engine/build_programs.h"
-#include "zero/state_table.h"
 
 namespace strata::train {
 
@@ -26,8 +26,8 @@ runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator);
 /// Is given what of a snapshot goes through windows (runtime::SaveMemory::windows): bytes of a
 /// storage from `begin` on, piece by piece in no order, on a thread of the executor. Throws
 /// nothing.
-using SnapshotTaker = std::function<void(const std::string& storage, std::int64_t begin,
-                                         std::span<const std::byte> bytes)>;
+using SnapshotReceiver = std::function<void(const std::string& storage, std::int64_t begin,
+                                            std::span<const std::byte> bytes)>;
 
 /// Borrows all that it is made of.
 class EngineMemory {
@@ -48,23 +48,23 @@ class EngineMemory {
 
   /// As Engine's functions of the same names.
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
-  [[nodiscard]] std::span<std::byte> storage(const zero::StateEntry& entry) const;
-  [[nodiscard]] std::span<const std::byte> read(const zero::StateEntry& entry, std::int64_t first,
+  [[nodiscard]] std::span<std::byte> storage(const step::StateEntry& entry) const;
+  [[nodiscard]] std::span<const std::byte> read(const step::StateEntry& entry, std::int64_t first,
                                                 std::int64_t count,
                                                 std::vector<std::byte>& buffer) const;
   [[nodiscard]] std::span<const std::byte> read(const std::string& name,
                                                 std::vector<std::byte>& buffer) const;
-  [[nodiscard]] std::span<const std::byte> read_snapshot(const zero::StateEntry& entry,
+  [[nodiscard]] std::span<const std::byte> read_snapshot(const step::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
                                                          std::vector<std::byte>& buffer) const;
-  void write(const zero::StateEntry& entry, std::int64_t first,
+  void write(const step::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const;
   void write(const std::string& name, std::span<const std::byte> bytes) const;
 
-  void give_snapshot_to(SnapshotTaker taker);
+  void set_snapshot_receiver(SnapshotReceiver receiver);
   /// Records on the disk are what they are now for read_snapshot. Nothing runs.
   void hold_snapshot();
-  /// Of what was held and of the taker.
+  /// Of what was held and of the receiver.
   void release_snapshot();
 
  private:
@@ -78,7 +78,7 @@ class EngineMemory {
   [[nodiscard]] std::byte* address(const Place& place) const;
   [[nodiscard]] bool on_host(const Place& place) const;
   [[nodiscard]] Place place(const std::string& name) const;
-  [[nodiscard]] Place place(const zero::StateEntry& entry, std::int64_t first,
+  [[nodiscard]] Place place(const step::StateEntry& entry, std::int64_t first,
                             std::int64_t count) const;
   [[nodiscard]] std::span<const std::byte> read(const Place& place,
                                                 std::vector<std::byte>& buffer) const;

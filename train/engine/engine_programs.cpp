@@ -6,8 +6,8 @@
 
 #include "comm/agreement.h"
 #include "core/error.h"
-#include "runtime/budget.h"
-#include "runtime/verifier.h"
+#include "runtime/program/budget.h"
+#include "runtime/program/verifier.h"
 #include "train/engine/engine.h"
 
 namespace strata::train {

@@ -7,8 +7,9 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/float16.h"
-#include "kernels/initialize.h"
+#include "kernels/cpu/initial_values.h"
+#include "kernels/math/float16.h"
+#include "kernels/ops/initialize.h"
 #include "train/engine/saved_state.h"
 #include "train/engine/state_digest.h"
 #include "train/files/convert.h"
@@ -38,8 +39,8 @@ class Load {
   std::vector<std::string> run() {
     engine_.require_drained("load_checkpoint");
     const compile::StepPrograms& set = engine_.programs();
-    for (const zero::StateEntry& entry : zero::list_state(
-             set.units, set.settings, zero::StateScope::held, step_state(engine_).updates))
+    for (const step::StateEntry& entry : step::list_state(
+             set.units, set.settings, step::StateScope::held, step_state(engine_).updates))
       if (entry.kind != "scalar") load(entry);
     refuse_what_has_no_place(SavedState(set).layout());
     reader_.read(in_place_);
@@ -73,7 +74,7 @@ class Load {
     }
   }
 
-  void load(const zero::StateEntry& entry) {
+  void load(const step::StateEntry& entry) {
     if (entry.elements == 0) return;
     const Source source = source_of(entry);
     if (source == Source::as_is && in_host_memory(entry)) {
@@ -87,11 +88,11 @@ class Load {
     }
   }
 
-  [[nodiscard]] bool in_host_memory(const zero::StateEntry& entry) const {
+  [[nodiscard]] bool in_host_memory(const step::StateEntry& entry) const {
     return entry.tier != runtime::Tier::disk && engine_.arena(entry.tier).on_host();
   }
 
-  Source source_of(const zero::StateEntry& entry) {
+  Source source_of(const step::StateEntry& entry) {
     const bool weight =
         entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
     if (const Tensor* same = stored(entry.kind, entry.name)) {
@@ -107,7 +108,7 @@ class Load {
     return weight_source(entry);
   }
 
-  Source converted_moment(const Tensor& same, const zero::StateEntry& entry) {
+  Source converted_moment(const Tensor& same, const step::StateEntry& entry) {
     const auto is_float = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
     if (!same.stored.dtype || !is_float(*same.stored.dtype) || !is_float(entry.dtype))
       refuse(entry, "keeps '" + same.stored.name + "' as " + same.stored.stored_type +
@@ -118,7 +119,7 @@ class Load {
     return Source::converted;
   }
 
-  Source weight_source(const zero::StateEntry& entry) {
+  Source weight_source(const step::StateEntry& entry) {
     const Tensor* parameter = stored("parameter", entry.name);
     if (parameter == nullptr)
       refuse(entry, "has no weights '" + entry.name +
@@ -138,7 +139,7 @@ class Load {
     return source;
   }
 
-  void check_shape(const Tensor& tensor, const zero::StateEntry& entry) const {
+  void check_shape(const Tensor& tensor, const step::StateEntry& entry) const {
     std::vector<std::int64_t> expected;
     for (int i = 0; i < entry.shape.ndim(); ++i) expected.push_back(entry.shape[i]);
     if (tensor.stored.shape == expected) return;
@@ -147,7 +148,7 @@ class Load {
                       "; use the config.json of this checkpoint as --model");
   }
 
-  [[noreturn]] void refuse(const zero::StateEntry& entry, const std::string& what) const {
+  [[noreturn]] void refuse(const step::StateEntry& entry, const std::string& what) const {
     throw DataError("cannot resume " + entry.kind + " of '" + entry.name +
                     "': " + reader_.directory() + " " + what);
   }
@@ -161,7 +162,7 @@ class Load {
     return buffer;
   }
 
-  std::span<const std::byte> elements(const zero::StateEntry& entry, Source source,
+  std::span<const std::byte> elements(const step::StateEntry& entry, Source source,
                                       std::int64_t first, std::int64_t count) {
     if (source == Source::as_is)
       return stored_bytes(*stored(entry.kind, entry.name), first, count, stored_);
@@ -186,7 +187,7 @@ class Load {
     return result_;
   }
 
-  void unpack(const zero::StateEntry& entry, std::int64_t first, std::int64_t count,
+  void unpack(const step::StateEntry& entry, std::int64_t first, std::int64_t count,
               std::span<float> values) {
     const Tensor &parameters = *stored("parameter", entry.name),
                  &remainders = *stored("remainder", entry.name);

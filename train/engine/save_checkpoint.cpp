@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "comm/fail_together.h"
 #include "comm/gather_texts.h"
 #include "comm/host_stream.h"
-#include "comm/together.h"
 #include "core/error.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/state_names.h"
 
 namespace strata::train {
 namespace {
@@ -81,13 +81,13 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
     throw InvalidArgument("SaveRequest::step is " + std::to_string(request_.step) +
                           ", expected the number of steps that are done");
   // One step after the other: nobody begins one that another rank could not finish.
-  together([&] {
+  fail_together([&] {
     if (rank() == 0)
       writer_ = make_writer(
           create_staging_folder(files_, request_.output, request_.step, request_.attempt),
           BlockWriter::Role::creator);
   });
-  together([&] {
+  fail_together([&] {
     if (rank() != 0) writer_ = make_writer(staging(), BlockWriter::Role::helper);
   });
   if (!has_windows_) return;
@@ -99,7 +99,7 @@ CheckpointSave::CheckpointSave(Engine& engine, FileSystem& files, SaveRequest re
     leaving_[{routed.piece.file, routed.piece.begin}] = waiting;
     waiting += routed.piece.size_bytes();
   }
-  engine_.give_snapshot_to(
+  engine_.set_snapshot_receiver(
       [this](const std::string& storage, std::int64_t begin, std::span<const std::byte> bytes) {
         try {
           for (const SavedState::Routed& part : state_.route(storage, begin, bytes, values_))
@@ -141,8 +141,8 @@ std::vector<WholeFile> CheckpointSave::small_files() const {
 
 /// Runs `body` and hears how the others fared. Throws on all ranks when it failed on one.
 template <typename Body>
-void CheckpointSave::together(const Body& body) {
-  const auto failure = comm::together(engine_.communicator(), body);
+void CheckpointSave::fail_together(const Body& body) {
+  const auto failure = comm::fail_together(engine_.communicator(), body);
   if (!failure) return;
   std::string all;
   for (std::size_t r = 0; r < failure->messages.size(); ++r)
@@ -303,7 +303,7 @@ void CheckpointSave::write_state() {
     put_all(stretch, SaveSource::state, arriving);
     first += stretch.size();
   }
-  together([&] {
+  fail_together([&] {
     rethrow();
     hashes_ = writer_->finish();
   });
@@ -313,7 +313,7 @@ bool CheckpointSave::advance() {
   if (stage_ == Stage::begun)
     throw InvalidArgument("CheckpointSave: advance() before write_state() or write_snapshot()");
   join();
-  together([&] { rethrow(); });
+  fail_together([&] { rethrow(); });
   if (stage_ == Stage::committing) {
     stage_ = Stage::done;
     return true;

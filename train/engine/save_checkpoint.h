@@ -91,7 +91,7 @@ class CheckpointSave {
   void begin_writing(bool is_there, const char* advice);
   void give_up_staging();
   template <typename Body>
-  void together(const Body& body);
+  void fail_together(const Body& body);
   void launch(std::function<void()> body);
   void join();
   void rethrow() const;

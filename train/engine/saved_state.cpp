@@ -14,29 +14,29 @@ namespace {
 constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 
 /// Its tensor's name in the files.
-std::string stored_name(const zero::StateEntry& entry) {
+std::string stored_name(const step::StateEntry& entry) {
   return entry.kind == "parameter" ? entry.name : optimizer_tensor_name(entry.kind, entry.name);
 }
 
 /// What each rank saves, scalars left out: they are text.
-std::vector<std::vector<zero::StateEntry>> list_saved(
-    const std::vector<runtime::ParameterUnit>& units, zero::StepSettings settings) {
-  std::vector<std::vector<zero::StateEntry>> saved;
+std::vector<std::vector<step::StateEntry>> list_saved(
+    const std::vector<runtime::ParameterUnit>& units, step::StepSettings settings) {
+  std::vector<std::vector<step::StateEntry>> saved;
   for (int rank = 0; rank < settings.plan.mesh.ranks(); ++rank) {
     settings.at = comm::point_of(settings.plan.mesh, rank);
-    saved.push_back(zero::list_state(units, settings, zero::StateScope::saved, 0));
+    saved.push_back(step::list_state(units, settings, step::StateScope::saved, 0));
     std::erase_if(saved.back(),
-                  [](const zero::StateEntry& entry) { return entry.kind == "scalar"; });
+                  [](const step::StateEntry& entry) { return entry.kind == "scalar"; });
   }
   return saved;
 }
 
 using Key = std::pair<std::string, std::string>;  // kind, tensor
 
-std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<zero::StateEntry>>& saved) {
+std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<step::StateEntry>>& saved) {
   std::map<Key, TensorSpec> specs;
-  for (const std::vector<zero::StateEntry>& of_rank : saved)
-    for (const zero::StateEntry& entry : of_rank) {
+  for (const std::vector<step::StateEntry>& of_rank : saved)
+    for (const step::StateEntry& entry : of_rank) {
       TensorSpec spec{.name = stored_name(entry), .dtype = entry.dtype, .shape = {}};
       for (int i = 0; i < entry.shape.ndim(); ++i) spec.shape.push_back(entry.shape[i]);
       specs.try_emplace({entry.kind, entry.name}, std::move(spec));
@@ -45,11 +45,11 @@ std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<zero::StateEn
 }
 
 CheckpointLayout make_layout(const std::vector<runtime::ParameterUnit>& units,
-                             const zero::StepSettings& settings,
-                             const std::vector<std::vector<zero::StateEntry>>& saved) {
+                             const step::StepSettings& settings,
+                             const std::vector<std::vector<step::StateEntry>>& saved) {
   const std::map<Key, TensorSpec> specs = find_specs(saved);
   std::vector<TensorSpec> model, optimizer;
-  const std::vector<zero::OptimizerState> kinds = zero::optimizer_states(settings);
+  const std::vector<step::OptimizerState> kinds = step::optimizer_states(settings);
   for (const runtime::ParameterUnit& unit : units) {
     const auto add = [&](const std::string& kind, std::vector<TensorSpec>& list) {
       for (const runtime::Segment& segment : unit.segments)
@@ -58,7 +58,7 @@ CheckpointLayout make_layout(const std::vector<runtime::ParameterUnit>& units,
     };
     add("parameter", model);
     if (!unit.trainable) continue;
-    for (const zero::OptimizerState& kind : kinds) add(kind.kind, optimizer);
+    for (const step::OptimizerState& kind : kinds) add(kind.kind, optimizer);
   }
   return {std::move(model), std::move(optimizer)};
 }
@@ -70,12 +70,12 @@ std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor
 }
 
 SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
-                       const zero::StepSettings& settings)
+                       const step::StepSettings& settings)
     : SavedState(units, settings, list_saved(units, settings)) {}
 
 SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
-                       const zero::StepSettings& settings,
-                       const std::vector<std::vector<zero::StateEntry>>& saved)
+                       const step::StepSettings& settings,
+                       const std::vector<std::vector<step::StateEntry>>& saved)
     : rank_(comm::rank_of(settings.plan.mesh, settings.at)),
       layout_(make_layout(units, settings, saved)) {
   std::map<std::string_view, std::size_t> model, optimizer;
@@ -86,7 +86,7 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
   }
   std::vector<std::vector<Piece>> pieces(saved.size());
   for (std::size_t rank = 0; rank < saved.size(); ++rank)
-    for (const zero::StateEntry& entry : saved[rank]) {
+    for (const step::StateEntry& entry : saved[rank]) {
       const std::size_t tensor =
           (entry.kind == "parameter" ? model : optimizer).at(stored_name(entry));
       const Piece piece = layout_.piece(tensor, entry.first_element, entry.elements);
@@ -98,7 +98,7 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
     return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
   });
   for (std::size_t e = 0; e < entries_.size(); ++e) {
-    const zero::StateEntry& state = entries_[e].state;
+    const step::StateEntry& state = entries_[e].state;
     const bool fresh =
         by_storage_.try_emplace({state.storage, state.storage_element * size_of(state.dtype)}, e)
             .second;
@@ -181,7 +181,7 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
   auto at = by_storage_.upper_bound({storage, begin});
   if (at != by_storage_.begin()) --at;
   for (; at != by_storage_.end() && at->first < std::pair(storage, end); ++at) {
-    const zero::StateEntry& state = entries_[at->second].state;
+    const step::StateEntry& state = entries_[at->second].state;
     const Piece& saved = entries_[at->second].piece;
     const std::int64_t starts = at->first.second;  // in the storage
     const std::int64_t from = std::max(begin, starts);
@@ -211,7 +211,7 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
 }
 
 compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
-                              const zero::StepSettings& settings) {
+                              const step::StepSettings& settings) {
   const SavedState saved(units, settings);
   return {.blocks = kBlockWriterBytes,
           .arriving = saved.stretch_bytes(),

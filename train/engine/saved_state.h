@@ -28,7 +28,7 @@ enum class SaveSource : std::uint8_t { state, snapshot };
 /// range of a file.
 class SavedState {
  public:
-  SavedState(const std::vector<runtime::ParameterUnit>& units, const zero::StepSettings& settings);
+  SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings);
   explicit SavedState(const compile::StepPrograms& programs)
       : SavedState(programs.units, programs.settings) {}
 
@@ -74,10 +74,10 @@ class SavedState {
   /// Of this rank.
   struct Entry {
     Piece piece;
-    zero::StateEntry state;
+    step::StateEntry state;
   };
-  SavedState(const std::vector<runtime::ParameterUnit>& units, const zero::StepSettings& settings,
-             const std::vector<std::vector<zero::StateEntry>>& saved);
+  SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings,
+             const std::vector<std::vector<step::StateEntry>>& saved);
 
   int rank_;
   CheckpointLayout layout_;
@@ -91,6 +91,6 @@ class SavedState {
 
 /// What compiling asks (compile/model.h).
 compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
-                              const zero::StepSettings& settings);
+                              const step::StepSettings& settings);
 
 }  // namespace strata::train

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/json_writer.h"
-#include "runtime/state_names.h"
+#include "runtime/graph/state_names.h"
 #include "train/files/digest.h"
 
 namespace strata::train {
@@ -50,8 +50,8 @@ std::string describe_scalars(const Engine& engine) {
   std::vector<std::byte> buffer;
   const compile::StepPrograms& set = engine.programs();
   std::string text;
-  for (const zero::StateEntry& entry : zero::list_state(
-           set.units, set.settings, zero::StateScope::held, step_state(engine).updates))
+  for (const step::StateEntry& entry : step::list_state(
+           set.units, set.settings, step::StateScope::held, step_state(engine).updates))
     if (entry.kind == "scalar")
       text += entry.name + " scalar " + std::string(name_of(entry.dtype)) + " " +
               scalar_text(entry.dtype, engine.read(entry, 0, entry.elements, buffer)) + "\n";
@@ -79,13 +79,13 @@ std::string describe_state(Engine& engine) {
       };
       add("parameter", set.settings.dtype);
       if (!unit.trainable) continue;
-      for (const zero::OptimizerState& state : zero::optimizer_states(set.settings))
+      for (const step::OptimizerState& state : step::optimizer_states(set.settings))
         add(state.kind, state.dtype);
     }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
   std::vector<std::byte> buffer;
-  for (const zero::StateEntry& entry : zero::list_state(
-           set.units, set.settings, zero::StateScope::saved, step_state(engine).updates)) {
+  for (const step::StateEntry& entry : step::list_state(
+           set.units, set.settings, step::StateScope::saved, step_state(engine).updates)) {
     if (entry.kind == "scalar") continue;
     std::int64_t* sum = &limbs[line_of.at(entry.name + " " + entry.kind) * kLimbs];
     for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {

@@ -3,7 +3,7 @@
 
 #include "comm/communicator.h"
 #include "core/status_page.h"
-#include "runtime/observer.h"
+#include "runtime/execute/observer.h"
 
 namespace strata::train {
 

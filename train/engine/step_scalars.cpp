@@ -10,11 +10,11 @@
 namespace strata::train {
 namespace {
 
-std::vector<zero::StateEntry> scalar_entries(const Engine& engine) {
+std::vector<step::StateEntry> scalar_entries(const Engine& engine) {
   const compile::StepPrograms& set = engine.programs();
-  std::vector<zero::StateEntry> entries =
-      zero::list_state(set.units, set.settings, zero::StateScope::held, step_state(engine).updates);
-  std::erase_if(entries, [](const zero::StateEntry& entry) { return entry.kind != "scalar"; });
+  std::vector<step::StateEntry> entries =
+      step::list_state(set.units, set.settings, step::StateScope::held, step_state(engine).updates);
+  std::erase_if(entries, [](const step::StateEntry& entry) { return entry.kind != "scalar"; });
   return entries;
 }
 
@@ -30,7 +30,7 @@ T value_of(std::span<const std::byte> bytes) {
 std::vector<TrainerState::Scalar> read_scalars(const Engine& engine) {
   std::vector<TrainerState::Scalar> scalars;
   std::vector<std::byte> buffer;
-  for (const zero::StateEntry& entry : scalar_entries(engine)) {
+  for (const step::StateEntry& entry : scalar_entries(engine)) {
     const std::span<const std::byte> bytes = engine.read(entry, 0, entry.elements, buffer);
     if (entry.dtype == DType::i64)
       scalars.push_back({entry.name, value_of<std::int64_t>(bytes)});
@@ -43,12 +43,12 @@ std::vector<TrainerState::Scalar> read_scalars(const Engine& engine) {
 void write_scalars(Engine& engine, const std::vector<TrainerState::Scalar>& scalars,
                    const std::string& file) {
   engine.require_drained("write_scalars");
-  const std::vector<zero::StateEntry> entries = scalar_entries(engine);
+  const std::vector<step::StateEntry> entries = scalar_entries(engine);
   for (const TrainerState::Scalar& scalar : scalars)
     if (std::ranges::none_of(entries, [&](const auto& entry) { return entry.name == scalar.name; }))
       throw DataError(file + ": this version has no scalar '" + scalar.name +
                       "'; resume with the version that saved it");
-  for (const zero::StateEntry& entry : entries) {
+  for (const step::StateEntry& entry : entries) {
     const auto scalar = std::ranges::find_if(
         scalars, [&](const auto& candidate) { return candidate.name == entry.name; });
     if (scalar == scalars.end())

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/arena.h"
-#include "runtime/bound_instruction.h"
+#include "runtime/execute/arena.h"
+#include "runtime/execute/bound_instruction.h"
 
 namespace strata::train {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 #include "train/engine/build_programs.h"
 
 namespace strata::train {

@@ -6,7 +6,8 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "kernels/initialize.h"
+#include "kernels/cpu/initial_values.h"
+#include "kernels/ops/initialize.h"
 
 namespace strata::train {
 namespace {
@@ -23,7 +24,7 @@ void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& bo
 }
 
 /// By what the elements of an entry's tensor begin.
-kernels::TensorInitializer initializer_of(const zero::StateEntry& entry, std::int64_t seed) {
+kernels::TensorInitializer initializer_of(const step::StateEntry& entry, std::int64_t seed) {
   const std::uint64_t name =
       hash_64(std::as_bytes(std::span(entry.name.data(), entry.name.size())));
   return {.seed = seed,
@@ -42,7 +43,7 @@ class DeviceInitializer {
     stream_ = device_.make_stream();
   }
   /// The elements of an entry of the device tier.
-  void start(const kernels::TensorInitializer& tensor, const zero::StateEntry& entry,
+  void start(const kernels::TensorInitializer& tensor, const step::StateEntry& entry,
              const Engine& engine) {
     const runtime::PersistentValue& storage = engine.programs().persistent.find(entry.storage);
     STRATA_CHECK(storage.tier == runtime::Tier::device, entry.name);
@@ -71,24 +72,24 @@ class DeviceInitializer {
 
 /// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5), a
 /// remainder what that leaves of it: 0 of values that are bf16 already. `buffer` is scratch.
-void store(const Engine& engine, const zero::StateEntry& entry, std::int64_t first,
+void store(const Engine& engine, const step::StateEntry& entry, std::int64_t first,
            std::span<const float> values, std::vector<std::byte>& buffer) {
   buffer.resize(values.size() * static_cast<std::size_t>(size_of(entry.dtype)));
   kernels::store_initial_values(values, entry.dtype, buffer.data());
   engine.write(entry, first, buffer);
 }
 
-bool is_weight(const zero::StateEntry& entry) {
+bool is_weight(const step::StateEntry& entry) {
   return entry.kind == "parameter" || entry.kind == "master" || entry.kind == "remainder";
 }
 
 /// What this rank keeps; weights that are initialized or loaded are version 0.
-std::vector<zero::StateEntry> held_entries(const Engine& engine) {
-  return zero::list_state(engine.programs().units, engine.programs().settings,
-                          zero::StateScope::held, 0);
+std::vector<step::StateEntry> held_entries(const Engine& engine) {
+  return step::list_state(engine.programs().units, engine.programs().settings,
+                          step::StateScope::held, 0);
 }
 
-void check_shape(const StoredTensor& stored, const zero::StateEntry& entry) {
+void check_shape(const StoredTensor& stored, const step::StateEntry& entry) {
   std::vector<std::int64_t> expected;
   for (int i = 0; i < entry.shape.ndim(); ++i) expected.push_back(entry.shape[i]);
   if (stored.shape == expected) return;
@@ -113,7 +114,7 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
   engine.require_drained("initialize_weights");
   std::optional<DeviceInitializer> on_device;
   if (engine.device() != nullptr) on_device.emplace(*engine.device());
-  for (const zero::StateEntry& entry : held_entries(engine)) {
+  for (const step::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const kernels::TensorInitializer tensor = initializer_of(entry, seed);
     if (on_device && entry.tier == runtime::Tier::device) {
@@ -136,7 +137,7 @@ void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& fa
   engine.require_drained("load_weights");
   std::vector<float> values(kDrawnElements);
   std::vector<std::byte> buffer;
-  for (const zero::StateEntry& entry : held_entries(engine)) {
+  for (const step::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const std::string name = stored_name(files, family, entry.name);
     check_shape(files.at(name), entry);

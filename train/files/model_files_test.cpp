@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/files/convert.h"
 #include "train/files/safetensors_header.h"
 

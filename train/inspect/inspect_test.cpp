@@ -13,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/test_directory.h"
-#include "train/checkpoint/checkpoint_testing.h"
+#include "core/testing/test_directory.h"
+#include "train/checkpoint/testing/checkpoint_testing.h"
 #include "train/inspect/batches.h"
 #include "train/inspect/folder_difference.h"
 #include "train/inspect/tensor_statistics.h"

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/json_writer.h"
-#include "kernels/adamw_8bit.h"
+#include "kernels/ops/adamw_8bit.h"
 #include "train/checkpoint/trainer_state.h"
 #include "train/files/digest.h"
 #include "train/inspect/batches.h"
@@ -21,7 +21,7 @@ namespace strata::train {
 namespace {
 
 constexpr const char* kConfigName = "config.json";
-/// Of the optimizer's state, in the order of zero::optimizer_states.
+/// Of the optimizer's state, in the order of step::optimizer_states.
 constexpr std::array<std::string_view, 6> kKinds{"master",  "remainder",     "moment1",
                                                  "moment2", "moment1_scale", "moment2_scale"};
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/autodiff.h"
+#include "runtime/passes/autodiff.h"
 #include "train/models/transformer.h"
 
 namespace strata::train {

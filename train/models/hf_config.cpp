@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "train/config/nearest_name.h"
+#include "core/nearest_name.h"
 #include "train/models/hf_reader.h"
 #include "train/models/presets.h"
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json_writer.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/models/hf_config.h"
 #include "train/models/hf_rope.h"
 #include "train/models/presets.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "train/config/nearest_name.h"
+#include "core/nearest_name.h"
 #include "train/models/unusable_model.h"
 
 namespace strata::train {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/adamw_8bit.h"
-#include "kernels/step_control.h"
+#include "kernels/ops/adamw_8bit.h"
+#include "kernels/ops/step_control.h"
 #include "zero/partition.h"
 #include "zero/policy.h"
 
@@ -165,10 +165,10 @@ runtime::Plan make_plan(const TrainOptions& options,
   return plan;
 }
 
-zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
+step::OptimizerSettings optimizer_settings(const TrainOptions& options) {
   const OptimizerOptions& o = options.optimizer;
   const StateRecipe recipe = options.state_recipe;
-  zero::OptimizerSettings settings;
+  step::OptimizerSettings settings;
   if (o.type == OptimizerType::sgd) {
     settings.operation = "sgd";
     settings.moments = o.momentum > 0 ? 1 : 0;
@@ -186,7 +186,7 @@ zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
   }
   if (is_packed(recipe)) {
     settings.operation += "_packed";
-    settings.master = zero::MasterFormat::packed;
+    settings.master = step::MasterFormat::packed;
   }
   if (has_bf16_moments(recipe)) {
     settings.moment_dtype = DType::bf16;
@@ -194,7 +194,7 @@ zero::OptimizerSettings optimizer_settings(const TrainOptions& options) {
   }
   if (recipe == StateRecipe::bf16_sr) {
     settings.operation += "_bf16";
-    settings.master = zero::MasterFormat::none;
+    settings.master = step::MasterFormat::none;
   }
   if (recipe == StateRecipe::eight_bit) {
     settings.operation += "_8bit";

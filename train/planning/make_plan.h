@@ -1,9 +1,9 @@
 // From options to a Plan: the only place where settings of a run become policy data.
 #pragma once
 
-#include "runtime/plan.h"
+#include "runtime/graph/plan.h"
+#include "step/step.h"
 #include "train/config/options.h"
-#include "zero/step.h"
 
 namespace strata::train {
 
@@ -15,7 +15,7 @@ runtime::Plan make_plan(const TrainOptions& options,
                         const std::vector<runtime::ParameterUnit>& units, int world);
 
 /// The optimizer and the step's rules as attributes of their operations.
-zero::OptimizerSettings optimizer_settings(const TrainOptions& options);
+step::OptimizerSettings optimizer_settings(const TrainOptions& options);
 kernels::Attributes control_attributes(const TrainOptions& options);
 
 /// Loss scale that the first step uses, 1 without scaling.

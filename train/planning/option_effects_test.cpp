@@ -105,7 +105,7 @@ Effects effects_of(const TrainOptions& options) {
   runtime::Plan plan = make_plan(options, model, kWorld);
   plan.saved = plan_saved(options, runtime::small_model(kShape).graph);
   flatten(parse_json(plan.to_json(), "plan", {}), "plan", effects);
-  const zero::OptimizerSettings optimizer = optimizer_settings(options);
+  const step::OptimizerSettings optimizer = optimizer_settings(options);
   effects["optimizer"] = optimizer.operation;
   effects["optimizer.master"] = std::to_string(static_cast<int>(optimizer.master));
   effects["optimizer.moments"] = std::to_string(optimizer.moments);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/autodiff.h"
-#include "runtime/saved_values.h"
+#include "runtime/passes/autodiff.h"
+#include "runtime/passes/saved_values.h"
 
 namespace strata::train {
 namespace {

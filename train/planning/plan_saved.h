@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "runtime/graph.h"
-#include "runtime/plan.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/plan.h"
 #include "train/config/options.h"
 
 namespace strata::train {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan.h"
+#include "runtime/graph/plan.h"
 
 namespace strata::train {
 

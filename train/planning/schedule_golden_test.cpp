@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
-#include "kernels/learning_rate.h"
-#include "train/config/config_testing.h"
+#include "kernels/ops/learning_rate.h"
+#include "train/config/testing/settled_options.h"
 #include "train/planning/make_plan.h"
 
 namespace strata::train {

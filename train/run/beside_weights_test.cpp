@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "comm/factory.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/error.h"
 #include "train/data/data_kind.h"
 #include "train/data/token_file.h"
@@ -36,7 +36,7 @@ class DataFiles {
               const std::function<void(const EncodingProgress&)>& hear) {
     if (texts.empty()) return;
     std::string answer;
-    const auto failure = comm::together(communicator, [&] {
+    const auto failure = comm::fail_together(communicator, [&] {
       if (communicator.rank() == 0)
         answer = TokenizerTool(tokenizer_, cache).encode_texts(texts, vocabulary_, hear);
     });

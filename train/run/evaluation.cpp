@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/error.h"
 #include "train/run/run_batches.h"
 
@@ -59,7 +59,7 @@ void evaluate(RunParts& run) {
     run.listeners.tell(Evaluating{step, steps, batch, count});
   });
   const double loss = run.engine->evaluate(count, std::ref(forgiving));
-  if (const auto failure = comm::together(*run.communicator, [&] { forgiving.rethrow(); })) {
+  if (const auto failure = comm::fail_together(*run.communicator, [&] { forgiving.rethrow(); })) {
     if (run.first)
       run.late_failures.add(failure->code, "no held-out loss of step " + std::to_string(step) +
                                                ": " + failure->message_with_rank());

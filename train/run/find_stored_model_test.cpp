@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "core/test_directory.h"
-#include "train/config/config_testing.h"
+#include "core/testing/test_directory.h"
+#include "train/config/testing/settled_options.h"
 #include "train/files/safetensors_header.h"
 #include "train/run/earlier_defaults.h"
 

@@ -5,7 +5,7 @@
 
 #include "comm/factory.h"
 #include "core/file_system.h"
-#include "kernels/philox.h"
+#include "kernels/math/philox.h"
 #include "train/checkpoint/check_weights.h"
 #include "train/engine/engine.h"
 #include "train/engine/weights.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 #include "train/engine/build_programs.h"
 
 namespace strata::train {

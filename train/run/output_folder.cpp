@@ -42,7 +42,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
       communicator_(communicator),
       listeners_(listeners) {
   if (path_.empty()) return;
-  together([&] {
+  fail_together([&] {
     if (!first()) return;
     prepare_output_folder(files_, path_);
     disk_ = disk_below(path_);
@@ -62,7 +62,7 @@ OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                     " and older ones go once this run has committed its first checkpoint");
   });
   probe();
-  together([&] {
+  fail_together([&] {
     if (!first()) lock_ = lock();
   });
 }
@@ -79,18 +79,18 @@ std::string OutputFolder::from_first(const std::string& text) {
 
 void OutputFolder::make_again_if_gone(Place place) {
   bool gone = false;
-  together([&] {
+  fail_together([&] {
     gone = first() && (!lock_ || !lock_->is_in_place());
     if (gone && place == Place::same_disk) require_same_disk();
   });
   if (from_first(gone ? "gone" : "").empty()) return;
   // Were it the same folder after all, what is held would be in the way.
-  together([&] { lock_.reset(); });
-  together([&] {
+  fail_together([&] { lock_.reset(); });
+  fail_together([&] {
     if (first()) make_again();
   });
   probe();
-  together([&] {
+  fail_together([&] {
     if (!first()) lock_ = lock();
   });
 }
@@ -119,7 +119,7 @@ void OutputFolder::make_again() {
 /// A folder that only looks the same would hold a part of each checkpoint on each host.
 void OutputFolder::probe() {
   const std::string file = path_ + "/" + std::string(kProbe) + run_tag_;
-  together([&] {
+  fail_together([&] {
     if (!first()) return;
     // Those of runs that were killed here: this one has the lock.
     for (const DirectoryEntry& entry : files_.list(path_))
@@ -128,7 +128,7 @@ void OutputFolder::probe() {
     write_new_file(files_, file, run_tag_);
   });
   std::string unseen;
-  together([&] {
+  fail_together([&] {
     if (first()) return;
     try {
       (void)files_.open_for_reading(file, Caching::cached);
@@ -138,7 +138,7 @@ void OutputFolder::probe() {
                "; --output must be a folder that all hosts share";
     }
   });
-  together([&] {  // all have looked
+  fail_together([&] {  // all have looked
     if (first()) files_.remove_file(file);
     if (!unseen.empty()) throw HostError(unseen);
   });

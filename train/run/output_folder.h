@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/file_system.h"
 #include "core/rank_context.h"
 #include "train/checkpoint/output_lock.h"
@@ -51,8 +51,8 @@ class OutputFolder {
 
   /// Throws on all ranks when `body` throws on one: the first rank's class and message.
   template <typename Body>
-  void together(const Body& body) {
-    const auto failure = comm::together(communicator_, body);
+  void fail_together(const Body& body) {
+    const auto failure = comm::fail_together(communicator_, body);
     if (failure) throw Error(failure->code, failure->message());
   }
 

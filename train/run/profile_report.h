@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "machine/machine.h"
-#include "runtime/profile.h"
+#include "runtime/execute/profile.h"
 
 namespace strata::train {
 

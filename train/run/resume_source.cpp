@@ -90,7 +90,7 @@ void ResumeSource::pass_over_or_throw(const std::string& directory, const Error&
   if (!is_unusable(error)) throw;
   if (!may_choose(options_.resume)) {
     std::string advice;
-    folder_.together([&] {
+    folder_.fail_together([&] {
       if (folder_.first()) advice = advice_on_damage(folder_.files(), directory);
     });
     throw Error(error.exit_code(), error.what() + folder_.from_first(advice));
@@ -103,7 +103,7 @@ std::optional<ResumePoint> ResumeSource::find() {
   if (same_word(options_.resume, "never")) return {};
   for (;;) {
     std::string directory;
-    folder_.together([&] {
+    folder_.fail_together([&] {
       if (folder_.first()) directory = choose();
     });
     directory = folder_.from_first(directory);
@@ -113,7 +113,7 @@ std::optional<ResumePoint> ResumeSource::find() {
     }
     try {
       std::optional<ResumePoint> point;
-      folder_.together([&] { point = open(directory); });
+      folder_.fail_together([&] { point = open(directory); });
       if (folder_.first() && !may_choose(options_.resume)) warn_of_newer(directory);
       return point;
     } catch (const Error& error) {
@@ -125,7 +125,7 @@ std::optional<ResumePoint> ResumeSource::find() {
 ResumePoint ResumeSource::load(Engine& engine, ResumePoint point, const Terms& terms,
                                std::vector<std::string>& notes) {
   while (true) try {
-      folder_.together([&] {
+      folder_.fail_together([&] {
         const CheckpointReader reader(folder_.files(), point.directory);
         notes = load_checkpoint(engine, reader);
         write_scalars(engine, point.state.scalars, point.directory + "/" + kTrainerStateName);

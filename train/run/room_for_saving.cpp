@@ -1,12 +1,12 @@
 #include "train/run/room_for_saving.h"
 
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/error.h"
 
 namespace strata::train {
 
 bool RoomForSaving::accepts(const compile::Compiled& tried) {
-  const auto failure = comm::together(machines_.ranks, [&] {
+  const auto failure = comm::fail_together(machines_.ranks, [&] {
     require_fit(tried.fit, machines_.request);
     machines_.require_memory(tried.programs);
     machines_.disk.require_room(tried.programs.disk_bytes(), machines_.request.local_ranks);

@@ -24,7 +24,7 @@ BatchLoader held_out_loader(const RunParts& run) {
 
 FillBatch make_filler(const RunParts& run, const BatchLoader& batches,
                       std::int64_t samples_per_step, std::int64_t first_sample) {
-  const zero::StepSettings& settings = run.engine->programs().settings;
+  const step::StepSettings& settings = run.engine->programs().settings;
   return [&settings, &batches, samples_per_step, first_sample](std::int64_t step, int micro_step,
                                                                const MicroBatch& batch) {
     batches.fill({first_sample + step * samples_per_step, micro_step, settings.data_rank(),

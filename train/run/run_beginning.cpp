@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
-#include "kernels/learning_rate.h"
+#include "kernels/ops/learning_rate.h"
 #include "train/checkpoint/check_weights.h"
 #include "train/config/settle_steps.h"
 #include "train/data/sample_order.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 #include "machine/machine.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"

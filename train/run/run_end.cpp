@@ -16,7 +16,7 @@ namespace {
 /// Collective: the newest checkpoint to go on from.
 std::string newest_finite(RunParts& run) {
   std::string newest;
-  run.output->together([&] {
+  run.output->fail_together([&] {
     if (!run.first) return;
     const auto found =
         newest_checkpoint(run.output->files(), run.output->path(), Verification::sizes).found;

@@ -76,7 +76,7 @@ compile::StepPrograms build_programs_for_saving(RunParts& run) {
 void require_checkpoint_room(RunParts& run, const compile::StepPrograms& programs) {
   if (!run.saver->saves()) return;
   OutputFolder& output = *run.output;
-  output.together([&] {
+  output.fail_together([&] {
     if (!run.first) return;
     const std::optional<std::int64_t> free_bytes = output.files().free_bytes(output.path());
     if (!free_bytes) return;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/status_page.h"
-#include "runtime/lockstep.h"
-#include "runtime/trace.h"
+#include "runtime/execute/lockstep.h"
+#include "runtime/execute/trace.h"
 #include "train/engine/engine.h"
 #include "train/engine/status_observer.h"
 #include "train/run/beside_weights.h"

@@ -6,7 +6,7 @@
 
 #include "comm/communicator.h"
 #include "machine/machine.h"
-#include "runtime/profile.h"
+#include "runtime/execute/profile.h"
 #include "train/config/options.h"
 
 namespace strata::train {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/step_state.h"
+#include "kernels/ops/step_state.h"
 #include "train/data/tokenizer_tool.h"
 #include "train/run/step_bound.h"
 

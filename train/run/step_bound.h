@@ -5,7 +5,7 @@
 #include <string>
 
 #include "machine/machine.h"
-#include "runtime/usage_recorder.h"
+#include "runtime/execute/usage_recorder.h"
 
 namespace strata::train {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/clock.h"
-#include "runtime/transfer_node.h"
+#include "runtime/graph/transfer_node.h"
 
 namespace strata::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/observer.h"
+#include "runtime/execute/observer.h"
 
 namespace strata::train {
 

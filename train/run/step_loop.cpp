@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/together.h"
+#include "comm/fail_together.h"
 #include "core/error.h"
 #include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
@@ -42,7 +42,7 @@ StepLoop::StepLoop(RunParts& run)
       saver_(*run.saver),
       batches_(begin(run)) {
   const RunPosition& position = run.position;
-  run.output->together([&] {
+  run.output->fail_together([&] {
     ahead_.emplace(
         make_filler(run, batches_, options_.global_batch,
                     position.consumed_samples - position.first_step * options_.global_batch),
@@ -74,7 +74,7 @@ bool StepLoop::step() {
 
 void StepLoop::end() {
   take(engine_.drain());
-  run_.data_failure = comm::together(*run_.communicator, [&] { ahead_->rethrow(); });
+  run_.data_failure = comm::fail_together(*run_.communicator, [&] { ahead_->rethrow(); });
   if (run_.data_failure)  // nothing that fails from here on hides it
     run_.listeners.warn(run_.data_failure->message_with_rank() + "; training ends here");
   run_.transfers.beside_programs(engine_, [&] { report_saved(run_, saver_.complete()); });

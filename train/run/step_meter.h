@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "machine/machine.h"
-#include "runtime/usage_recorder.h"
+#include "runtime/execute/usage_recorder.h"
 #include "train/accounting/model_flops.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

@@ -46,7 +46,7 @@ void open_run(RunParts& run) {
   if (run.corpus.held_out != nullptr) (void)held_out_loader(run);
   run.output.emplace(run.options.checkpoint, run.options.output, context, *run.communicator,
                      run.listeners);
-  run.output->together([&] {
+  run.output->fail_together([&] {
     if (run.first) try_writing(run.options);
   });
 }

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "runtime/disk.h"
-#include "runtime/transfer_tally.h"
+#include "runtime/execute/transfer_tally.h"
+#include "runtime/program/disk.h"
 #include "train/engine/engine.h"
 #include "train/run/run_disk.h"
 

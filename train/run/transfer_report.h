@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/arena.h"
-#include "runtime/disk.h"
-#include "runtime/transfer_tally.h"
+#include "runtime/execute/arena.h"
+#include "runtime/execute/transfer_tally.h"
+#include "runtime/program/disk.h"
 
 namespace strata::train {
 

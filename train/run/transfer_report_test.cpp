@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/arena.h"
+#include "runtime/execute/arena.h"
 
 namespace strata::train {
 namespace {

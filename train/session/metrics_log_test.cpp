@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/file.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::train {
 namespace {

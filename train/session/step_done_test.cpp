@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "train/run/step_meter.h"
 #include "train/session/metrics_log.h"
 #include "train/session/progress.h"

@@ -1,8 +1,8 @@
 // A device's kernels for tests.
 #pragma once
 
-#include "kernels/device.h"
-#include "kernels/test_runner.h"
+#include "kernels/device/device.h"
+#include "kernels/testing/test_runner.h"
 
 namespace strata::cuda {
 

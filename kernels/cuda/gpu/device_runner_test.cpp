@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/test_directory.h"
-#include "kernels/add.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/host/simulated_device.h"
+#include "kernels/ops/add.h"
 
 namespace strata::cuda {
 namespace {

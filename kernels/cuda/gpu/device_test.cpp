@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/gpu/tested_device.h"
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // The CUDA backend under test, on a GPU.
 #include "kernels/cuda/gpu/device_runner.h"
-#include "kernels/layer_test_support.h"
+#include "kernels/testing/layer_test_support.h"
 
 namespace strata::kernels {
 

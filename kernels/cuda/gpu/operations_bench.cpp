@@ -14,9 +14,9 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gpu/timed_case.h"
 #include "kernels/cuda/open_device.h"
-#include "kernels/device.h"
-#include "kernels/operation.h"
-#include "kernels/step_state.h"
+#include "kernels/device/device.h"
+#include "kernels/ops/operation.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // A GPU under the tests of products.
-#include "kernels/product_test_support.h"
+#include "kernels/testing/product_test_support.h"
 
 namespace strata::kernels::testing {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/stream.h"
-#include "kernels/tensor.h"
+#include "kernels/device/stream.h"
+#include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 
 namespace strata::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // simulated one (tested_device_simulated.cpp).
 #pragma once
 
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::cuda {
 

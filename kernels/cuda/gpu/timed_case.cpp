@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/float16.h"
-#include "kernels/step_state.h"
+#include "kernels/math/float16.h"
+#include "kernels/ops/step_state.h"
 
 namespace strata::cuda {
 namespace {

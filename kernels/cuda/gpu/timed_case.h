@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/device.h"
-#include "kernels/operation.h"
+#include "kernels/device/device.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::cuda {
 

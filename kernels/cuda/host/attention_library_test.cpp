@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "kernels/attention.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_stream.h"
+#include "kernels/ops/attention.h"
 
 namespace strata::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/operation.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::kernels {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 TEST(KernelTable, HasAKernelForEveryOperation) {
   int operations = 0;
   for (const Operation* operation : all_operations()) {
-    if (operation->executor != Executor::kernel) continue;
+    if (operation->run_by != RunBy::kernel) continue;
     ++operations;
     EXPECT_NE(cpu_kernels().find(operation->name), nullptr) << operation->name << " on the CPU";
     EXPECT_NE(cuda::cuda_kernels().find(operation->name), nullptr) << operation->name << " on CUDA";

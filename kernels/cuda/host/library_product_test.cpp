@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/host/column_major.h"
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/product_test_support.h"
+#include "kernels/testing/product_test_support.h"
 
 namespace strata::cuda {
 namespace {

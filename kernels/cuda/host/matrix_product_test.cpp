@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/product_test_support.h"
-#include "kernels/reference/linear_reference.h"
+#include "kernels/testing/linear_reference.h"
+#include "kernels/testing/product_test_support.h"
 
 namespace strata::cuda {
 namespace {

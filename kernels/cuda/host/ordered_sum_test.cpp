@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/ordered_sum.h"
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/kernel_test_support.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/testing/kernel_test_support.h"
 
 namespace strata::cuda {
 namespace {

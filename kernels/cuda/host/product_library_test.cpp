@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/test_directory.h"
+#include "core/testing/test_directory.h"
 #include "kernels/cuda/host/fake_cublas_lt.h"
 #include "kernels/cuda/product_workspace.h"
-#include "kernels/product_test_support.h"
-#include "kernels/reference/linear_reference.h"
+#include "kernels/testing/linear_reference.h"
+#include "kernels/testing/product_test_support.h"
 
 namespace strata::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// A device of kernels/device.h without a GPU: tests only. Each stream is a thread that works
+// A device of kernels/device/device.h without a GPU: tests only. Each stream is a thread that works
 // through what was enqueued, so work of different streams really runs at once and in orders that
 // only waits restrict; kernels run as simulation.h says.
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/device.h"
+#include "kernels/device/device.h"
 
 namespace strata::cuda {
 

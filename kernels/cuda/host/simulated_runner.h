@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/test_runner.h"
+#include "kernels/testing/test_runner.h"
 
 namespace strata::cuda {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/matrix_product.h"
-#include "kernels/stream.h"
+#include "kernels/device/stream.h"
 
 namespace strata::cuda {
 

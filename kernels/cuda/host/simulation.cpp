@@ -11,7 +11,7 @@
 
 #include "core/check.h"
 #include "kernels/cuda/host/shared_races.h"
-#include "kernels/float16.h"
+#include "kernels/math/float16.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>

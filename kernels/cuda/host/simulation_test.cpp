@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/device.cuh"
-#include "kernels/float16.h"
+#include "kernels/math/float16.h"
 
 namespace strata::cuda {
 namespace {

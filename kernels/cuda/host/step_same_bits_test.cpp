@@ -10,22 +10,22 @@
 #include <string>
 #include <vector>
 
-#include "kernels/adamw.h"
-#include "kernels/adamw_8bit.h"
-#include "kernels/adamw_bf16.h"
-#include "kernels/add_loss.h"
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/host/simulated_stream.h"
-#include "kernels/early_control.h"
-#include "kernels/float16.h"
-#include "kernels/gradient_scale.h"
-#include "kernels/kernel_test_support.h"
-#include "kernels/lion.h"
-#include "kernels/norm_squares.h"
-#include "kernels/packed_test_support.h"
-#include "kernels/sgd.h"
-#include "kernels/step_control.h"
+#include "kernels/math/float16.h"
+#include "kernels/ops/adamw.h"
+#include "kernels/ops/adamw_8bit.h"
+#include "kernels/ops/adamw_bf16.h"
+#include "kernels/ops/add_loss.h"
+#include "kernels/ops/early_control.h"
+#include "kernels/ops/gradient_scale.h"
+#include "kernels/ops/lion.h"
+#include "kernels/ops/norm_squares.h"
+#include "kernels/ops/sgd.h"
+#include "kernels/ops/step_control.h"
+#include "kernels/testing/kernel_test_support.h"
+#include "kernels/testing/packed_test_support.h"
 
 namespace strata::kernels {
 namespace {

@@ -1,0 +1,60 @@
+// Steps that all ranks take or none: what each does may fail, and all hear of it.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/gather_texts.h"
+#include "core/error.h"
+
+namespace strata::comm {
+
+/// What went wrong on some ranks.
+struct SharedFailure {
+  ExitCode code = ExitCode::done;     ///< of the first rank that failed
+  int rank = 0;                       ///< that one
+  std::vector<std::string> messages;  ///< by rank; "" where nothing failed
+
+  /// Returns the message of the first rank that failed.
+  [[nodiscard]] const std::string& message() const {
+    return messages[static_cast<std::size_t>(rank)];
+  }
+  /// Returns the same with the rank before it: "rank 1: ...".
+  [[nodiscard]] std::string message_with_rank() const {
+    return "rank " + std::to_string(rank) + ": " + message();
+  }
+};
+
+/// Collective: runs `body`, and returns on every rank what failed on any; nullopt: nothing did.
+/// PeerError goes through: with a dead communicator nobody is heard.
+template <typename Body>
+std::optional<SharedFailure> fail_together(Communicator& communicator, const Body& body) {
+  std::string mine;
+  ExitCode code = ExitCode::done;
+  try {
+    body();
+  } catch (const PeerError&) {
+    throw;
+  } catch (const Error& error) {
+    mine = error.what();
+    code = error.exit_code();
+  } catch (const std::bad_alloc&) {
+    mine = "out of host memory";
+    code = ExitCode::host;
+  } catch (const std::exception& error) {
+    mine = error.what();
+    code = ExitCode::internal;
+  }
+  const std::vector<std::int64_t> codes =
+      gather_numbers(communicator, static_cast<std::int64_t>(code));
+  for (std::size_t rank = 0; rank < codes.size(); ++rank)
+    if (codes[rank] != 0)
+      return SharedFailure{static_cast<ExitCode>(codes[rank]), static_cast<int>(rank),
+                           gather_texts(communicator, mine)};
+  return {};
+}
+
+}  // namespace strata::comm

@@ -1,0 +1,17 @@
+// Element type conversion.
+//
+// inputs   x fp32, bf16 or fp16, any shape, rows may have gaps
+// attributes  dtype: of the output (fp32, bf16 or fp16); master (default 0)
+// outputs  y, the shape of x without gaps
+//
+// To nearest, ties to even; with master = 1, fp32 to bf16 ties away from zero (see float16.h). From
+// 16 bits to fp32 exactly. Between bf16 and fp16 by way of fp32, rounded once.
+#pragma once
+
+#include "kernels/ops/operation.h"
+
+namespace strata::kernels {
+
+const Operation& convert_operation();
+
+}  // namespace strata::kernels

@@ -1,0 +1,38 @@
+// The operands of optimizers and the formats in which state may be kept, checked in one place.
+//
+// A call has the state, then the gradient [n] (fp32, bf16 or fp16), control u8
+// [sizeof(StepControl)], and rng i64 [2 or more] (seed, step) when a moment is bf16. The state is
+//
+//   master f32 [n]                       or, packed,
+//   parameter bf16 [n], remainder i16 [n]
+//   the moments [n], all fp32 or all bf16
+//
+// and comes out in place, in the same order. With a master and the attribute parameter_dtype (fp32,
+// bf16 or fp16), one more output is the parameter [n]: the new master, rounded (bf16: half away
+// from zero, fp16: to nearest even).
+//
+// A packed master is parameter * 2^16 + remainder, as bits: 4 bytes that hold the bf16 parameter of
+// the model itself. It is exact, because the parameter is the master rounded half away from zero,
+// so that the remainder is the master's low 16 bits: packed and not, masters and parameters are
+// equal bit for bit (but for the lower half of a NaN).
+//
+// bf16 moments are rounded stochastically by their place in the unit, first + i
+// (kernels/math/stochastic_rounding.h): attributes key, of the unit that the range is a part of,
+// and first (default 0), where in the unit's flat space it starts. A moment enters the step before
+// it is rounded.
+#pragma once
+
+#include <span>
+
+#include "kernels/ops/operation.h"
+
+namespace strata::kernels {
+
+/// What `infer` of an optimizer returns. `moments` are their names. Throws InvalidArgument.
+Types optimizer_outputs(std::string_view operation, TypeSpan inputs, const Attributes& attributes,
+                        bool packed, std::span<const std::string_view> moments);
+
+/// Operand `i` is i64 of at least two elements, seed and step. Throws InvalidArgument.
+void check_stochastic_source(std::string_view operation, TypeSpan inputs, std::size_t i);
+
+}  // namespace strata::kernels

@@ -1,0 +1,61 @@
+// accumulate and fill_zero on ranges as steps have them, in every way in which they run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/ops/accumulate.h"
+#include "kernels/ops/fill_zero.h"
+#include "kernels/testing/kernel_test_support.h"
+
+namespace strata::kernels {
+namespace {
+
+TEST(Accumulate, AddsInFp32AndRoundsToTheTypeOfTheSumHoweverItRuns) {
+  constexpr std::int64_t kCount = 100'003;
+  for (const DType sum_type : {DType::f32, DType::bf16, DType::f16})
+    for (const DType x_type : {DType::f32, DType::bf16, DType::f16}) {
+      std::vector<float> sum = random_floats(kCount, 1), x = random_floats(kCount, 2);
+      const TestTensor stored_sum = rounded_tensor(sum_type, sum);
+      const TestTensor stored_x = rounded_tensor(x_type, x);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += x[i];
+      const std::vector<std::byte> expected = rounded_tensor(sum_type, sum).bytes();
+      for (const auto& [target, runner] : all_runners()) {
+        std::vector<TestTensor> inputs = {stored_sum, stored_x};
+        std::vector<TestTensor> fresh;
+        run_kernel(runner, accumulate_operation(), inputs, {}, fresh);
+        EXPECT_TRUE(inputs[0].bytes() == expected)
+            << target << ' ' << name_of(sum_type) << " + " << name_of(x_type);
+      }
+    }
+}
+
+TEST(Accumulate, RefusesOtherShapes) {
+  EXPECT_THROW(accumulate_operation().infer(
+                   Types{TensorType(DType::f32, {4}), TensorType(DType::f32, {5})}, {}),
+               InvalidArgument);
+}
+
+TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
+  TestTensor tensor(TensorType(DType::bf16, {2, 3}, 5));
+  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
+  const Tensor view = tensor.view();
+  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
+  EXPECT_EQ(tensor.values<std::uint16_t>(),
+            (std::vector<std::uint16_t>{0, 0, 0, 0xFFFF, 0xFFFF, 0, 0, 0}));
+  const Attributes attributes{
+      {"dtype", static_cast<double>(DType::bf16)}, {"rows", 2}, {"cols", 3}};
+  EXPECT_EQ(fill_zero_operation().infer({}, attributes), Types{TensorType(DType::bf16, {2, 3})});
+}
+
+TEST(FillZero, WritesEveryElementOfALargeRange) {
+  TestTensor tensor(TensorType(DType::f32, {100'001}));
+  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
+  const Tensor view = tensor.view();
+  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
+  EXPECT_EQ(tensor.values<float>(), std::vector<float>(100'001));
+}
+
+}  // namespace
+}  // namespace strata::kernels

@@ -1,0 +1,81 @@
+// One check for every operation of a layer, whatever the backend: against its reference, with
+// strided and packed operands, in place, and the same bits in every way to run it. The backend
+// under test is chosen at link time: layer_test_cpu.cpp (every instruction set of the machine; 1, 2
+// and 3 threads) or cuda/host/layer_test_simulated.cpp (three orders of threads).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/testing/test_runner.h"
+
+namespace strata::kernels {
+
+/// A tensor with its own memory; bytes between rows and behind the end hold a pattern.
+class TestOperand {
+ public:
+  explicit TestOperand(const TensorType& type);
+  /// Normal deviates times `scale`, rounded to `dtype`.
+  static TestOperand random(DType dtype, Shape shape, unsigned seed, double scale = 1);
+  static TestOperand integers(const std::vector<std::int32_t>& values);
+  static TestOperand integers(const std::vector<std::int64_t>& values);
+
+  [[nodiscard]] Tensor view();
+  [[nodiscard]] const TensorType& type() const { return type_; }
+  /// All elements, rows after one another.
+  [[nodiscard]] std::vector<double> values() const;
+  /// The same elements with `gap` more elements between rows.
+  [[nodiscard]] TestOperand restrided(std::int64_t gap) const;
+  /// Bytes of the elements alone.
+  [[nodiscard]] std::vector<std::byte> element_bytes() const;
+  /// Nothing was written outside the elements.
+  [[nodiscard]] bool gaps_intact() const;
+
+ private:
+  TensorType type_;
+  std::vector<std::byte> bytes_;
+};
+
+struct OperationCase {
+  const Operation& operation;
+  Kernel kernel;  ///< of the CPU
+  std::vector<TestOperand> inputs;
+  Attributes attributes;
+  std::vector<std::vector<double>> expected;  ///< per output; an empty one is not compared
+  double tolerance = 1e-6;                    ///< of fp32 outputs, |a - b| / |b|
+  /// Elements between rows of the strided run on CUDA, where a kernel that packs decide on has
+  /// other bits than the one for rows anyhow.
+  std::int64_t gap = 7;
+};
+
+/// Runs a case once and returns its outputs.
+std::vector<TestOperand> run(const OperationCase& test, int threads = 1, std::int64_t gap = 0);
+
+/// All checks named above, as GoogleTest expectations.
+void verify(const OperationCase& test, const std::string& label);
+
+/// How operands of one run lie.
+struct RunForm {
+  std::int64_t gap = 0;  ///< elements between rows
+  bool in_place = false;
+};
+
+/// Runs a case through `runner`; returns its outputs and expects that nothing beside them was
+/// written.
+std::vector<TestOperand> run_once(const OperationCase& test, const Runner& runner,
+                                  const RunForm& form = {});
+
+/// GoogleTest expectations: outputs within the case's tolerance, or equal in every bit.
+void expect_close(const OperationCase& test, const std::vector<TestOperand>& outputs,
+                  const std::string& label);
+void expect_same_bits(const std::vector<TestOperand>& a, const std::vector<TestOperand>& b,
+                      const std::string& label);
+
+/// |a - b| / |b| over all elements.
+double relative_error(const std::vector<double>& a, const std::vector<double>& b);
+
+constexpr DType kFloatTypes[] = {DType::f32, DType::bf16, DType::f16};
+
+}  // namespace strata::kernels

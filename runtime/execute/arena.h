@@ -1,0 +1,46 @@
+// Memory of one tier of one rank: one mapping of the planned size, made before the first step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/unique_fd.h"
+#include "kernels/device/device.h"
+
+namespace strata::runtime {
+
+enum class ArenaKind : std::uint8_t {
+  private_memory,  ///< anonymous, huge pages where the kernel gives them
+  shared_memory,   ///< memfd that ranks of this host map (never /dev/shm: 64 MB in containers)
+};
+
+/// Owns the memory. Move-only.
+class Arena {
+ public:
+  Arena() = default;
+  /// Of the device or pinned, from its own allocator; all zero. Throws OutOfMemory.
+  Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes);
+  /// Host memory of this process, pages zero at first.
+  /// Throws OutOfMemory naming tier and bytes.
+  Arena(std::string tier, std::int64_t bytes, ArenaKind kind);
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int memfd() const { return memfd_.get(); }  ///< -1: private
+  /// Whether the host may touch it; else only through Device::copy_now.
+  [[nodiscard]] bool on_host() const { return on_host_; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::int64_t bytes_ = 0;
+  UniqueFd memfd_;
+  std::unique_ptr<kernels::Memory> memory_;  ///< of a device; null: mapped here
+  bool on_host_ = true;
+};
+
+}  // namespace strata::runtime

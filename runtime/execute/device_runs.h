@@ -1,0 +1,51 @@
+// The runs that are under way on a device, and what host queues ask about them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/device/device.h"
+#include "runtime/execute/device_program.h"
+#include "runtime/execute/device_times.h"
+#include "runtime/execute/host_queues.h"
+#include "runtime/execute/queue_progress.h"
+#include "runtime/execute/run_failure.h"
+
+namespace strata::runtime {
+
+/// A place for one run.
+struct DeviceRun {
+  const DeviceProgram* program = nullptr;
+  std::array<EventPointer, kQueues> inputs_read;  ///< null of what the host serves
+  std::array<EventPointer, kQueues> ended;        ///< of this run, for waits of the host
+  EventPointer finished;
+  QueueProgress enqueued;    ///< the list up to here; host queues may ask for its events
+  DeviceTimes::Spans spans;  ///< only where times are wanted
+};
+
+/// The enqueuing thread fills places in the order of runs; host queues ask about those that they
+/// were told to begin. Device and failure outlive it.
+class DeviceRuns final : public DeviceSide {
+ public:
+  DeviceRuns(kernels::Device& device, RunFailure& failure);
+
+  [[nodiscard]] DeviceRun& of(RunNumber run) { return places_[run % HostQueues::kSlots]; }
+  /// The place of a run that begins now.
+  DeviceRun& begin(RunNumber run, const DeviceProgram& program);
+  /// Poisoned: whoever waits for what is never enqueued goes on, sees that and ends.
+  void release();
+
+  [[nodiscard]] bool has_completed(RunNumber run, std::int32_t instruction) override;
+  void wait_completed(RunNumber run, std::int32_t instruction) override;
+  void wait_ended(RunNumber run, Queue queue) override;
+  [[nodiscard]] bool is_poisoned() const override { return failure_.is_poisoned(); }
+  void poison(const Instruction& instruction, const std::exception& error) override;
+  void bind_thread() override { device_.bind_thread(); }
+
+ private:
+  kernels::Device& device_;
+  RunFailure& failure_;
+  std::array<DeviceRun, HostQueues::kSlots> places_;  ///< one more than in flight: see HostQueues
+};
+
+}  // namespace strata::runtime

@@ -1,0 +1,55 @@
+// The transfers of one disk queue: started and finished in the queue's order, several under way at
+// once, so that the disk does not idle between two instructions. Two that share bytes of the disk
+// or of memory, at least one of which writes them, are never under way together.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/program/disk.h"
+
+namespace strata::runtime {
+
+/// A disk instruction with its addresses.
+struct DiskTransfer {
+  std::int64_t offset = 0;
+  std::span<std::byte> memory;
+  bool write = false;
+  /// Of a value that lives within one Program: what lay at its place is dead, to the last byte.
+  bool transient = false;
+};
+
+/// When a transfer ran: one after another, which is how the disk is shared out.
+struct TransferTimes {
+  std::chrono::steady_clock::time_point begin, end;
+};
+
+/// What the thread of a disk queue asks its executor, about instructions of the run at hand.
+class TransferQueue {
+ public:
+  virtual ~TransferQueue() = default;
+  /// Whether all that the instruction waits for has completed, and until then.
+  [[nodiscard]] virtual bool is_met(std::int32_t instruction) = 0;
+  virtual void wait_until_met(std::int32_t instruction) = 0;
+  /// Nothing new is to start.
+  [[nodiscard]] virtual bool is_stopped() const = 0;
+  /// Its predicate is not 0.
+  [[nodiscard]] virtual bool is_wanted(std::int32_t instruction) const = 0;
+  [[nodiscard]] virtual const DiskTransfer& transfer(std::int32_t instruction) const = 0;
+  /// Stays for as long as the run.
+  [[nodiscard]] virtual std::string_view label(std::int32_t instruction) const = 0;
+  virtual void started(std::int32_t instruction) = 0;
+  virtual void finished(std::int32_t instruction, const TransferTimes& times) = 0;
+  virtual void failed(std::int32_t instruction, const std::exception& error) = 0;
+};
+
+/// Runs `instructions` of one queue in one run. Returns when the last has finished, or after the
+/// first that failed; nothing is under way then.
+void run_transfers(Disk& disk, const std::vector<std::int32_t>& instructions, TransferQueue& queue);
+
+}  // namespace strata::runtime

@@ -1,0 +1,87 @@
+// How long each instruction of a run took, added up while it runs: the raw numbers of a profile.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/execute/trace.h"
+
+namespace strata::runtime {
+
+/// An instruction of a loaded Program, over all steps that count.
+struct InstructionTime {
+  const Program* program = nullptr;
+  std::int32_t instruction = 0;
+  std::int64_t runs = 0;
+  std::int64_t ns = 0;
+};
+
+/// A queue, over all steps that count.
+struct QueueTime {
+  std::int64_t busy_ns = 0;    ///< sum over its instructions; those of a disk overlap
+  std::int64_t waited_ns = 0;  ///< by the compute queue of a CPU, for this one
+};
+
+/// Steps before a given one are left out: in the first, memory is touched and libraries are
+/// loaded. So is evaluation. Which step an instruction belongs to is known before any queue meets
+/// it, so a queue that runs ahead of the others is counted right. Measuring takes two looks at the
+/// clock and allocates nothing.
+class ProfileRecorder final : public Observer {
+ public:
+  ProfileRecorder(TraceOf of, std::int64_t first_step) : of_(of), first_step_(first_step) {}
+
+  void starting(const Program& program, std::int64_t step) override;
+  void begin(const Program& program, int instruction) override;
+  void end(const Program& program, int instruction) override;
+  void waited(const Program& program, int instruction, Queue on, std::int64_t ns) override;
+  [[nodiscard]] bool wants_device_times() const override { return of_ == TraceOf::device; }
+  void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override;
+
+  // Once the executor is idle, and while it and its Programs live.
+  [[nodiscard]] std::int64_t first_step() const { return first_step_; }
+  /// Steps that count.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  /// From the first instruction that counts, or what the compute queue waits for in front of it, to
+  /// the end of the last of that queue.
+  [[nodiscard]] std::int64_t wall_ns() const;
+  [[nodiscard]] std::vector<InstructionTime> instructions() const;
+  [[nodiscard]] std::array<QueueTime, kQueues> queues() const;
+
+ private:
+  struct Slot {
+    std::int64_t runs = 0;     ///< all, also those that do not count
+    std::int64_t counted = 0;  ///< of them
+    std::int64_t ns = 0;
+  };
+  /// Of one Program. A slot is written by the thread of its queue alone.
+  struct Table {
+    const Program* program = nullptr;
+    std::vector<Slot> slots;  ///< by instruction
+    std::int64_t started = 0;
+    std::atomic<std::int64_t> first_run{0};  ///< the first that counts; earlier ones do not
+  };
+  /// What one queue's thread met last.
+  struct OfQueue {
+    Table* table = nullptr;
+    std::int64_t begun_ns = 0;
+    std::int64_t waited_ns = 0;  ///< by the compute queue for this one
+  };
+
+  Table& table_of(const Program& program, Queue queue);
+  void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
+
+  TraceOf of_;
+  std::int64_t first_step_;
+  std::int64_t steps_ = 0, last_step_ = -1;  ///< of the thread that starts Programs
+  std::mutex mutex_;                         ///< of the list, not of the tables
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::array<OfQueue, kQueues> of_queue_;
+  std::int64_t begin_ns_ = 0, end_ns_ = 0;  ///< of what counts on the compute queue
+};
+
+}  // namespace strata::runtime

@@ -1,0 +1,70 @@
+// A disk tier that can hold what it keeps still: each record has two places, and while a snapshot
+// is held, whoever writes a record anew writes it to the other one.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/program/disk.h"
+
+namespace strata::runtime {
+
+/// Borrows the disk. Programs see the space in front of the second places only, at its own offsets.
+class SnapshotDisk final : public Disk {
+ public:
+  /// Bytes of the space that are moved, and written, as a whole.
+  struct Record {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;  ///< a multiple of kDiskAlignment
+  };
+
+  /// `records`: ascending, disjoint, in front of `second_places`, from where on the disk has room
+  /// for all of them again.
+  SnapshotDisk(Disk& disk, const std::vector<Record>& records, std::int64_t second_places);
+
+  /// What the records hold now can be read by read_held until release(). No write is under way.
+  void hold();
+  void release();
+  /// Any thread; within one record.
+  void read_held(std::int64_t offset, std::span<std::byte> to, std::string_view what);
+
+  [[nodiscard]] std::int64_t bytes() const override { return second_places_; }
+  Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
+  Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
+                     std::string_view what) override;
+  void discard(std::int64_t offset, std::int64_t bytes) override { disk_.discard(offset, bytes); }
+  void wait(Ticket ticket) override { disk_.wait(ticket); }
+  void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
+  void write_bytes(std::int64_t offset, std::span<const std::byte> from,
+                   std::string_view what) override;
+  /// Without what read_held reads.
+  [[nodiscard]] DiskCounters counters() const override;
+
+ private:
+  struct Kept {
+    Record record;
+    std::int64_t second = 0;  ///< offset of the other place
+    bool now_second = false;  ///< where it is read
+    bool held_second = false;
+  };
+
+  /// nullptr: no record. A transfer that begins in one lies in it.
+  [[nodiscard]] Kept* find(std::int64_t offset, std::size_t bytes);
+  static std::int64_t place(const Kept& kept, bool second, std::int64_t offset) {
+    return second ? kept.second + (offset - kept.record.offset) : offset;
+  }
+  [[nodiscard]] std::int64_t where_to_read(std::int64_t offset, std::size_t bytes);
+  [[nodiscard]] std::int64_t where_to_write(std::int64_t offset, std::size_t bytes);
+
+  Disk& disk_;
+  std::int64_t second_places_;
+  mutable std::mutex mutex_;
+  std::vector<Kept> records_;
+  bool holds_ = false;
+  std::int64_t held_bytes_read_ = 0;
+};
+
+}  // namespace strata::runtime

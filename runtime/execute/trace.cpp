@@ -1,0 +1,205 @@
+#include "runtime/execute/trace.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/json_writer.h"
+#include "runtime/execute/host_queues.h"
+#include "runtime/graph/transfer_node.h"
+#include "runtime/program/live_bytes.h"
+
+namespace strata::runtime {
+namespace {
+
+/// Of the track that shows whole steps, before those of the queues.
+constexpr int kStepTrack = kQueues;
+
+template <typename... Values>
+void append(std::string& text, const char* format, Values... values) {
+  char buffer[512];
+  const int length = std::snprintf(buffer, sizeof buffer, format, values...);
+  text.append(buffer, static_cast<std::size_t>(std::clamp<int>(length, 0, sizeof buffer - 1)));
+}
+
+}  // namespace
+
+TraceRecorder::TraceRecorder(const TraceOptions& options) : options_(options) {
+  for (auto& events : events_) events.reserve(options.capacity_per_queue);
+}
+
+void TraceRecorder::starting(const Program& program, std::int64_t step) {
+  const std::int64_t run = started_.load(std::memory_order_relaxed);
+  runs_[static_cast<std::size_t>(run % kRuns)] = {&program, step};
+  started_.store(run + 1, std::memory_order_release);
+}
+
+bool TraceRecorder::reports_itself(const Program& program, int instruction) const {
+  return options_.of == TraceOf::queues &&
+         !is_disk_transfer(*program.instructions[static_cast<std::size_t>(instruction)].operation);
+}
+
+/// Within a run a queue begins its instructions in the order of the list.
+void TraceRecorder::follow(const Program& program, int instruction) {
+  Place& place = places_[static_cast<std::size_t>(program.instructions[instruction].queue)];
+  const bool same_run = place.of.program == &program && instruction > place.instruction;
+  place.instruction = instruction;
+  if (same_run) return;
+  const std::int64_t started = started_.load(std::memory_order_acquire);
+  place.run = std::max(place.run + 1, started - kUnderWay);
+  const auto at = [&] { return runs_[static_cast<std::size_t>(place.run % kRuns)]; };
+  while (place.run + 1 < started && at().program != &program) ++place.run;
+  place.of = at();
+}
+
+void TraceRecorder::begin(const Program& program, int instruction) {
+  const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
+  // What a device reports is followed there.
+  if (options_.of == TraceOf::device && !is_host_queue(in.queue)) return;
+  follow(program, instruction);
+  places_[static_cast<std::size_t>(in.queue)].begun_ns = monotonic_ns();
+}
+
+void TraceRecorder::end(const Program& program, int instruction) {
+  if (!reports_itself(program, instruction)) return;
+  const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
+  add(program, instruction, places_[queue].begun_ns, monotonic_ns());
+}
+
+void TraceRecorder::executed(const Program& program, int instruction, std::int64_t begin_ns,
+                             std::int64_t end_ns) {
+  if (!is_host_queue(program.instructions[static_cast<std::size_t>(instruction)].queue))
+    follow(program, instruction);
+  add(program, instruction, begin_ns, end_ns);
+}
+
+void TraceRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,
+                        std::int64_t end_ns) {
+  const auto queue = static_cast<std::size_t>(program.instructions[instruction].queue);
+  const Place& place = places_[queue];
+  const std::int64_t step = place.of.step + 1;
+  if (step < options_.steps.first || step > options_.steps.last) return;
+  std::vector<Event>& events = events_[queue];
+  if (events.size() == events.capacity()) {
+    ++dropped_[queue];
+    return;
+  }
+  events.push_back({place.run, &program, step, begin_ns - options_.zero_ns,
+                    end_ns - options_.zero_ns, instruction});
+}
+
+std::int64_t TraceRecorder::dropped() const {
+  return std::accumulate(dropped_.begin(), dropped_.end(), std::int64_t{0});
+}
+
+void TraceRecorder::write_instructions(std::string& text) const {
+  for (int q = 0; q < kQueues; ++q)
+    for (const Event& e : events_[static_cast<std::size_t>(q)]) {
+      const Instruction& in = of(e);
+      text += "{\"ph\": \"X\", \"name\": " + quoted_json(in.label) +
+              ", \"cat\": " + quoted_json(name_of(in.pass));
+      append(text, ", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": ",
+             options_.rank, q, static_cast<double>(e.begin_ns) / 1e3,
+             static_cast<double>(e.end_ns - e.begin_ns) / 1e3);
+      text += std::to_string(e.step) + ", \"operation\": " + quoted_json(in.operation->name) +
+              ", \"program\": " + quoted_json(e.program->name);
+      append(text, ", \"flops\": %.0f, \"bytes\": %.0f}},\n", in.demand.flops,
+             in.collective ? static_cast<double>(in.demand.moved_bytes) : in.demand.bytes);
+    }
+}
+
+/// From the first to the last instruction that computes for a step; these follow one another.
+void TraceRecorder::write_steps(std::string& text) const {
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> spans;
+  for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
+    const auto [at, fresh] = spans.try_emplace(e.step, e.begin_ns, e.end_ns);
+    at->second.first = std::min(at->second.first, e.begin_ns);
+    at->second.second = std::max(at->second.second, e.end_ns);
+  }
+  for (const auto& [step, span] : spans)
+    append(text,
+           "{\"ph\": \"X\", \"name\": \"step %lld\", \"cat\": \"step\", \"pid\": %d, \"tid\": %d, "
+           "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %lld}},\n",
+           static_cast<long long>(step), options_.rank, kStepTrack,
+           static_cast<double>(span.first) / 1e3,
+           static_cast<double>(span.second - span.first) / 1e3, static_cast<long long>(step));
+}
+
+/// At the beginning of what computes, where it changes.
+void TraceRecorder::write_memory(std::string& text) const {
+  std::map<const Program*, LiveBytes> live;
+  TierBytes before{};
+  for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {
+    const auto [at, fresh] = live.try_emplace(e.program);
+    if (fresh) at->second = live_bytes(*e.program);
+    const TierBytes& bytes = at->second[static_cast<std::size_t>(e.instruction)];
+    if (std::exchange(before, bytes) == bytes) continue;
+    append(text,
+           "{\"ph\": \"C\", \"name\": \"arena bytes in use\", \"pid\": %d, \"ts\": %.3f, \"args\": "
+           "{",
+           options_.rank, static_cast<double>(e.begin_ns) / 1e3);
+    for (const Tier tier : {Tier::device, Tier::pinned})
+      text += (tier == Tier::device ? "\"" : ", \"") + std::string(name_of(tier)) +
+              "\": " + std::to_string(bytes[static_cast<std::size_t>(tier)]);
+    text += "}},\n";
+  }
+}
+
+void TraceRecorder::write_arrows(std::string& text) const {
+  struct End {
+    int queue;
+    std::int64_t ns;
+  };
+  std::map<std::pair<std::int64_t, std::int32_t>, End> ends;  // by run and instruction
+  for (int q = 0; q < kQueues; ++q)
+    for (const Event& e : events_[static_cast<std::size_t>(q)])
+      ends[{e.run, e.instruction}] = {q, e.end_ns};
+  std::int64_t number = 0;
+  for (int q = 0; q < kQueues; ++q)
+    for (const Event& e : events_[static_cast<std::size_t>(q)])
+      for (const std::int32_t other : of(e).waits) {
+        const auto end = ends.find({e.run, other});
+        if (end == ends.end()) continue;
+        const std::string id = std::to_string(options_.rank) + "." + std::to_string(number++);
+        // Just inside the slices: an arrow is bound to what encloses its ends.
+        const double from = static_cast<double>(end->second.ns) / 1e3 - 0.001;
+        const double to = static_cast<double>(e.begin_ns) / 1e3;
+        append(
+            text,
+            "{\"ph\": \"s\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": \"%s\", \"pid\": "
+            "%d, \"tid\": %d, \"ts\": %.3f},\n",
+            id.c_str(), options_.rank, end->second.queue, from);
+        append(text,
+               "{\"ph\": \"f\", \"bp\": \"e\", \"name\": \"waits for\", \"cat\": \"wait\", \"id\": "
+               "\"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f},\n",
+               id.c_str(), options_.rank, q, to);
+      }
+}
+
+std::string TraceRecorder::events() const {
+  std::string text;
+  append(
+      text,
+      "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": \"rank "
+      "%d\"}},\n"
+      "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": "
+      "\"steps\"}},\n"
+      "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": %d, \"tid\": %d, \"args\": "
+      "{\"sort_index\": -1}},\n",
+      options_.rank, options_.rank, options_.rank, kStepTrack, options_.rank, kStepTrack);
+  for (int q = 0; q < kQueues; ++q)
+    append(text,
+           "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": "
+           "{\"name\": \"%s\"}},\n",
+           options_.rank, q, std::string(name_of(static_cast<Queue>(q))).c_str());
+  write_steps(text);
+  write_instructions(text);
+  write_memory(text);
+  write_arrows(text);
+  return text;
+}
+
+}  // namespace strata::runtime

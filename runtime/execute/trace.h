@@ -1,0 +1,101 @@
+// A record of what ran when, for ui.perfetto.dev (Chrome trace event format).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/execute/observer.h"
+
+namespace strata::runtime {
+
+/// Whose work a trace shows.
+enum class TraceOf : std::uint8_t {
+  queues,  ///< threads that run instructions themselves
+  device,  ///< a device that instructions are enqueued on; asks its executor for times
+};
+
+/// Steps as people count them, from 1; both ends belong to them.
+struct TraceSteps {
+  std::int64_t first = 1;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
+struct TraceOptions {
+  int rank = 0;
+  TraceOf of = TraceOf::queues;
+  TraceSteps steps;
+  std::size_t capacity_per_queue = 200'000;
+  /// Where times count from, by std::chrono::steady_clock; ranks of one run name the same moment.
+  std::int64_t zero_ns = 0;
+};
+
+/// Keeps up to `capacity_per_queue` instructions per queue of the steps that were asked for
+/// (reserved at construction: recording allocates nothing); later ones are counted and dropped.
+/// Reads Programs when it writes: before their executor goes, and after it is idle.
+class TraceRecorder final : public Observer {
+ public:
+  explicit TraceRecorder(const TraceOptions& options);
+  void starting(const Program& program, std::int64_t step) override;
+  void begin(const Program& program, int instruction) override;
+  void end(const Program& program, int instruction) override;
+  [[nodiscard]] bool wants_device_times() const override { return options_.of == TraceOf::device; }
+  void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override;
+
+  /// The rank's tracks as events of the format, each on a line that ends with a comma: instructions
+  /// with their steps, the steps themselves, bytes of the arenas in use, and an arrow to each
+  /// instruction from those of other queues that it waited for.
+  [[nodiscard]] std::string events() const;
+  /// Instructions that found no room.
+  [[nodiscard]] std::int64_t dropped() const;
+
+ private:
+  /// One execution of a Program.
+  struct Run {
+    const Program* program = nullptr;
+    std::int64_t step = 0;
+  };
+  struct Event {
+    std::int64_t run;
+    const Program* program;
+    std::int64_t step;  ///< counted from 1
+    std::int64_t begin_ns, end_ns;
+    std::int32_t instruction;
+  };
+  /// Where a queue's thread stands. Queues take up Programs in the order of their start; one that
+  /// has nothing to do in a Program is not seen there.
+  struct Place {
+    std::int64_t run = -1;
+    Run of;
+    std::int32_t instruction = 0;
+    std::int64_t begun_ns = 0;
+  };
+  [[nodiscard]] const Instruction& of(const Event& event) const {
+    return event.program->instructions[static_cast<std::size_t>(event.instruction)];
+  }
+  /// Whether its queue's thread measures it, by begin and end.
+  [[nodiscard]] bool reports_itself(const Program& program, int instruction) const;
+  void follow(const Program& program, int instruction);
+  void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
+  void write_instructions(std::string& text) const;
+  void write_steps(std::string& text) const;
+  void write_memory(std::string& text) const;
+  void write_arrows(std::string& text) const;
+
+  /// As many of the last ones as can be under way, and as many to come: who reads one is never
+  /// overtaken.
+  static constexpr std::int64_t kUnderWay = 4, kRuns = 2 * kUnderWay;
+
+  TraceOptions options_;
+  std::array<Run, kRuns> runs_{};
+  std::atomic<std::int64_t> started_{0};
+  std::array<std::vector<Event>, kQueues> events_;
+  std::array<Place, kQueues> places_{};
+  std::array<std::int64_t, kQueues> dropped_{};
+};
+
+}  // namespace strata::runtime

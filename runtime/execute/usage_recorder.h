@@ -1,0 +1,44 @@
+// What the queues did since somebody asked last: time at work, bytes moved, time in which the
+// computation waited for each of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/execute/observer.h"
+
+namespace strata::runtime {
+
+/// Times are 0 where the executor does not measure them: on a device, but for the host's queues.
+struct QueueUsage {
+  double busy_seconds = 0;
+  double waited_seconds = 0;  ///< by the compute queue, for this one
+  std::int64_t bytes = 0;     ///< by Programs: moved between tiers, or sent to other ranks
+};
+using Usage = std::array<QueueUsage, kQueues>;
+void add(Usage& sum, const Usage& more);
+
+class UsageRecorder final : public Observer {
+ public:
+  void begin_program(const Program& program, std::int64_t step) override;
+  void begin(const Program& program, int instruction) override;
+  void end(const Program& program, int instruction) override;
+  void executed(const Program& program, int instruction, std::int64_t begin_ns,
+                std::int64_t end_ns) override;
+  void waited(const Program& program, int instruction, Queue on, std::int64_t ns) override;
+  /// Times since the last call; bytes of the Programs that were started with `step`, which must
+  /// have begun. Asked in order, at most one step late. Any thread.
+  Usage take(std::int64_t step);
+
+ private:
+  struct Counters {
+    std::atomic<std::int64_t> busy_ns{0}, waited_ns{0};
+  };
+  using StepBytes = std::array<std::atomic<std::int64_t>, kQueues>;
+  std::array<Counters, kQueues> counters_;
+  std::array<StepBytes, 2> bytes_{};              // of a step, while the next one begins
+  std::array<std::int64_t, kQueues> begun_ns_{};  // each of one thread
+};
+
+}  // namespace strata::runtime

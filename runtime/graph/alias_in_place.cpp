@@ -1,0 +1,57 @@
+#include "runtime/graph/alias_in_place.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace strata::runtime {
+
+void alias_in_place(Graph& graph) {
+  std::map<ValueId, int> first_access, last_access;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto access = [&](ValueId id) {
+      first_access.try_emplace(graph.root_of(id), i);
+      last_access[graph.root_of(id)] = i;
+    };
+    std::for_each(node.inputs.begin(), node.inputs.end(), access);
+    std::for_each(node.outputs.begin(), node.outputs.end(), access);
+    if (node.predicate != kNoValue) access(node.predicate);
+  }
+  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // of a root, itself included
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
+    views_of[graph.root_of(id)].push_back(id);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const Node& node = graph.nodes[i];
+    for (const kernels::Alias& alias : node.operation->aliases) {
+      if (alias.input >= static_cast<int>(node.inputs.size())) continue;
+      const ValueId out = node.outputs[alias.output], in = node.inputs[alias.input];
+      const Value& to = graph.values[out];
+      const ValueId from = graph.root_of(in);
+      const auto uses = [&](const std::vector<ValueId>& ids) {
+        return std::count_if(ids.begin(), ids.end(),
+                             [&](ValueId id) { return graph.root_of(id) == from; });
+      };
+      const bool possible = to.root == kNoValue && to.storage == Storage::transient &&
+                            graph.values[in].offset_bytes == 0 && graph.type(in).contiguous() &&
+                            graph.bytes(in) == graph.bytes(from) &&
+                            graph.values[from].storage == Storage::transient &&
+                            graph.values[from].tier == to.tier && first_access[out] == i &&
+                            last_access[from] == i && uses(node.inputs) == 1 &&
+                            uses(node.outputs) == 0 &&
+                            (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
+                            graph.bytes(from) == graph.bytes(out);
+      if (!possible) continue;
+      // Offsets stay, for both start at the same byte; versions count on from the input's.
+      const std::int32_t first = graph.values[in].version + 1;
+      for (ValueId id : views_of[out]) {
+        graph.values[id].root = from;
+        graph.values[id].version += first;
+      }
+      views_of[from].insert(views_of[from].end(), views_of[out].begin(), views_of[out].end());
+      last_access[from] = last_access[out];
+    }
+  }
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,330 @@
+#include "runtime/graph/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/json.h"
+#include "core/json_writer.h"
+
+namespace strata::runtime {
+namespace {
+
+constexpr std::array kSavedActions{SavedAction::keep, SavedAction::recompute, SavedAction::host,
+                                   SavedAction::disk};
+constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gradient};
+constexpr std::array kSaveMemories{SaveMemory::none, SaveMemory::writing, SaveMemory::snapshot,
+                                   SaveMemory::windows};
+constexpr std::array kOrders{MicroStepOrder::one_by_one, MicroStepOrder::by_layer};
+constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostMicroSteps = 1 << 30;
+constexpr std::int64_t kMostBlocks = 1 << 30;
+constexpr std::int64_t kMostInShape = 1 << 30;
+constexpr int kPlanVersion = 3;
+constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
+
+/// Where a limit stands under its name in the text.
+struct LimitField {
+  std::string_view name;
+  std::int64_t TransferLimits::*field;
+};
+constexpr std::array kLimitFields{
+    LimitField{"prefetch_elements", &TransferLimits::prefetch_elements},
+    LimitField{"max_live_elements", &TransferLimits::max_live_elements},
+    LimitField{"max_reuse_distance", &TransferLimits::max_reuse_distance},
+    LimitField{"reduce_bucket_elements", &TransferLimits::reduce_bucket_elements},
+    LimitField{"gather_bucket_elements", &TransferLimits::gather_bucket_elements},
+    LimitField{"tile_elements", &TransferLimits::tile_elements},
+};
+
+// ---- writing
+
+std::string boolean(bool value) { return value ? "true" : "false"; }
+
+template <typename Named>
+std::string quoted_name(Named value) {
+  return quoted_json(name_of(value));
+}
+
+std::string amount(std::int64_t value) {
+  return value == kUnlimited ? "\"unlimited\"" : std::to_string(value);
+}
+
+std::string mesh_json(const comm::Mesh& mesh) {
+  std::string text;
+  for (int i = 0; i < comm::kMeshAxes; ++i) {
+    const auto axis = static_cast<comm::MeshAxis>(i);
+    text += (i == 0 ? "" : ", ") + quoted_name(axis) + ": " + std::to_string(mesh.along(axis));
+  }
+  return "{" + text + "}";
+}
+
+std::string limits_json(const TransferLimits& limits) {
+  std::string text;
+  for (const LimitField& limit : kLimitFields)
+    text +=
+        (text.empty() ? "" : ", ") + quoted_json(limit.name) + ": " + amount(limits.*limit.field);
+  return "{" + text + "}";
+}
+
+std::string budget_json(const TierBytes& budget_bytes) {
+  std::string text;
+  for (Tier tier : kAllTiers)
+    text += (text.empty() ? "" : ", ") + quoted_name(tier) + ": " +
+            amount(budget_bytes[static_cast<std::size_t>(tier)]);
+  return "{" + text + "}";
+}
+
+std::string unit_json(const UnitPlan& unit) {
+  return "    {\"unit\": " + quoted_json(unit.unit) +
+         ", \"shard\": {\"optimizer\": " + boolean(unit.shard_optimizer) +
+         ", \"gradient\": " + boolean(unit.shard_gradient) +
+         ", \"parameter\": " + boolean(unit.shard_parameter) +
+         "}, \"tier\": {\"optimizer\": " + quoted_name(unit.optimizer_tier) +
+         ", \"gradient\": " + quoted_name(unit.gradient_tier) +
+         ", \"parameter\": " + quoted_name(unit.parameter_tier) +
+         "}, \"resident\": {\"device\": " + amount(unit.optimizer_device_elements) +
+         ", \"host\": " + amount(unit.optimizer_host_elements) + "}}";
+}
+
+std::string block_actions_json(const BlockActions& range) {
+  std::string text;
+  for (const auto& [name, action] : range.actions)
+    text += (text.empty() ? "" : ", ") + quoted_json(name) + ": " + quoted_name(action);
+  return "    {\"blocks\": [" + std::to_string(range.first_block) + ", " +
+         std::to_string(range.last_block) + "], \"actions\": {" + text + "}}";
+}
+
+/// One line for each of `lines`.
+std::string list_json(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "\n" : ",\n") + line;
+  return text.empty() ? "[]" : "[" + text + "\n  ]";
+}
+
+// ---- reading
+
+/// `object` has these keys and no others.
+void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys) {
+  std::string known;
+  for (std::string_view key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
+  for (const auto& [key, value] : object.members())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      value.fail("unknown key, expected one of " + known);
+  for (std::string_view key : keys) static_cast<void>(object.at(key));
+}
+
+[[noreturn]] void refuse(const JsonValue& value, const std::string& expected) {
+  value.fail("expected " + expected + ", found " + value.describe());
+}
+
+int number(const JsonValue& value, std::int64_t least, std::int64_t most) {
+  const std::int64_t found = value.as_integer();
+  if (found < least || found > most)
+    refuse(value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  return static_cast<int>(found);
+}
+
+std::int64_t read_amount(const JsonValue& value) {
+  if (value.is(JsonKind::string) && value.as_string() == "unlimited") return kUnlimited;
+  if (!value.is(JsonKind::integer) || value.as_integer() < 0)
+    refuse(value, "an integer from 0 or \"unlimited\"");
+  return value.as_integer();
+}
+
+template <typename Named, std::size_t kCount>
+Named one_of(const JsonValue& value, const std::array<Named, kCount>& choices) {
+  const std::string found = value.as_string();
+  std::string known;
+  for (Named choice : choices) {
+    if (name_of(choice) == found) return choice;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(choice));
+  }
+  refuse(value, "one of " + known);
+}
+
+std::vector<BlockActions> read_saved(const JsonValue& list) {
+  std::vector<BlockActions> saved;
+  for (const JsonValue& object : list.elements()) {
+    expect_keys(object, {"blocks", "actions"});
+    const std::vector<JsonValue> blocks = object.at("blocks").elements();
+    if (blocks.size() != 2) refuse(object.at("blocks"), "a first and a last block");
+    const std::int64_t free = saved.empty() ? 0 : saved.back().last_block + 1;
+    const int first = number(blocks[0], free, kMostBlocks);
+    BlockActions range{first, number(blocks[1], first, kMostBlocks), {}};
+    for (const auto& [name, action] : object.at("actions").members())
+      range.actions.emplace_back(name, one_of(action, kSavedActions));
+    saved.push_back(std::move(range));
+  }
+  return saved;
+}
+
+kernels::DeviceCapabilities::Backend read_backend(const JsonValue& value) {
+  const std::string found = value.as_string();
+  for (std::size_t b = 0; b < kBackends.size(); ++b)
+    if (kBackends[b] == found) return static_cast<kernels::DeviceCapabilities::Backend>(b);
+  refuse(value, "one of cpu, cuda");
+}
+
+comm::Mesh read_mesh(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < comm::kMeshAxes; ++i)
+    names.push_back(name_of(static_cast<comm::MeshAxis>(i)));
+  expect_keys(object, names);
+  comm::Mesh mesh;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const JsonValue size = object.at(names[i]);
+    mesh.sizes[i] = number(size, 1, kMostRanks);
+    if (i != static_cast<std::size_t>(comm::MeshAxis::data) && mesh.sizes[i] != 1)
+      refuse(size, "1: every axis but data has one rank so far");
+  }
+  return mesh;
+}
+
+BatchShape read_shape(const JsonValue& object) {
+  expect_keys(object, {"dtype", "batch", "sequence"});
+  return {one_of(object.at("dtype"), kGradientTypes), number(object.at("batch"), 1, kMostInShape),
+          number(object.at("sequence"), 1, kMostInShape)};
+}
+
+GradientTypes read_gradient(const JsonValue& object) {
+  expect_keys(object, {"produced", "reduced", "accumulated"});
+  GradientTypes types;
+  types.produced = one_of(object.at("produced"), kGradientTypes);
+  types.reduced = one_of(object.at("reduced"), kGradientTypes);
+  types.accumulated = one_of(object.at("accumulated"), kGradientTypes);
+  if (types.accumulated != DType::f32 && types.accumulated != types.produced)
+    refuse(object.at("accumulated"), "fp32 or the type produced");
+  return types;
+}
+
+TransferLimits read_limits(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (const LimitField& limit : kLimitFields) names.push_back(limit.name);
+  expect_keys(object, names);
+  TransferLimits limits;
+  for (const LimitField& limit : kLimitFields)
+    limits.*limit.field = read_amount(object.at(limit.name));
+  return limits;
+}
+
+TierBytes read_budget(const JsonValue& object) {
+  std::vector<std::string_view> names;
+  for (Tier tier : kAllTiers) names.push_back(name_of(tier));
+  expect_keys(object, names);
+  TierBytes bytes{};
+  for (Tier tier : kAllTiers)
+    bytes[static_cast<std::size_t>(tier)] = read_amount(object.at(name_of(tier)));
+  return bytes;
+}
+
+UnitPlan read_unit(const JsonValue& object) {
+  expect_keys(object, {"unit", "shard", "tier", "resident"});
+  const JsonValue shard = object.at("shard"), tier = object.at("tier");
+  for (const JsonValue& kinds : {shard, tier})
+    expect_keys(kinds, {"optimizer", "gradient", "parameter"});
+  UnitPlan plan;
+  plan.unit = object.at("unit").as_string();
+  plan.shard_optimizer = shard.at("optimizer").as_boolean();
+  plan.shard_gradient = shard.at("gradient").as_boolean();
+  plan.shard_parameter = shard.at("parameter").as_boolean();
+  plan.optimizer_tier = one_of(tier.at("optimizer"), kAllTiers);
+  plan.gradient_tier = one_of(tier.at("gradient"), kAllTiers);
+  plan.parameter_tier = one_of(tier.at("parameter"), kAllTiers);
+  const JsonValue resident = object.at("resident");
+  expect_keys(resident, {"device", "host"});
+  plan.optimizer_device_elements = read_amount(resident.at("device"));
+  plan.optimizer_host_elements = read_amount(resident.at("host"));
+  return plan;
+}
+
+std::vector<UnitPlan> read_units(const JsonValue& list) {
+  std::vector<UnitPlan> units;
+  std::set<std::string> names;
+  for (const JsonValue& object : list.elements()) {
+    units.push_back(read_unit(object));
+    if (units.back().unit.empty() || !names.insert(units.back().unit).second)
+      refuse(object.at("unit"), "a name that no other unit has");
+  }
+  return units;
+}
+
+}  // namespace
+
+std::string_view name_of(SavedAction action) {
+  constexpr std::string_view kNames[] = {"keep", "recompute", "host", "disk"};
+  return kNames[static_cast<int>(action)];
+}
+
+std::string_view name_of(Updates updates) {
+  constexpr std::string_view kNames[] = {"step_end", "next_step", "gradient"};
+  return kNames[static_cast<int>(updates)];
+}
+
+std::string_view name_of(MicroStepOrder order) {
+  return order == MicroStepOrder::one_by_one ? "one_by_one" : "by_layer";
+}
+
+std::string_view name_of(SaveMemory saving) {
+  constexpr std::string_view kNames[] = {"none", "writing", "snapshot", "windows"};
+  return kNames[static_cast<int>(saving)];
+}
+
+std::string Plan::to_json() const {
+  std::string text =
+      "{\n  \"version\": " + std::to_string(kPlanVersion) +
+      ",\n  \"backend\": " + quoted_json(kBackends[static_cast<std::size_t>(backend)]) +
+      ",\n  \"mesh\": " + mesh_json(mesh) +
+      ",\n  \"shape\": {\"dtype\": " + quoted_name(shape.dtype) +
+      ", \"batch\": " + std::to_string(shape.batch) +
+      ", \"sequence\": " + std::to_string(shape.sequence) + "}" +
+      ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
+      ",\n  \"virtual_ranks\": " + std::to_string(virtual_ranks) +
+      ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
+      ", \"reduced\": " + quoted_name(gradient.reduced) +
+      ", \"accumulated\": " + quoted_name(gradient.accumulated) +
+      "},\n  \"limits\": " + limits_json(limits) + ",\n  \"saving\": " + quoted_name(saving) +
+      ",\n  \"evaluates\": " + boolean(evaluates) + ",\n  \"scheduled\": " + boolean(scheduled) +
+      ",\n  \"read_ahead_bytes\": " + amount(read_ahead_bytes) +
+      ",\n  \"budget_bytes\": " + budget_json(budget_bytes) +
+      ",\n  \"host_bytes\": " + amount(host_bytes) + ",\n  \"updates\": " + quoted_name(updates) +
+      ",\n  \"order\": " + quoted_name(order);
+  std::vector<std::string> ranges, lines;
+  for (const BlockActions& range : saved) ranges.push_back(block_actions_json(range));
+  for (const UnitPlan& unit : units) lines.push_back(unit_json(unit));
+  return text + ",\n  \"saved\": " + list_json(ranges) + ",\n  \"units\": " + list_json(lines) +
+         "\n}\n";
+}
+
+Plan Plan::from_json(std::string_view text, const std::string& file) {
+  JsonOptions options;
+  options.fault = JsonFault::configuration;
+  const JsonValue top = parse_json(text, file, options);
+  if (const auto version = top.find("version");
+      version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
+    refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
+  expect_keys(top, {"version", "backend", "mesh", "shape", "micro_steps", "virtual_ranks",
+                    "gradient", "limits", "saving", "evaluates", "scheduled", "read_ahead_bytes",
+                    "budget_bytes", "host_bytes", "updates", "order", "saved", "units"});
+  Plan plan;
+  plan.backend = read_backend(top.at("backend"));
+  plan.mesh = read_mesh(top.at("mesh"));
+  plan.shape = read_shape(top.at("shape"));
+  plan.saving = one_of(top.at("saving"), kSaveMemories);
+  plan.evaluates = top.at("evaluates").as_boolean();
+  plan.scheduled = top.at("scheduled").as_boolean();
+  plan.read_ahead_bytes = read_amount(top.at("read_ahead_bytes"));
+  plan.host_bytes = read_amount(top.at("host_bytes"));
+  plan.micro_steps = number(top.at("micro_steps"), 1, kMostMicroSteps);
+  plan.virtual_ranks = number(top.at("virtual_ranks"), 0, kMostRanks);
+  plan.gradient = read_gradient(top.at("gradient"));
+  plan.limits = read_limits(top.at("limits"));
+  plan.budget_bytes = read_budget(top.at("budget_bytes"));
+  plan.saved = read_saved(top.at("saved"));
+  plan.updates = one_of(top.at("updates"), kUpdates);
+  plan.order = one_of(top.at("order"), kOrders);
+  plan.units = read_units(top.at("units"));
+  return plan;
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,23 @@
+// Too little memory as a value: what a Program needs at least of a tier that has less.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/graph/plan.h"
+
+namespace strata::runtime {
+
+struct Shortage {
+  std::string program;  ///< its name
+  Tier tier = Tier::device;
+  std::int64_t budget_bytes = 0;
+  std::int64_t floor_bytes = 0;  ///< with one instruction after another
+  TierBytes kept_bytes{};        ///< of each tier between steps: part of both
+  bool operator==(const Shortage&) const = default;
+};
+
+/// For people: program, tier, budget, floor, what is kept, and what could be done.
+std::string describe(const Shortage& shortage);
+
+}  // namespace strata::runtime

@@ -1,0 +1,12 @@
+// Zeros for what no operation writes of a unit's gradient.
+#pragma once
+
+#include "runtime/graph/graph.h"
+
+namespace strata::runtime {
+
+/// Fills alignment gaps and unused parameters of every unit's gradient, in the version of
+/// Graph::unit_gradients and before the first node that writes to it.
+void fill_gradient_gaps(Graph& graph);
+
+}  // namespace strata::runtime

@@ -1,0 +1,16 @@
+// The order pass: where in the list each instruction stands. Without it a Program is the serial
+// order of its Graph, correct and unoverlapped: the baseline of every overlap gain.
+#pragma once
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/plan.h"
+
+namespace strata::runtime {
+
+/// Moves every gather as early as the Plan's limits allow and no later than needed: before the
+/// first reader of earlier blocks' values, while the elements gathered ahead stay within
+/// `prefetch_elements` and those gathered at one time within `max_live_elements`. Gathers keep
+/// their order among collectives of the forward and backward passes, so all ranks agree.
+void hoist_gathers(Graph& graph, const TransferLimits& limits);
+
+}  // namespace strata::runtime

@@ -1,0 +1,251 @@
+#include "runtime/passes/recompute.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "core/error.h"
+#include "runtime/graph/state_names.h"
+#include "runtime/passes/autodiff.h"
+#include "runtime/program/verifier.h"
+#include "runtime/testing/lone_rank.h"
+#include "runtime/testing/small_model.h"
+
+namespace strata::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kLayers = 8;
+const SmallModelShape kShape{
+    .layers = kLayers, .width = 128, .batch = 4, .sequence = 16, .dropout = 0.1};
+
+enum class What : std::uint8_t { everything, norms_and_activations };
+
+/// Blocks [first, last].
+using Segment = std::pair<int, int>;
+
+/// Layers [first, last] are blocks [first + 1, last + 1]: the embedding is block 0.
+std::vector<Segment> segments_of(int layers_each) {
+  std::vector<Segment> segments;
+  for (int layer = 0; layer < kLayers; layer += layers_each)
+    segments.emplace_back(layer + 1, layer + layers_each);
+  return segments;
+}
+
+void recompute(Graph& graph, const std::vector<Segment>& segments, What what = What::everything) {
+  SavedChoices choices(graph);
+  for (const auto& [first, last] : segments)
+    what == What::everything ? choices.recompute_blocks(first, last)
+                             : choices.recompute_cheap(first, last);
+  recompute(graph, saved_actions(graph, choices.actions()));
+}
+
+SmallModel differentiated(const std::vector<Segment>& segments, What what = What::everything) {
+  SmallModel model = small_model(kShape);
+  differentiate(model.graph, {});
+  recompute(model.graph, segments, what);
+  return model;
+}
+
+std::unique_ptr<LoneRank> rank_of(const std::vector<Segment>& segments,
+                                  What what = What::everything) {
+  SmallModel model = differentiated(segments, what);
+  return std::make_unique<LoneRank>(std::move(model.graph), model.loss, 5);
+}
+
+TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
+  const auto kept = rank_of({});
+  const auto cheap = rank_of(segments_of(1), What::norms_and_activations);
+  const auto all = rank_of(segments_of(1));
+  int repeated = 0;
+  for (const Instruction& in : cheap->program().instructions) {
+    if (!in.label.ends_with(".again")) continue;
+    ++repeated;
+    EXPECT_TRUE(in.operation->name == "norm" || in.operation->name == "gelu") << in.label;
+  }
+  EXPECT_EQ(repeated, 2 * kLayers);
+  const std::int64_t rows = kShape.batch * kShape.sequence;
+  // Each layer but the one under way keeps no result of gelu and of its norm.
+  const std::int64_t spared = (kLayers - 1) * rows * (kShape.width + kShape.hidden) * 4;
+  EXPECT_LE(cheap->program().live_bytes[0], kept->program().live_bytes[0] - spared);
+  EXPECT_GT(cheap->program().live_bytes[0], all->program().live_bytes[0]);
+}
+
+class RecomputeBits : public testing::TestWithParam<What> {};
+INSTANTIATE_TEST_SUITE_P(What, RecomputeBits,
+                         testing::Values(What::everything, What::norms_and_activations));
+
+TEST_P(RecomputeBits, AreTheSame) {
+  const auto kept = rank_of({});
+  const double loss = kept->run();
+  for (int layers_each : {1, 2, 4, 8}) {
+    const auto again = rank_of(segments_of(layers_each), GetParam());
+    EXPECT_EQ(again->run(), loss);
+    for (const ParameterUnit& unit : kept->units()) {
+      const auto a = kept->storage<std::uint32_t>("d " + parameter_name(unit.name));
+      const auto b = again->storage<std::uint32_t>("d " + parameter_name(unit.name));
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
+          << unit.name << ", segments of " << layers_each;
+    }
+  }
+}
+
+TEST(Recompute, LowersTheArenaByWhatIsNoLongerKept) {
+  const auto live = [](const std::vector<Segment>& segments) {
+    return rank_of(segments)->program().live_bytes[0];
+  };
+  const std::int64_t rows = kShape.batch * kShape.sequence;
+  const std::int64_t inner = 2 * rows * kShape.width * 4;  // what gelu reads and writes
+  const std::int64_t whole = live({});
+  // The layer being repeated and the one below need theirs; the others keep none.
+  EXPECT_LE(live(segments_of(1)), whole - (kLayers - 2) * inner);
+  EXPECT_LE(live(segments_of(2)), whole - (kLayers - 3) * inner);
+  EXPECT_LT(live(segments_of(1)), live(segments_of(4)));
+  EXPECT_LT(live(segments_of(4)), whole);
+}
+
+TEST(Recompute, TheArenaFollowsTheLiveSet) {
+  for (int layers_each : {1, 2, 4, 8}) {
+    const auto rank = rank_of(segments_of(layers_each));
+    const Program& program = rank->program();
+    EXPECT_LE(static_cast<double>(program.arena_bytes[0] - program.persistent_bytes[0]),
+              1.05 * static_cast<double>(program.live_bytes[0]));
+    EXPECT_EQ(verify(program), std::vector<std::string>{});
+  }
+}
+
+TEST(Recompute, BackwardReadsNothingThatTheSegmentsForwardKept) {
+  const SmallModel model = differentiated(segments_of(2));
+  const Graph& graph = model.graph;
+  for (const auto& [first, last] : segments_of(2)) {
+    std::set<ValueId> made, leaving;
+    const auto inside = [first = first, last = last](const Node& node) {
+      return node.block >= first && node.block <= last;
+    };
+    for (const Node& node : graph.nodes)
+      if (inside(node) && node.pass == Pass::forward)
+        for (ValueId out : node.outputs) made.insert(graph.root_of(out));
+    for (const Node& node : graph.nodes)
+      if (!inside(node))
+        for (ValueId in : node.inputs) leaving.insert(graph.root_of(in));
+    for (const Node& node : graph.nodes)
+      if (inside(node) && node.pass == Pass::backward)
+        for (ValueId in : node.inputs) {
+          const ValueId root = graph.root_of(in);
+          EXPECT_TRUE(made.count(root) == 0 || leaving.count(root) != 0)
+              << node.label << " reads " << graph.values[root].name;
+        }
+  }
+}
+
+TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
+  const SmallModel model = differentiated(segments_of(1));
+  int repeated = 0;
+  for (const Node& node : model.graph.nodes)
+    if (node.label.ends_with(".again")) {
+      ++repeated;
+      EXPECT_EQ(node.pass, Pass::backward);
+      EXPECT_NE(node.operation->name, "residual_add") << "its result leaves the layer";
+    }
+  EXPECT_EQ(repeated, kLayers * 3);  // norm, linear, gelu
+}
+
+const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
+
+/// Blocks 0 to 2: 0 makes x; 1, the segment, makes a of x and b of a; 2 reads b. On the way back
+/// block 1 reads a, which is made again from x.
+struct InPlace {
+  Graph graph;
+  ValueId x = add("x"), a = add("a"), b = add("b"), result = add("result");
+
+  InPlace() {
+    graph.blocks = {"before", "segment", "behind"};
+    node("make x", 0, {}, {x});
+    node("make a", 1, {x}, {a});
+    node("make b", 1, {a}, {b});
+    node("read b", 2, {b}, {result});
+  }
+  ValueId add(const char* name) {
+    Value value;
+    value.name = name;
+    value.type = {DType::f32, kernels::Shape{16}};
+    return graph.add_value(value);
+  }
+  void node(const char* label, int block, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+            Pass pass = Pass::forward) {
+    Node node;
+    node.operation = &kStep;
+    node.label = label;
+    node.block = block;
+    node.pass = pass;
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    graph.nodes.push_back(std::move(node));
+  }
+  void overwrite(ValueId value, int block) {
+    node("overwrite", block, {value}, {graph.next_version(value)});
+  }
+  /// The graph with its backward pass, recomputed.
+  void recompute_segment() {
+    node("d a", 1, {a}, {add("d a")}, Pass::backward);
+    recompute(graph, std::vector<Segment>{{1, 1}});
+  }
+};
+
+/// What recompute_segment() says, "" where it takes the graph.
+std::string refusal(InPlace& g) {
+  try {
+    g.recompute_segment();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Recompute, LeavesWhatIsOverwrittenAndNotReadAgain) {
+  InPlace g;
+  g.overwrite(g.b, 2);
+  g.recompute_segment();
+  EXPECT_EQ(g.graph.nodes.back().inputs, std::vector<ValueId>{g.graph.nodes[5].outputs[0]});
+  EXPECT_EQ(g.graph.nodes[5].label, "make a.again");
+}
+
+TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenBehindIt) {
+  InPlace g;
+  g.overwrite(g.x, 2);
+  EXPECT_THAT(
+      refusal(g),
+      HasSubstr("'make a.again' reads version 0 of 'x', which was overwritten before: 'overwrite' "
+                "left version 1"));
+}
+
+TEST(Recompute, RefusesWhenWhatEntersASegmentIsOverwrittenInIt) {
+  InPlace g;
+  g.overwrite(g.x, 1);
+  EXPECT_THAT(
+      refusal(g),
+      HasSubstr("'make a.again' reads version 0 of 'x', which was overwritten before: 'overwrite' "
+                "left version 1"));
+}
+
+TEST(Recompute, RefusesWhenWhatASegmentRepeatsIsOverwrittenBehindIt) {
+  InPlace g;
+  g.overwrite(g.a, 2);
+  EXPECT_THAT(
+      refusal(g),
+      HasSubstr("'d a' reads version 0 of 'a', which was overwritten before: 'overwrite' left"));
+}
+
+TEST(Recompute, WithoutSegmentsChangesNothing) {
+  SmallModel model = small_model(kShape);
+  differentiate(model.graph, {});
+  const std::string before = model.graph.to_string();
+  recompute(model.graph, std::vector<Segment>{});
+  EXPECT_EQ(model.graph.to_string(), before);
+}
+
+}  // namespace
+}  // namespace strata::runtime

@@ -1,0 +1,199 @@
+#include "runtime/passes/saved_values.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "runtime/graph/version_map.h"
+
+namespace strata::runtime {
+namespace {
+
+bool is_cheap(const Node& node, std::size_t output) {
+  const std::string_view name = node.operation->name;
+  return name == "norm" || name == "gelu" || name == "swiglu" ||
+         (name == "residual_norm" && output != kResidualSum);
+}
+
+/// What happens to one root that the forward pass makes.
+struct Life {
+  SavedValue saved;
+  std::vector<ValueId> written;  ///< in the forward pass, in order
+  bool is_read_backward = false;
+  bool is_written_backward = false;
+};
+
+class Listing {
+ public:
+  explicit Listing(const Graph& graph) : graph_(graph) {}
+
+  std::vector<SavedValue> run() {
+    for (const Node& node : graph_.nodes) {
+      for (ValueId in : node.inputs) read(node, in);
+      for (std::size_t i = 0; i < node.outputs.size(); ++i) write(node, i);
+    }
+    std::vector<SavedValue> list;
+    std::map<int, std::map<std::string, int>> of_name;  // values of a block
+    for (ValueId root : order_) {
+      Life& life = lives_.at(root);
+      if (!life.is_read_backward && life.saved.is_used_by(life.saved.block, life.saved.block))
+        continue;
+      life.saved.can_leave = can_leave(root, life);
+      life.saved.bytes = graph_.bytes(root);
+      const int same = of_name[life.saved.block][life.saved.name]++;
+      if (same > 0) life.saved.name += " #" + std::to_string(same + 1);
+      list.push_back(std::move(life.saved));
+    }
+    return list;
+  }
+
+ private:
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return graph_.values[static_cast<std::size_t>(id)];
+  }
+
+  void read(const Node& node, ValueId id) {
+    const auto at = lives_.find(graph_.root_of(id));
+    if (at == lives_.end()) return;
+    Life& life = at->second;
+    life.saved.first_user_block = std::min(life.saved.first_user_block, node.block);
+    life.saved.last_user_block = std::max(life.saved.last_user_block, node.block);
+    if (node.pass != Pass::forward) life.is_read_backward = true;
+  }
+
+  void write(const Node& node, std::size_t output) {
+    const ValueId id = node.outputs[output], root = graph_.root_of(id);
+    if (value(root).storage != Storage::transient || value(root).role != Role::activation) return;
+    if (node.pass != Pass::forward) {
+      if (const auto at = lives_.find(root); at != lives_.end())
+        at->second.is_written_backward = true;
+      return;
+    }
+    const auto [at, is_first] = lives_.try_emplace(root);
+    at->second.written.push_back(id);
+    if (!is_first) return;
+    order_.push_back(root);
+    at->second.saved = {.root = root,
+                        .block = node.block,
+                        .name = name_in_block(root, node.block),
+                        .first_user_block = node.block,
+                        .last_user_block = node.block,
+                        .is_cheap = is_cheap(node, output)};
+  }
+
+  [[nodiscard]] std::string name_in_block(ValueId root, int block) const {
+    const std::string& name = value(root).name;
+    const std::string prefix = graph_.blocks[static_cast<std::size_t>(block)] + ".";
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  }
+
+  /// Whether the forward pass leaves the whole root in the version that its last writer names.
+  [[nodiscard]] bool can_leave(ValueId root, const Life& life) const {
+    if (life.is_written_backward || !value(root).type.contiguous()) return false;
+    const std::int32_t version = value(life.written.back()).version;
+    std::int64_t row_bytes = graph_.bytes(root);
+    for (ValueId id : life.written)
+      if (const auto rows = rows_of(graph_.type(id), 0); !rows.contiguous())
+        row_bytes = rows.stride;
+    VersionMap versions(row_bytes, {});
+    for (ValueId id : life.written)
+      versions.for_each(
+          rows_of(graph_.type(id), value(id).offset_bytes),
+          [&](VersionMap::Content& content, std::int64_t) { content.version = value(id).version; });
+    bool one = true;
+    versions.for_each({0, graph_.bytes(root), 1, graph_.bytes(root)},
+                      [&](const VersionMap::Content& content, std::int64_t) {
+                        one = one && content.version == version;
+                      });
+    return one;
+  }
+
+  const Graph& graph_;
+  std::map<ValueId, Life> lives_;  // of roots
+  std::vector<ValueId> order_;     // in which they are made
+};
+
+void check_action(const Graph& graph, const SavedValue& value, SavedAction action) {
+  if ((action == SavedAction::host || action == SavedAction::disk) && !value.can_leave)
+    throw InvalidArgument("the Plan sends '" + value.name + "' of block '" +
+                          graph.blocks[static_cast<std::size_t>(value.block)] + "' to the " +
+                          std::string(name_of(action)) +
+                          ", and it cannot leave the device as a whole: keep it, or recompute it");
+}
+
+}  // namespace
+
+std::vector<SavedValue> list_saved_values(const Graph& graph) { return Listing(graph).run(); }
+
+std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
+                                             const std::vector<BlockActions>& planned) {
+  std::map<ValueId, SavedAction> actions;
+  std::map<int, std::map<std::string, const SavedValue*>> by_block;
+  const std::vector<SavedValue> values = list_saved_values(graph);
+  for (const SavedValue& value : values) {
+    actions[value.root] = SavedAction::keep;
+    by_block[value.block][value.name] = &value;
+  }
+  const auto blocks = static_cast<int>(graph.blocks.size());
+  for (const BlockActions& range : planned) {
+    if (range.last_block >= blocks)
+      throw InvalidArgument("the Plan names block " + std::to_string(range.last_block) +
+                            ", and the model has " + std::to_string(blocks) + ", counted from 0");
+    for (int block = range.first_block; block <= range.last_block; ++block)
+      for (const auto& [name, action] : range.actions) {
+        const auto& known = by_block[block];
+        const auto at = known.find(name);
+        if (at == known.end()) {
+          std::string names;
+          for (const auto& [other, value] : known) names += (names.empty() ? "" : ", ") + other;
+          throw InvalidArgument("the Plan names '" + name + "', which block '" +
+                                graph.blocks[static_cast<std::size_t>(block)] +
+                                "' does not save; it saves " + (names.empty() ? "nothing" : names));
+        }
+        check_action(graph, *at->second, action);
+        actions[at->second->root] = action;
+      }
+  }
+  return actions;
+}
+
+void SavedChoices::recompute_blocks(int first, int last) {
+  for (const SavedValue& value : values_)
+    if (value.block >= first && value.block <= last && value.is_used_by(first, last))
+      actions_[value.root] = SavedAction::recompute;
+}
+
+void SavedChoices::recompute_cheap(int first, int last) {
+  for (const SavedValue& value : values_)
+    if (value.block >= first && value.block <= last && value.is_cheap &&
+        value.is_used_by(value.block, value.block))
+      actions_[value.root] = SavedAction::recompute;
+}
+
+void SavedChoices::send(int first, int last, SavedAction to, std::int64_t least_bytes) {
+  for (const SavedValue& value : values_)
+    if (value.block >= first && value.block <= last && value.can_leave &&
+        value.bytes >= least_bytes)
+      actions_.try_emplace(value.root, to);
+}
+
+std::vector<BlockActions> SavedChoices::actions() const {
+  std::vector<BlockActions> ranges;
+  std::map<int, BlockActions> of_block;
+  for (const SavedValue& value : values_) {
+    const auto at = actions_.find(value.root);
+    of_block[value.block].actions.emplace_back(
+        value.name, at == actions_.end() ? SavedAction::keep : at->second);
+  }
+  for (auto& [block, range] : of_block) {
+    range.first_block = range.last_block = block;
+    if (!ranges.empty() && ranges.back().last_block == block - 1 &&
+        ranges.back().actions == range.actions)
+      ranges.back().last_block = block;
+    else
+      ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
+}  // namespace strata::runtime

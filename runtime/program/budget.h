@@ -1,0 +1,35 @@
+// Whether a Program stays within the Plan's budget of each tier (design 2.6), and if it does not,
+// what fills the tier.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/graph/plan.h"
+#include "runtime/program/program.h"
+
+namespace strata::runtime {
+
+/// Bytes of one role that one block brought into being, each buffer rounded up to kArenaAlignment.
+struct Consumer {
+  Role role = Role::activation;
+  bool persistent = false;
+  std::string block;  ///< of the first instruction that touches them
+  std::int64_t bytes = 0;
+  bool operator==(const Consumer&) const = default;
+};
+
+/// One tier of a Program at the instruction at which most of it is in use.
+struct TierPeak {
+  std::int64_t needed_bytes = 0;    ///< the whole arena
+  int instruction = -1;             ///< -1: the Program touches nothing transient there
+  std::vector<Consumer> consumers;  ///< largest first
+  std::int64_t other_bytes = 0;     ///< persistent storage of other Programs, gaps of the layout
+};
+TierPeak peak_of(const Program& program, Tier tier);
+
+/// One message per tier whose arena is larger than its budget: the Program, the tier, bytes needed
+/// and allowed, the peak instruction and the largest consumers there. Empty when all tiers fit.
+std::vector<std::string> over_budget(const Program& program, const TierBytes& budget_bytes);
+
+}  // namespace strata::runtime

@@ -1,0 +1,33 @@
+// Graph to Program: in-place aliases, addresses, queues and waits.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "comm/seat.h"
+#include "machine/machine.h"
+#include "runtime/graph/graph.h"
+#include "runtime/graph/shortage.h"
+#include "runtime/program/program.h"
+#include "runtime/program/schedule_graph.h"
+
+namespace strata::runtime {
+
+struct LowerOptions {
+  std::string name;  ///< of the Program
+  machine::Machine machine;
+  comm::MeshSeat where = {};  ///< the rank
+};
+
+/// Lowers `graph`, whose node order is final, over `persistent`, which must already hold all of its
+/// persistent roots. Transfers stay where they stand in the Graph, which is correct and overlaps
+/// little. Waits cover every pair of instructions on different queues whose byte ranges overlap
+/// with at least one write, data and storage reuse alike, transitively reduced.
+Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
+
+/// The same in the order and at the places of a schedule, within its budgets, or what these lack.
+std::variant<Program, Shortage> lower_scheduled(Graph graph, const PersistentLayout& persistent,
+                                                const LowerOptions& options,
+                                                const Scheduling& scheduling);
+
+}  // namespace strata::runtime

@@ -1,0 +1,102 @@
+#include "runtime/program/program.h"
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace strata::runtime {
+std::string_view name_of(Queue queue) {
+  constexpr std::string_view kNames[] = {"compute",   "communication", "upload", "download",
+                                         "disk read", "disk write",    "host"};
+  return kNames[static_cast<int>(queue)];
+}
+
+void PersistentLayout::add(const std::string& name, const kernels::TensorType& type, Tier tier,
+                           Role role) {
+  const auto [at, fresh] = index_.try_emplace(name, values_.size());
+  if (!fresh) {
+    const PersistentValue& known = values_[at->second];
+    STRATA_CHECK(known.type == type && known.tier == tier, name, known.type.to_string(), "now",
+                 type.to_string());
+    return;
+  }
+  std::int64_t& end = bytes_[static_cast<int>(tier)];
+  values_.push_back({name, type, tier, role, end});
+  end += room_of(type.span_bytes(), tier);
+}
+
+void PersistentLayout::add_state(const Graph& graph) {
+  const auto use = [&](ValueId id) {
+    const Value& root = graph.values[static_cast<std::size_t>(graph.root_of(id))];
+    if (root.storage == Storage::persistent && root.role != Role::input)
+      add(root.name, root.type, root.tier, root.role);
+  };
+  for (const Node& node : graph.nodes) {
+    for (ValueId in : node.inputs) use(in);
+    for (ValueId out : node.outputs) use(out);
+  }
+}
+
+void PersistentLayout::add_inputs(const Graph& graph) {
+  for (const Value& value : graph.values)
+    if (value.role == Role::input && value.root == kNoValue && value.storage == Storage::persistent)
+      add(value.name, value.type, value.tier, value.role);
+}
+
+bool PersistentLayout::has(const std::string& name) const { return index_.contains(name); }
+
+const PersistentValue& PersistentLayout::find(const std::string& name) const {
+  const auto at = index_.find(name);
+  if (at == index_.end()) throw InvalidArgument("no persistent storage named '" + name + "'");
+  return values_[at->second];
+}
+
+std::vector<std::string> Program::collective_sequence() const {
+  std::vector<std::string> lines;
+  for (const Instruction& in : instructions) {
+    if (!in.collective) continue;
+    const comm::Collective& c = *in.collective;
+    std::string line = name + ": " + in.label + " " + std::string(name_of(c.kind)) + " over " +
+                       comm::to_string(c.axes) + " " + std::string(strata::name_of(c.input_type)) +
+                       "/" + std::string(strata::name_of(c.wire_type)) + " [";
+    for (std::int64_t bound : c.partition.bounds) line += " " + std::to_string(bound);
+    lines.push_back(line + " ]");
+  }
+  return lines;
+}
+
+std::string Program::to_string() const {
+  std::string text = "program " + name + ": " + std::to_string(instructions.size()) +
+                     " instructions, device arena " +
+                     std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
+  const auto operand = [&](const Operand& o) {
+    const Value& value = values[o.value];
+    return describe(value) + ":" + o.type.to_string() + runtime::to_string(value.distribution) +
+           (o.tier == Tier::device ? "" : " " + std::string(name_of(o.tier))) + "@" +
+           std::to_string(o.offset_bytes);
+  };
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& in = instructions[i];
+    text += std::to_string(i) + " [" + std::string(name_of(in.queue)) + ", " + blocks[in.block] +
+            ", " + std::string(name_of(in.pass)) + "] " + in.label + " = " +
+            std::string(in.operation->name) + " {" +
+            (in.collective ? "axes=" + comm::to_string(in.collective->axes) +
+                                 " wire=" + std::string(strata::name_of(in.collective->wire_type))
+                           : in.attributes.to_string()) +
+            "}";
+    if (in.predicate) text += " if " + operand(*in.predicate);
+    for (const Operand& o : in.inputs) text += " in " + operand(o);
+    for (const Operand& o : in.outputs) text += " out " + operand(o);
+    if (in.workspace)
+      text += " workspace @" + std::to_string(in.workspace->offset_bytes) + "+" +
+              std::to_string(in.workspace->bytes);
+    if (!in.waits.empty() || in.border_waits != 0) {
+      text += " waits";
+      for (std::int32_t w : in.waits) text += " " + std::to_string(w);
+      if (in.border_waits != 0) text += " border";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace strata::runtime

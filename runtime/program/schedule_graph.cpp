@@ -1,0 +1,144 @@
+#include "runtime/program/schedule_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/program/program.h"
+#include "runtime/schedule/place_lifetimes.h"
+
+namespace strata::runtime {
+namespace {
+
+/// The answer to a Graph's problem, brought back to the Graph.
+class ScheduledOrder {
+ public:
+  ScheduledOrder(Graph& graph, std::vector<ValueId>& workspaces, const GraphProblem& problem,
+                 const Schedule& schedule)
+      : graph_(graph), workspaces_(workspaces), problem_(problem), schedule_(schedule) {}
+
+  ScheduledGraph run() {
+    ScheduledGraph result;
+    result.makespan_ns = schedule_.makespan_ns;
+    for (const auto& [root, buffer] : problem_.buffer_of)
+      result.offset_bytes[root] = schedule_.offset_bytes[static_cast<std::size_t>(buffer)];
+    for (int t = 0; t < kTiers; ++t)
+      result.region_bytes[static_cast<std::size_t>(t)] =
+          schedule_.arena_bytes[static_cast<std::size_t>(t)];
+    find_live_bytes(result);
+    keep_survivors();
+    reorder();
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return graph_.values[static_cast<std::size_t>(id)];
+  }
+
+  /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
+  /// instruction that starts when its last user has ended: most of each tier in use at a time.
+  void find_live_bytes(ScheduledGraph& result) const {
+    const auto count = static_cast<int>(schedule_.order.size());
+    std::vector<int> place(problem_.problem.tasks.size(), -1);
+    for (int i = 0; i < count; ++i)
+      place[static_cast<std::size_t>(schedule_.order[static_cast<std::size_t>(i)])] = i;
+    const auto first_after = [&](std::int64_t end) {
+      const auto at = std::partition_point(
+          schedule_.order.begin(), schedule_.order.end(),
+          [&](int task) { return schedule_.start_ns[static_cast<std::size_t>(task)] < end; });
+      return static_cast<int>(at - schedule_.order.begin());
+    };
+    for (const Tier tier : kAllTiers) {
+      const auto t = static_cast<std::size_t>(tier);
+      std::vector<Lifetime> lifetimes;
+      for (const auto& [root, buffer] : problem_.buffer_of) {
+        const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
+        if (b.tier != static_cast<int>(tier)) continue;
+        int first = count, last = -1;
+        for (int user : b.users) {
+          const auto u = static_cast<std::size_t>(user);
+          if (place[u] < 0) continue;
+          first = std::min(first, place[u]);
+          last = std::max({last, place[u], first_after(schedule_.end_ns[u]) - 1});
+        }
+        if (last < 0) continue;
+        lifetimes.push_back({b.bytes, first, last + 1});
+      }
+      for (int window : problem_.windows) {
+        const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(window)];
+        if (b.tier != static_cast<int>(tier)) continue;
+        const auto user = static_cast<std::size_t>(b.kept ? b.users.front() : b.users.back());
+        lifetimes.push_back({b.bytes, b.kept ? place[user] : 0, b.kept ? count : place[user] + 1});
+      }
+      result.live_bytes[t] = largest_held(lifetimes, alignment_of(tier));
+    }
+  }
+
+  /// Readers of a later copy read the earlier one that stayed.
+  void keep_survivors() {
+    std::map<ValueId, GraphProblem::Copy> instead;
+    for (std::size_t g = 0; g < problem_.gap_copies.size(); ++g) {
+      if (!schedule_.survives[g]) continue;
+      const auto [before, after] = problem_.gap_copies[g];
+      const auto earlier = instead.find(before.root);
+      instead[after] = earlier == instead.end() ? before : earlier->second;
+    }
+    if (instead.empty()) return;
+    const auto redirect = [&](ValueId id) {
+      const auto at = instead.find(graph_.root_of(id));
+      if (at == instead.end()) return id;
+      const Value view = value(id);
+      const GraphProblem::Copy& copy = at->second;
+      const ValueId now = graph_.add_view(copy.root, view.offset_bytes, view.type, view.name);
+      graph_.values[static_cast<std::size_t>(now)].version = copy.version;
+      return now;
+    };
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (schedule_.start_ns[i] < 0) continue;
+      for (ValueId& in : graph_.nodes[i].inputs) in = redirect(in);
+    }
+  }
+
+  void reorder() {
+    std::vector<Node> nodes;
+    std::vector<ValueId> workspaces;
+    for (int i : schedule_.order) {
+      nodes.push_back(std::move(graph_.nodes[static_cast<std::size_t>(i)]));
+      workspaces.push_back(workspaces_[static_cast<std::size_t>(i)]);
+    }
+    graph_.nodes = std::move(nodes);
+    workspaces_ = std::move(workspaces);
+  }
+
+  Graph& graph_;
+  std::vector<ValueId>& workspaces_;
+  const GraphProblem& problem_;
+  const Schedule& schedule_;
+};
+
+}  // namespace
+
+bool has_transfers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.purpose == TransferPurpose::fetch || node.queue == Queue::download ||
+           node.queue == Queue::disk_write;
+  });
+}
+
+ScheduledGraph schedule_graph(Graph& graph, std::vector<ValueId>& workspaces,
+                              const machine::Machine& machine, const Scheduling& scheduling,
+                              const TierBytes& persistent_bytes) {
+  const GraphProblem problem =
+      pose_problem(graph, workspaces, machine, scheduling, persistent_bytes);
+  const Schedule schedule = make_schedule(problem.problem);
+  ScheduledGraph scheduled;
+  if (schedule.short_tier)
+    scheduled.short_tier = static_cast<Tier>(*schedule.short_tier);
+  else
+    scheduled = ScheduledOrder(graph, workspaces, problem, schedule).run();
+  for (std::size_t t = 0; t < persistent_bytes.size(); ++t)
+    scheduled.floor_bytes[t] = persistent_bytes[t] + schedule.floor_bytes[t];
+  return scheduled;
+}
+
+}  // namespace strata::runtime

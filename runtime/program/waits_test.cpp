@@ -1,0 +1,120 @@
+#include "runtime/program/waits.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "comm/factory.h"
+#include "runtime/program/lower.h"
+#include "runtime/program/verifier.h"
+#include "runtime/testing/small_model.h"
+
+namespace strata::runtime {
+namespace {
+
+/// A Program of `count` instructions on random queues that touch random ranges of one small arena.
+Program random_program(std::uint64_t seed, int count) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+  Program program;
+  program.arena_bytes.fill(512);
+  program.persistent_bytes.fill(512);
+  Value root;
+  root.storage = Storage::persistent;
+  root.type = kernels::TensorType(DType::u8, kernels::Shape{512});
+  program.values.push_back(root);
+  const auto operand = [&] {
+    Value view;
+    view.root = 0;
+    view.offset_bytes = below(480);
+    view.type = kernels::TensorType(DType::u8, kernels::Shape{1 + below(32)});
+    program.values.push_back(view);
+    return Operand{view.type, Tier::device, view.offset_bytes, view.type.span_bytes(),
+                   static_cast<ValueId>(program.values.size()) - 1};
+  };
+  for (int i = 0; i < count; ++i) {
+    Instruction in;
+    in.operation = &kernels::find_operation("copy");
+    in.queue = static_cast<Queue>(below(kQueues));
+    in.label = std::to_string(i);
+    for (std::int64_t k = below(3); k > 0; --k) in.inputs.push_back(operand());
+    for (std::int64_t k = below(3); k > 0; --k) in.outputs.push_back(operand());
+    if (below(4) == 0) in.workspace = operand();
+    if (below(4) == 0) in.predicate = operand();
+    program.instructions.push_back(std::move(in));
+  }
+  return program;
+}
+
+/// What the verifier says about order. It reports that first; random ranges have no versions.
+std::vector<std::string> unordered(const Program& program) {
+  std::vector<std::string> problems = verify(program);
+  std::erase_if(problems, [](const std::string& problem) {
+    return problem.find("unordered") == std::string::npos;
+  });
+  return problems;
+}
+
+TEST(PlaceWaits, OrdersEveryConflictOfRandomPrograms) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Program program = random_program(seed, 40);
+    place_waits(program);
+    EXPECT_EQ(unordered(program), std::vector<std::string>{}) << "seed " << seed;
+  }
+}
+
+TEST(PlaceWaits, PlacesNoneThatCouldBeLeftOut) {
+  int waits = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Program program = random_program(seed, 30);
+    place_waits(program);
+    for (std::size_t i = 0; i < program.instructions.size(); ++i)
+      for (std::size_t w = 0; w < program.instructions[i].waits.size(); ++w, ++waits) {
+        Program fewer = program;
+        auto& list = fewer.instructions[i].waits;
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(w));
+        EXPECT_FALSE(unordered(fewer).empty()) << "seed " << seed << " instruction " << i;
+      }
+  }
+  EXPECT_GT(waits, 100);
+}
+
+TEST(PlaceWaits, NamesEarlierInstructionsOfOtherQueuesOnly) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Program program = random_program(seed, 40);
+    place_waits(program);
+    for (std::int32_t i = 0; i < 40; ++i)
+      for (std::int32_t w : program.instructions[i].waits) {
+        EXPECT_LT(w, i);
+        EXPECT_NE(program.instructions[w].queue, program.instructions[i].queue);
+      }
+  }
+}
+
+TEST(PlaceWaits, LetsIndependentInstructionsRunFreely) {
+  Program program = random_program(1, 2);
+  for (Instruction& in : program.instructions) {
+    in.outputs.clear();
+    in.workspace.reset();
+  }
+  program.instructions[0].queue = Queue::compute;
+  program.instructions[1].queue = Queue::communication;
+  place_waits(program);
+  EXPECT_TRUE(program.instructions[1].waits.empty());  // two readers
+}
+
+TEST(PlaceWaits, MakesEachQueueWaitOnceForTheProgramBefore) {
+  const auto communicators = comm::make_thread_communicators(2);
+  Graph graph = relay(4, 64, 2);
+  PersistentLayout layout;
+  layout.add_all(graph);
+  const Program program =
+      lower(std::move(graph), layout, {"relay", {}, comm::MeshSeat::of(communicators[0]->seat())});
+  std::array<int, kQueues> border{};
+  for (const Instruction& in : program.instructions)
+    if (in.border_waits != 0) ++border[static_cast<int>(in.queue)];
+  EXPECT_EQ(border, (std::array<int, kQueues>{1, 1}));  // the other queues have nothing to do
+}
+
+}  // namespace
+}  // namespace strata::runtime

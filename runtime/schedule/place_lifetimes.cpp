@@ -1,0 +1,428 @@
+#include "runtime/schedule/place_lifetimes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace strata::runtime {
+namespace {
+
+/// Which hole a buffer takes.
+enum class Fit : std::uint8_t { tightest, lowest };
+
+/// The place for `bytes` between stretches that are met in order of their begins.
+class HoleSearch {
+ public:
+  HoleSearch(std::int64_t bytes, Fit fit) : bytes_(bytes), fit_(fit) {}
+
+  /// Looks at the hole below the next stretch; returns whether the search has ended.
+  bool meet(std::int64_t begin, std::int64_t end) {
+    const std::int64_t hole = begin - end_;
+    if (hole >= bytes_ && (best_ < 0 || hole < best_hole_)) {
+      best_ = end_;
+      best_hole_ = hole;
+      if (fit_ == Fit::lowest || hole == bytes_) return true;
+    }
+    end_ = std::max(end_, end);
+    return false;
+  }
+
+  [[nodiscard]] std::int64_t place() const { return best_ >= 0 ? best_ : end_; }
+
+ private:
+  std::int64_t bytes_;
+  Fit fit_;
+  std::int64_t end_ = 0, best_ = -1, best_hole_ = 0;
+};
+
+/// Who is held at the same time as each lifetime that shares memory with few.
+class Neighbours {
+ public:
+  /// Lifetimes with more than `most` others have no list.
+  Neighbours(const std::vector<Lifetime>& lifetimes, std::int64_t most) {
+    count(lifetimes);
+    std::int64_t room = 0;
+    for (std::int64_t c : counts_) {
+      lists_.push_back({room, room});
+      if (c <= most) room += c;
+    }
+    of_.resize(static_cast<std::size_t>(room));
+    std::vector<int> order(lifetimes.size()), held;
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return lifetimes[a].begin < lifetimes[b].begin; });
+    for (int i : order) {
+      std::erase_if(held, [&](int j) { return lifetimes[j].end <= lifetimes[i].begin; });
+      for (int j : held) {
+        if (counts_[i] <= most) of_[lists_[i].end++] = j;
+        if (counts_[j] <= most) of_[lists_[j].end++] = i;
+      }
+      held.push_back(i);
+    }
+  }
+
+  /// How many are held at the same time as `lifetime`, without itself.
+  [[nodiscard]] std::int64_t count(int lifetime) const { return counts_[lifetime]; }
+  [[nodiscard]] std::span<const int> of(int lifetime) const {
+    return std::span(of_).subspan(lists_[lifetime].begin,
+                                  lists_[lifetime].end - lists_[lifetime].begin);
+  }
+
+ private:
+  void count(const std::vector<Lifetime>& lifetimes) {
+    std::vector<std::int64_t> begins, ends;
+    for (const Lifetime& l : lifetimes) {
+      begins.push_back(l.begin);
+      ends.push_back(l.end);
+    }
+    std::sort(begins.begin(), begins.end());
+    std::sort(ends.begin(), ends.end());
+    for (const Lifetime& l : lifetimes)
+      counts_.push_back((std::lower_bound(begins.begin(), begins.end(), l.end) - begins.begin()) -
+                        (std::upper_bound(ends.begin(), ends.end(), l.begin) - ends.begin()) - 1);
+  }
+
+  struct List {
+    std::int64_t begin, end;  ///< in of_
+  };
+  std::vector<std::int64_t> counts_;
+  std::vector<List> lists_;
+  std::vector<int> of_;
+};
+
+/// Lifetimes with a place, by place: looked through from the bottom, so that nothing is sorted for
+/// a hole. For lifetimes with many neighbours.
+class PlacedList {
+ public:
+  /// A lifetime, times as their numbers in the order of all times.
+  struct Times {
+    std::int32_t begin, end;
+  };
+
+  void clear() {
+    places_.clear();
+    times_.clear();
+    added_.clear();
+  }
+  [[nodiscard]] std::int64_t size() const {
+    return static_cast<std::int64_t>(places_.size() + added_.size());
+  }
+
+  void add(const Times& times, std::int64_t offset_bytes, std::int64_t bytes) {
+    added_.push_back({{offset_bytes, offset_bytes + bytes}, times});
+  }
+
+  /// Shows `search` those that are held at the same time as `wanted`.
+  void search(const Times& wanted, HoleSearch& search) {
+    merge_added();
+    met_.resize(places_.size() + 1);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
+      met_[count] = i;
+      count +=
+          std::size_t{times_[i].end > wanted.begin} & std::size_t{times_[i].begin < wanted.end};
+    }
+    for (std::size_t k = 0; k < count; ++k)
+      if (search.meet(places_[met_[k]].bottom, places_[met_[k]].top)) return;
+  }
+
+ private:
+  struct Place {
+    std::int64_t bottom, top;  ///< bytes
+    bool operator<(const Place& other) const {
+      return bottom != other.bottom ? bottom < other.bottom : top < other.top;
+    }
+  };
+  struct Added {
+    Place place;
+    Times times;
+  };
+
+  /// In one pass from the top, however many were added since the last search.
+  void merge_added() {
+    std::sort(added_.begin(), added_.end(),
+              [](const Added& a, const Added& b) { return a.place < b.place; });
+    std::size_t from = places_.size(), to = from + added_.size();
+    places_.resize(to);
+    times_.resize(to);
+    for (; !added_.empty(); added_.pop_back()) {
+      const Added& next = added_.back();
+      for (; from > 0 && next.place < places_[from - 1]; --from) {
+        places_[--to] = places_[from - 1];
+        times_[to] = times_[from - 1];
+      }
+      places_[--to] = next.place;
+      times_[to] = next.times;
+    }
+  }
+
+  std::vector<Added> added_;  ///< since the last search
+  std::vector<Place> places_;
+  std::vector<Times> times_;      ///< of each place
+  std::vector<std::size_t> met_;  ///< places beside `wanted`
+};
+
+/// Lifetimes with a larger rank are placed first.
+using Rank = double (*)(const Lifetime&);
+
+double duration(const Lifetime& l) { return static_cast<double>(l.end - l.begin); }
+double by_area(const Lifetime& l) { return static_cast<double>(l.bytes) * duration(l); }
+double by_bytes(const Lifetime& l) { return static_cast<double>(l.bytes); }
+double by_begin(const Lifetime& l) { return -static_cast<double>(l.begin); }
+double by_end(const Lifetime& l) { return static_cast<double>(l.end); }
+
+/// Which lifetimes choose first in the next attempt, since they had the least choice.
+enum class Promoted : std::uint8_t {
+  highest,    ///< those that reach the top
+  above,      ///< all that end above what would be enough
+  half_above  ///< those in the upper half of what is too much; they pass half of the others
+};
+
+/// How a course of attempts begins, and how it goes on.
+struct Start {
+  Rank rank;
+  Fit fit;
+  Promoted promoted = Promoted::highest;
+  /// First those that are held when most is held, whatever their rank.
+  bool by_peak = false;
+};
+
+/// Each order wins somewhere. Those that win most often stand first: activations are nested (area,
+/// duration), and pieces of state of one size come and go all the time (begin).
+constexpr Start kStarts[] = {
+    {by_area, Fit::tightest},
+    {by_begin, Fit::lowest},
+    {by_bytes, Fit::tightest},
+    {duration, Fit::tightest},
+    {by_end, Fit::lowest},
+    {by_area, Fit::lowest},
+    {by_begin, Fit::tightest},
+    {by_bytes, Fit::lowest},
+    {duration, Fit::lowest},
+    {by_end, Fit::tightest},
+    {by_begin, Fit::lowest, Promoted::above, true},
+    {by_bytes, Fit::lowest, Promoted::half_above, true},
+    {duration, Fit::tightest, Promoted::half_above, true},
+    {by_begin, Fit::lowest, Promoted::half_above},
+    {by_bytes, Fit::tightest, Promoted::half_above},
+    {by_end, Fit::tightest, Promoted::above},
+};
+
+/// What is tried of it all.
+struct Limits {
+  /// Placed lifetimes looked at before nothing more is tried: what bounds the time of large
+  /// problems.
+  std::int64_t effort;
+  std::size_t starts;
+  int last_round;  ///< attempts of each course in the last round
+};
+constexpr Limits kQuick{24'000'000, 10, 11}, kThorough{96'000'000, std::size(kStarts), 88};
+/// Starts that have a turn however large the problem is.
+constexpr std::size_t kTurns = 3;
+/// Attempts of each course before the worse half ends.
+constexpr int kFirstRound = 11;
+/// A neighbour that is found and sorted costs as much as so many placed lifetimes looked through.
+constexpr std::int64_t kSortedNeighbour = 32;
+/// Neighbours of a lifetime that are listed once for all attempts: what bounds the lists' memory.
+constexpr std::int64_t kMostListed = 256;
+
+class Placer {
+ public:
+  Placer(std::vector<Lifetime>& lifetimes, std::int64_t alignment, const Limits& limits)
+      : lifetimes_(lifetimes),
+        alignment_(alignment),
+        limits_(limits),
+        neighbours_(lifetimes, std::min(kMostListed, static_cast<std::int64_t>(lifetimes.size()) /
+                                                         kSortedNeighbour)),
+        attempt_(lifetimes.size(), 0) {
+    number_times();
+  }
+
+  std::int64_t run(std::int64_t enough) {
+    enough_ = std::max(enough, largest_held(lifetimes_, alignment_));
+    std::vector<Course> courses;
+    for (const Start& start : std::span(kStarts).first(limits_.starts)) {
+      if (is_enough() || (courses.size() >= kTurns && looked_at_ > limits_.effort)) break;
+      courses.push_back({sorted_by(start), start, 0});
+      attempt(courses.back());
+      if (courses.back().order.empty()) return least_;  // all have their places
+    }
+    // Those that did best go on first, and then half as many each time.
+    for (int more = kFirstRound; more <= limits_.last_round; more *= 2) {
+      std::stable_sort(courses.begin(), courses.end(),
+                       [](const Course& a, const Course& b) { return a.bytes < b.bytes; });
+      if (more > kFirstRound) courses.resize((courses.size() + 1) / 2);
+      for (Course& course : courses)
+        for (int again = 0; again < more && !is_enough() && looked_at_ <= limits_.effort; ++again)
+          attempt(course);
+    }
+    for (std::size_t i = 0; i < best_.size(); ++i) lifetimes_[i].offset_bytes = best_[i];
+    return least_;
+  }
+
+ private:
+  /// Attempts that learn from one another, from one start.
+  struct Course {
+    std::vector<int> order;
+    Start start;
+    std::int64_t bytes;  ///< of the best attempt, 0: none
+  };
+
+  [[nodiscard]] bool is_enough() const { return least_ >= 0 && least_ <= enough_; }
+
+  void attempt(Course& course) {
+    const std::int64_t bytes = place_in_order(course.order, course.start.fit);
+    promote(course, bytes);
+    if (course.bytes == 0 || bytes < course.bytes) course.bytes = bytes;
+    if (least_ >= 0 && bytes >= least_) return;
+    least_ = bytes;
+    best_.clear();
+    for (const Lifetime& l : lifetimes_) best_.push_back(l.offset_bytes);
+  }
+
+  std::vector<int> sorted_by(const Start& start) const {
+    std::vector<int> order;
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i)
+      if (!lifetimes_[i].is_placed) order.push_back(static_cast<int>(i));
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      if (start.by_peak && peak_[a] != peak_[b]) return peak_[a] > peak_[b];
+      return start.rank(lifetimes_[a]) > start.rank(lifetimes_[b]);
+    });
+    return order;
+  }
+
+  /// The most that is held while each is.
+  void find_peaks(std::size_t times) {
+    std::vector<std::int64_t> held(times + 1, 0);
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
+      const std::int64_t bytes = aligned(lifetimes_[i].bytes, alignment_);
+      held[times_[i].begin] += bytes;
+      held[times_[i].end] -= bytes;
+    }
+    std::partial_sum(held.begin(), held.end(), held.begin());
+    for (const PlacedList::Times& t : times_)
+      peak_.push_back(*std::max_element(held.begin() + t.begin, held.begin() + t.end));
+  }
+
+  void number_times() {
+    std::vector<std::int64_t> times;
+    for (const Lifetime& l : lifetimes_) times.insert(times.end(), {l.begin, l.end});
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    const auto number = [&](std::int64_t time) {
+      return static_cast<std::int32_t>(std::lower_bound(times.begin(), times.end(), time) -
+                                       times.begin());
+    };
+    for (const Lifetime& l : lifetimes_) times_.push_back({number(l.begin), number(l.end)});
+    find_peaks(times.size());
+  }
+
+  void add(int lifetime) {
+    attempt_[lifetime] = attempts_;
+    list_.add(times_[lifetime], lifetimes_[lifetime].offset_bytes,
+              aligned(lifetimes_[lifetime].bytes, alignment_));
+  }
+
+  std::int64_t place_in_order(const std::vector<int>& order, Fit fit) {
+    ++attempts_;
+    list_.clear();
+    std::int64_t top = 0;
+    for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
+      if (!lifetimes_[i].is_placed) continue;
+      top = std::max(top, lifetimes_[i].offset_bytes + aligned(lifetimes_[i].bytes, alignment_));
+      add(static_cast<int>(i));
+    }
+    for (int i : order) {
+      const std::int64_t bytes = aligned(lifetimes_[i].bytes, alignment_);
+      lifetimes_[i].offset_bytes = find_hole(i, bytes, fit);
+      top = std::max(top, lifetimes_[i].offset_bytes + bytes);
+      add(i);
+    }
+    return top;
+  }
+
+  std::int64_t find_hole(int lifetime, std::int64_t bytes, Fit fit) {
+    HoleSearch search(bytes, fit);
+    const std::int64_t count = neighbours_.count(lifetime);
+    if (count > kMostListed || (count + 1) * kSortedNeighbour >= list_.size()) {
+      looked_at_ += list_.size() + 1;
+      list_.search(times_[lifetime], search);
+      return search.place();
+    }
+    taken_.clear();
+    for (int other : neighbours_.of(lifetime)) {
+      if (attempt_[other] != attempts_) continue;
+      const std::int64_t begin = lifetimes_[other].offset_bytes;
+      taken_.emplace_back(begin, begin + aligned(lifetimes_[other].bytes, alignment_));
+    }
+    looked_at_ += kSortedNeighbour * static_cast<std::int64_t>(taken_.size()) + 1;
+    std::sort(taken_.begin(), taken_.end());
+    for (const auto& [begin, end] : taken_)
+      if (search.meet(begin, end)) break;
+    return search.place();
+  }
+
+  void promote(Course& course, std::int64_t top) {
+    const Promoted promoted = course.start.promoted;
+    const std::int64_t least = promoted == Promoted::highest ? top - 1
+                               : promoted == Promoted::above ? enough_
+                                                             : (top + enough_) / 2;
+    const auto is_above = [&](int i) {
+      return lifetimes_[i].offset_bytes + aligned(lifetimes_[i].bytes, alignment_) > least;
+    };
+    if (promoted != Promoted::half_above) {
+      std::stable_partition(course.order.begin(), course.order.end(), is_above);
+      return;
+    }
+    std::vector<std::pair<std::size_t, int>> turns;
+    for (std::size_t k = 0; k < course.order.size(); ++k)
+      turns.emplace_back(is_above(course.order[k]) ? k : 2 * k, course.order[k]);
+    std::stable_sort(turns.begin(), turns.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t k = 0; k < turns.size(); ++k) course.order[k] = turns[k].second;
+  }
+
+  std::vector<Lifetime>& lifetimes_;
+  std::int64_t alignment_;
+  const Limits& limits_;
+  Neighbours neighbours_;
+  std::vector<int> attempt_;  ///< that placed each lifetime last
+  int attempts_ = 0;
+  PlacedList list_;
+  std::vector<PlacedList::Times> times_;  ///< of each lifetime
+  std::vector<std::int64_t> peak_;        ///< of each lifetime
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
+  std::int64_t looked_at_ = 0;
+  std::int64_t enough_ = 0, least_ = -1;
+  std::vector<std::int64_t> best_;  ///< places of the attempt that needs `least_`
+};
+
+}  // namespace
+
+std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
+                             std::int64_t enough_bytes, PlaceSearch search) {
+  if (lifetimes.empty()) return 0;
+  const Limits& limits = search == PlaceSearch::quick ? kQuick : kThorough;
+  return Placer(lifetimes, alignment, limits).run(enough_bytes);
+}
+
+std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, bytes; an end stands first
+  for (const Lifetime& l : lifetimes) {
+    changes.emplace_back(l.begin, aligned(l.bytes, alignment));
+    changes.emplace_back(l.end, -aligned(l.bytes, alignment));
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t held = 0, largest = 0;
+  for (const auto& [time, bytes] : changes) {
+    held += bytes;
+    largest = std::max(largest, held);
+  }
+  return largest;
+}
+
+}  // namespace strata::runtime

@@ -1,0 +1,30 @@
+// Serial orders: what a step would be if one task ran after another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/schedule/schedule_index.h"
+
+namespace strata::runtime {
+
+/// All tasks: `work` (every work task, in the wanted order) each behind what it needs and misses,
+/// and every `out` directly behind the last task that it needs. Ordered tasks keep the order of the
+/// list. An `in` that no work needs stands at the end.
+std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<int>& work);
+
+/// Serial orders to try: work in the order in which it would start if memory were no limit, without
+/// and with surviving copies, and in the order of the list.
+std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index);
+
+/// A serial order, and what goes with it instead of the index's tails.
+struct ShakenOrder {
+  std::vector<int> sequence;
+  std::vector<std::int64_t> tail_ns;
+};
+
+/// For problems of few tasks, none of them ordered: some more, from latest starts shaken at random,
+/// always the same.
+std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index);
+
+}  // namespace strata::runtime

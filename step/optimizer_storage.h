@@ -1,0 +1,44 @@
+// Where a rank keeps the optimizer state of a unit: on the device one storage per kind; elsewhere
+// one record [master or remainder | moments | scales] per tile, which moves as a whole.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "step/step.h"
+#include "zero/partition.h"
+
+namespace strata::step {
+
+/// A stretch of a unit's flat space whose optimizer state lies and is updated together.
+struct OptimizerTile {
+  zero::Extent extent;
+  runtime::Tier tier = runtime::Tier::device;  ///< of its state; off the device the host updates it
+};
+
+/// This rank's tiles of one trainable unit, ascending. Borders are multiples of
+/// `TransferLimits::tile_elements` in flat space, the ends of the rank's part, and the end of what
+/// the Plan leaves on the device.
+std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
+                                           const runtime::UnitPlan& plan,
+                                           const zero::OwnedUnit& owned,
+                                           const StepSettings& settings);
+
+/// One kind of state of one tile.
+struct StateStorage {
+  const char* kind;
+  std::int64_t elements_per_value;  ///< as in OptimizerState
+  std::string name;                 ///< of the persistent storage that it is a part of
+  kernels::TensorType storage_type;
+  runtime::Tier tier;
+  DType dtype;
+  std::int64_t offset_bytes;  ///< of the tile's first element, in the storage
+};
+
+/// In the order of optimizer_states.
+std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
+                                         const runtime::UnitPlan& plan,
+                                         const zero::OwnedUnit& owned, const OptimizerTile& tile,
+                                         const StepSettings& settings);
+
+}  // namespace strata::step

@@ -1,0 +1,29 @@
+// The passes at the end of a step; step/step.h calls them after those of zero/. Each takes the
+// whole Graph and handles every unit by its plan.
+#pragma once
+
+#include "step/step.h"
+
+namespace strata::step {
+
+/// End of a step: the norm of each gradient after its reduction, agreed word, control, metrics.
+/// `word` is the agreed word with the losses of all micro-steps in it.
+void control_pass(runtime::Graph& graph, const StepSettings& settings, runtime::ValueId word);
+
+/// Optimizer tiles, parameters back to where they live, at the end of the step (after
+/// control_pass).
+void update_pass(runtime::Graph& graph, const StepSettings& settings);
+
+/// The same for the step before, each a block before the first use of its parameters. Does nothing
+/// to the state when that step was skipped, drained, or never was.
+void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
+
+/// The same after each unit's own gradient, inside the backward pass (Updates::gradient): after
+/// the last reduction and the last reader of the parameters. Runs after control_pass and
+/// gather_pass, from which on sharded parameters are read by their gathers alone.
+void early_update_pass(runtime::Graph& graph, const StepSettings& settings);
+
+/// Returns the block "update", added when it is not there yet.
+int update_block(runtime::Graph& graph);
+
+}  // namespace strata::step

@@ -1,0 +1,168 @@
+#include "step/state_table.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/ops/step_state.h"
+#include "runtime/graph/state_names.h"
+#include "step/optimizer_storage.h"
+#include "zero/partition.h"
+#include "zero/policy.h"
+
+namespace strata::step {
+namespace {
+
+/// A stretch of one kind of state of one unit, in one storage.
+struct Kept {
+  std::string kind;
+  std::string storage;
+  runtime::Tier tier;
+  DType dtype;
+  zero::Extent held;                 ///< elements of the unit's flat space
+  std::int64_t storage_element = 0;  ///< place in the storage of the first value held
+  std::int64_t elements_per_value = 1;
+
+  /// The first value at or behind an element of flat space. A value belongs to the tensor in which
+  /// its block begins.
+  [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
+    return (element + elements_per_value - 1) / elements_per_value;
+  }
+};
+
+std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                          const zero::OwnedUnit& owned, const StepSettings& settings) {
+  const zero::Extent whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
+  std::vector<Kept> kept;
+  if (plan.shard_parameter)
+    kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), plan.parameter_tier,
+                    settings.dtype, shard});
+  else
+    kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
+                    settings.dtype, whole});
+  if (!unit.trainable) return kept;
+  const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
+  for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
+    for (const OptimizerTile& tile : tiles) {
+      const StateStorage s = state_storages(unit, plan, owned, tile, settings)[kind];
+      const std::int64_t first = s.offset_bytes / size_of(s.dtype);
+      const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
+                           kept.back().kind == s.kind && kept.back().held.end == tile.extent.begin;
+      if (goes_on)
+        kept.back().held.end = tile.extent.end;
+      else
+        kept.push_back({s.kind, s.name, s.tier, s.dtype, tile.extent, first, s.elements_per_value});
+    }
+  return kept;
+}
+
+struct ScalarField {
+  const char* name;
+  DType dtype;
+  std::size_t offset_bytes;
+};
+
+constexpr ScalarField kScalars[] = {
+    {"loss_scale", DType::f64, offsetof(kernels::StepState, loss_scale)},
+    {"hysteresis", DType::i64, offsetof(kernels::StepState, hysteresis)},
+    {"scale_step", DType::i64, offsetof(kernels::StepState, scale_step)},
+    {"last_overflow", DType::i64, offsetof(kernels::StepState, last_overflow)},
+    {"updates", DType::i64, offsetof(kernels::StepState, updates)},
+    {"skipped", DType::i64, offsetof(kernels::StepState, skipped)},
+    {"beta1_power", DType::f64, offsetof(kernels::StepState, beta1_power)},
+    {"beta2_power", DType::f64, offsetof(kernels::StepState, beta2_power)},
+    {"at_floor", DType::i64, offsetof(kernels::StepState, at_floor)},
+};
+static_assert(std::size(kScalars) * 8 == sizeof(kernels::StepState), "list every field");
+
+class StateLister {
+ public:
+  StateLister(const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings,
+              StateScope scope, std::int64_t updates)
+      : units_(units), settings_(settings), scope_(scope), updates_(updates) {}
+
+  std::vector<StateEntry> list() {
+    for (std::size_t u = 0; u < units_.size(); ++u) add_unit(units_[u], settings_.plan.units[u]);
+    const bool trains =
+        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit.trainable; });
+    if (trains && lists(0)) add_scalars();
+    return std::move(entries_);
+  }
+
+ private:
+  [[nodiscard]] bool lists(int owner) const {
+    return scope_ == StateScope::held || owner == comm::rank_of(settings_.plan.mesh, settings_.at);
+  }
+
+  void add_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan) {
+    const zero::OwnedUnit owned = zero::owned_unit(unit, plan, settings_);
+    for (const Kept& kept : kept_of(unit, plan, owned, settings_))
+      for (const runtime::Segment& segment : unit.segments)
+        for (int shard = 0; shard < settings_.plan.data_ranks(); ++shard) {
+          const std::int64_t begin = owned.partition.begin(shard);
+          const zero::Extent share{begin, begin + owned.partition.count(shard)};
+          comm::MeshPoint owner = settings_.at;
+          owner.at[static_cast<std::size_t>(comm::MeshAxis::data)] = shard;
+          const int rank = comm::rank_of(settings_.plan.mesh, owner);
+          if (lists(rank)) add_part(segment, kept, zero::intersect(kept.held, share), rank);
+        }
+  }
+
+  void add_part(const runtime::Segment& segment, const Kept& kept, const zero::Extent& range,
+                int owner) {
+    const zero::Extent part = zero::intersect(
+        {segment.offset_elements, segment.offset_elements + segment.elements}, range);
+    const std::int64_t tensor_begin = kept.value_at(segment.offset_elements);
+    const std::int64_t tensor_end = kept.value_at(segment.offset_elements + segment.elements);
+    StateEntry entry;
+    entry.unit_element = kept.value_at(part.begin);
+    entry.elements = kept.value_at(part.end) - entry.unit_element;
+    if (entry.elements == 0) return;
+    entry.name = segment.name;
+    entry.kind = kept.kind;
+    entry.storage = kept.storage;
+    entry.tier = kept.tier;
+    entry.dtype = kept.dtype;
+    entry.elements_per_value = kept.elements_per_value;
+    entry.shape =
+        kept.elements_per_value == 1 ? segment.shape : kernels::Shape{tensor_end - tensor_begin};
+    entry.first_element = entry.unit_element - tensor_begin;
+    entry.storage_element =
+        entry.unit_element - kept.value_at(kept.held.begin) + kept.storage_element;
+    entry.initializer = segment.initializer;
+    entry.owner = owner;
+    entry.version = updates_;
+    entries_.push_back(std::move(entry));
+  }
+
+  /// Every rank keeps them; the first one saves them.
+  void add_scalars() {
+    for (const ScalarField& field : kScalars) {
+      StateEntry entry;
+      entry.name = std::string(runtime::kStepState) + "." + field.name;
+      entry.kind = "scalar";
+      entry.storage = runtime::kStepState;
+      entry.dtype = field.dtype;
+      entry.elements = 1;
+      entry.storage_element = static_cast<std::int64_t>(field.offset_bytes) / size_of(field.dtype);
+      entry.version = updates_;
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  const std::vector<runtime::ParameterUnit>& units_;
+  const StepSettings& settings_;
+  StateScope scope_;
+  std::int64_t updates_;
+  std::vector<StateEntry> entries_;
+};
+
+}  // namespace
+
+std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& units,
+                                   const StepSettings& settings, StateScope scope,
+                                   std::int64_t updates) {
+  zero::check_plan(settings.plan, units);
+  return StateLister(units, settings, scope, updates).list();
+}
+
+}  // namespace strata::step

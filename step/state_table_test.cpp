@@ -1,0 +1,308 @@
+#include "step/state_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "kernels/ops/step_state.h"
+#include "runtime/graph/state_names.h"
+#include "zero/policy.h"
+
+namespace strata::step {
+namespace {
+
+using kernels::Shape;
+using runtime::ParameterUnit;
+
+/// Of quantized moments.
+constexpr std::int64_t kBlock = 128;
+
+/// A large unit with a padded tensor, one of less than a cell with gaps, and a frozen one.
+std::vector<ParameterUnit> make_units() {
+  std::vector<ParameterUnit> units(3);
+  units[0].name = "embedding.matrices";
+  units[0].add("table", Shape{100, 70}, 128 * 70, true, {});
+  units[0].add("positions", Shape{33, 70}, 33 * 70, true, {});
+  units[1].name = "layer.vectors";
+  units[1].add("q.bias", Shape{5}, 5, true, {});
+  units[1].add("k.bias", Shape{3}, 3, false, {});
+  units[1].add("norm", Shape{70}, 70, true, {});
+  units[2].name = "frozen.matrices";
+  units[2].add("frozen", Shape{40, 50}, 40 * 50, true, {});
+  units[2].trainable = false;
+  for (ParameterUnit& unit : units) unit.seal();
+  return units;
+}
+
+struct Case {
+  int stage, world;
+  DType dtype;
+  int moments;
+  MasterFormat master = MasterFormat::fp32;
+  std::int64_t scale_block = 0;
+};
+
+StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c, int rank) {
+  StepSettings settings;
+  settings.plan.mesh = comm::data_mesh(c.world);
+  // The small unit stays gathered at stage 3, as persistence thresholds make it.
+  settings.plan.units = zero::plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
+  settings.at = comm::point_of(settings.plan.mesh, rank);
+  settings.dtype = c.dtype;
+  settings.optimizer.moments = c.moments;
+  settings.optimizer.master = c.master;
+  settings.optimizer.scale_block = c.scale_block;
+  if (c.scale_block > 0) settings.optimizer.moment_dtype = DType::u8;
+  return settings;
+}
+
+std::vector<std::string> kinds_of(const ParameterUnit& unit, const StepSettings& settings) {
+  std::vector<std::string> kinds{"parameter"};
+  if (!unit.trainable) return kinds;
+  const OptimizerSettings& optimizer = settings.optimizer;
+  if (settings.dtype != DType::f32 && optimizer.master == MasterFormat::fp32)
+    kinds.emplace_back("master");
+  if (optimizer.master == MasterFormat::packed) kinds.emplace_back("remainder");
+  if (optimizer.moments > 0) kinds.emplace_back("moment1");
+  if (optimizer.moments > 1) kinds.emplace_back("moment2");
+  if (optimizer.scale_block > 0 && optimizer.moments > 0) kinds.emplace_back("moment1_scale");
+  if (optimizer.scale_block > 0 && optimizer.moments > 1) kinds.emplace_back("moment2_scale");
+  return kinds;
+}
+
+/// Values of a kind that a stretch of flat space has: elements, or blocks that begin in it.
+std::int64_t values_in(const std::string& kind, std::int64_t begin, std::int64_t end) {
+  if (!kind.ends_with("_scale")) return end - begin;
+  std::int64_t blocks = 0;
+  for (std::int64_t i = begin; i < end; ++i) blocks += i % kBlock == 0 ? 1 : 0;
+  return blocks;
+}
+
+/// How often each element of each tensor and kind occurs.
+using Counts = std::map<std::string, std::vector<int>>;
+
+Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings& settings) {
+  Counts counts;
+  for (const ParameterUnit& unit : units)
+    for (const runtime::Segment& segment : unit.segments)
+      for (const std::string& kind : kinds_of(unit, settings))
+        counts[segment.name + " " + kind].assign(
+            static_cast<std::size_t>(values_in(kind, segment.offset_elements,
+                                               segment.offset_elements + segment.elements)),
+            0);
+  return counts;
+}
+
+constexpr std::int64_t kUpdates = 17;
+
+/// Without the scalars.
+std::vector<StateEntry> tensors_of(const std::vector<ParameterUnit>& units,
+                                   const StepSettings& settings, StateScope scope) {
+  std::vector<StateEntry> entries = list_state(units, settings, scope, kUpdates);
+  std::erase_if(entries, [](const StateEntry& entry) { return entry.kind == "scalar"; });
+  return entries;
+}
+
+void count(const std::vector<StateEntry>& entries, Counts& counts) {
+  for (const StateEntry& entry : entries) {
+    auto at = counts.find(entry.name + " " + entry.kind);
+    ASSERT_NE(at, counts.end()) << entry.name << " " << entry.kind << " should not exist";
+    ASSERT_GT(entry.elements, 0);
+    ASSERT_LE(entry.first_element + entry.elements, static_cast<std::int64_t>(at->second.size()));
+    for (std::int64_t i = 0; i < entry.elements; ++i)
+      ++at->second[static_cast<std::size_t>(entry.first_element + i)];
+  }
+}
+
+class StateTable : public testing::TestWithParam<int> {
+ protected:
+  static std::vector<Case> cases() {
+    std::vector<Case> all;
+    for (int stage = 0; stage <= 3; ++stage) {
+      for (DType dtype : {DType::f32, DType::bf16})
+        for (int moments = 0; moments <= 2; ++moments) {
+          all.push_back({stage, GetParam(), dtype, moments});
+          all.push_back({stage, GetParam(), dtype, moments, MasterFormat::fp32, kBlock});
+        }
+      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::packed});
+      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::none});
+    }
+    return all;
+  }
+  const std::vector<ParameterUnit> units_ = make_units();
+};
+
+TEST_P(StateTable, SavesEachElementOfEveryKindExactlyOnceOverAllRanks) {
+  for (const Case& c : cases()) {
+    Counts counts = empty_counts(units_, settings_of(units_, c, 0));
+    for (int rank = 0; rank < c.world; ++rank)
+      count(tensors_of(units_, settings_of(units_, c, rank), StateScope::saved), counts);
+    for (const auto& [name, times] : counts)
+      for (std::size_t i = 0; i < times.size(); ++i)
+        ASSERT_EQ(times[i], 1) << name << " element " << i << " at stage " << c.stage;
+  }
+}
+
+TEST_P(StateTable, HoldsReplicasOfExactlyWhatTheStageDoesNotShard) {
+  for (const Case& c : cases()) {
+    Counts counts = empty_counts(units_, settings_of(units_, c, 0));
+    for (int rank = 0; rank < c.world; ++rank)
+      count(tensors_of(units_, settings_of(units_, c, rank), StateScope::held), counts);
+    for (const auto& [name, times] : counts) {
+      const bool parameter = name.ends_with(" parameter");
+      const bool small = !name.starts_with("table") && !name.starts_with("positions");
+      const bool sharded = parameter ? c.stage >= 3 && !small : c.stage >= 1;
+      for (std::size_t i = 0; i < times.size(); ++i)
+        ASSERT_EQ(times[i], sharded ? 1 : c.world)
+            << name << " element " << i << " at stage " << c.stage;
+    }
+  }
+}
+
+TEST_P(StateTable, EveryEntryLiesInDeclaredStorageApartFromTheOthers) {
+  for (const Case& c : cases())
+    for (int rank = 0; rank < c.world; ++rank) {
+      const StepSettings settings = settings_of(units_, c, rank);
+      runtime::PersistentLayout layout;
+      declare_state(layout, units_, settings);
+      std::map<std::string, std::vector<int>> used;
+      for (const StateEntry& entry : tensors_of(units_, settings, StateScope::held)) {
+        ASSERT_TRUE(layout.has(entry.storage)) << entry.storage;
+        const runtime::PersistentValue& value = layout.find(entry.storage);
+        EXPECT_EQ(value.type.dtype, entry.dtype);
+        std::vector<int>& elements = used[entry.storage];
+        elements.resize(static_cast<std::size_t>(value.type.shape.elements()), 0);
+        ASSERT_LE(entry.storage_element + entry.elements, value.type.shape.elements());
+        for (std::int64_t i = 0; i < entry.elements; ++i)
+          ASSERT_EQ(elements[static_cast<std::size_t>(entry.storage_element + i)]++, 0)
+              << entry.storage << " element " << entry.storage_element + i << " is claimed twice";
+      }
+    }
+}
+
+TEST_P(StateTable, FlatPlaceAndTensorPlaceAgree) {
+  for (const Case& c : cases())
+    for (int rank = 0; rank < c.world; ++rank)
+      for (const StateEntry& entry :
+           tensors_of(units_, settings_of(units_, c, rank), StateScope::held))
+        for (const ParameterUnit& unit : units_)
+          for (const runtime::Segment& segment : unit.segments)
+            if (segment.name == entry.name) {
+              EXPECT_EQ(entry.unit_element - entry.first_element,
+                        values_in(entry.kind, 0, segment.offset_elements));
+            }
+}
+
+TEST_P(StateTable, TheOwnerOfAnElementIsTheRankThatSavesIt) {
+  using Elements = std::map<std::string, std::vector<int>>;
+  const auto note = [](const StateEntry& entry, int rank, Elements& ranks) {
+    auto& of = ranks[entry.name + " " + entry.kind];
+    of.resize(static_cast<std::size_t>(entry.shape.elements()), -1);
+    for (std::int64_t i = 0; i < entry.elements; ++i)
+      of[static_cast<std::size_t>(entry.first_element + i)] = rank;
+  };
+  for (const Case& c : cases()) {
+    const auto settings = [&](int rank) { return settings_of(units_, c, rank); };
+    Elements savers;
+    for (int rank = 0; rank < c.world; ++rank)
+      for (const StateEntry& entry : tensors_of(units_, settings(rank), StateScope::saved)) {
+        EXPECT_EQ(entry.owner, rank);
+        EXPECT_EQ(entry.version, kUpdates);
+        note(entry, rank, savers);
+      }
+    Elements owners;
+    for (int rank = 0; rank < c.world; ++rank)
+      for (const StateEntry& entry : tensors_of(units_, settings(rank), StateScope::held)) {
+        EXPECT_EQ(entry.version, kUpdates);
+        note(entry, entry.owner, owners);
+      }
+    EXPECT_EQ(owners, savers) << "stage " << c.stage;
+  }
+}
+
+TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
+  const std::vector<std::string> fields{"loss_scale",    "hysteresis",  "scale_step",
+                                        "last_overflow", "updates",     "skipped",
+                                        "beta1_power",   "beta2_power", "at_floor"};
+  kernels::StepState state;  // each field another number
+  state.loss_scale = 0;
+  state.hysteresis = 1;
+  state.scale_step = 2;
+  state.last_overflow = 3;
+  state.updates = 4;
+  state.skipped = 5;
+  state.beta1_power = 6;
+  state.beta2_power = 7;
+  state.at_floor = 8;
+  for (int rank = 0; rank < GetParam(); ++rank)
+    for (StateScope scope : {StateScope::held, StateScope::saved}) {
+      const StepSettings settings = settings_of(units_, {3, GetParam(), DType::f16, 2}, rank);
+      std::vector<StateEntry> entries = list_state(units_, settings, scope, kUpdates);
+      std::erase_if(entries, [](const StateEntry& entry) { return entry.kind != "scalar"; });
+      if (scope == StateScope::saved && rank != 0) {
+        EXPECT_TRUE(entries.empty());
+        continue;
+      }
+      ASSERT_EQ(entries.size(), fields.size());
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        EXPECT_EQ(entries[f].name, "step_state." + fields[f]);
+        EXPECT_EQ(entries[f].storage, runtime::kStepState);
+        EXPECT_EQ(entries[f].owner, 0);
+        EXPECT_EQ(entries[f].elements, entries[f].shape.elements());
+        const auto* at =
+            reinterpret_cast<const std::byte*>(&state) + 8 * entries[f].storage_element;
+        double number = 0;
+        std::int64_t integer = 0;
+        std::memcpy(&number, at, sizeof number);
+        std::memcpy(&integer, at, sizeof integer);
+        EXPECT_EQ(entries[f].dtype == DType::f64 ? number : static_cast<double>(integer),
+                  static_cast<double>(f))
+            << entries[f].name;
+      }
+    }
+}
+
+TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
+  std::vector<ParameterUnit> units = make_units();
+  for (ParameterUnit& unit : units) unit.trainable = false;
+  const StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  for (const StateEntry& entry : list_state(units, settings, StateScope::held, 0))
+    EXPECT_EQ(entry.kind, "parameter");
+}
+
+/// Blocks that tensors share: the first of them has the scale.
+TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
+  const std::vector<ParameterUnit> units = make_units();
+  std::map<std::string, std::int64_t> scales;
+  for (const StateEntry& entry :
+       list_state(units, settings_of(units, {0, 1, DType::bf16, 1, MasterFormat::fp32, kBlock}, 0),
+                  StateScope::held, 0))
+    if (entry.kind == "moment1_scale") {
+      EXPECT_EQ(entry.dtype, DType::f32);
+      EXPECT_EQ(entry.elements, entry.shape.elements());
+      scales[entry.name] += entry.elements;
+    }
+  EXPECT_EQ(scales, (std::map<std::string, std::int64_t>{
+                        {"table", 55}, {"positions", 19}, {"q.bias", 1}, {"norm", 1}}));
+}
+
+TEST(StateTableOf, RefusesAPackedMasterOfParametersThatAreNotBf16) {
+  const std::vector<ParameterUnit> units = make_units();
+  for (const DType dtype : {DType::f32, DType::f16})
+    EXPECT_THROW(optimizer_states(settings_of(units, {0, 1, dtype, 2, MasterFormat::packed}, 0)),
+                 InvalidArgument);
+}
+
+TEST(StateTableOf, RefusesThePlanOfAnotherModel) {
+  const std::vector<ParameterUnit> units = make_units();
+  StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  settings.plan.units[1].unit = "other";
+  EXPECT_THROW(list_state(units, settings, StateScope::held, 0), InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, StateTable, testing::Values(1, 2, 3, 8));
+
+}  // namespace
+}  // namespace strata::step

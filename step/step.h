@@ -1,0 +1,70 @@
+// The ZeRO lowering: from one micro-step's differentiated Graph to the Graph of one rank, with
+// gathers, ordered reductions, accumulation and the sharded update as ordinary nodes. The three
+// passes (zero/gather_pass, zero/reduction_pass, step/passes) read the Plan per unit; none knows a
+// stage.
+#pragma once
+
+#include "runtime/program/program.h"
+#include "zero/micro_step.h"
+#include "zero/rank_plan.h"
+
+namespace strata::step {
+
+/// What updates add to when parameters are not fp32 (those that are need nothing beside them).
+enum class MasterFormat : std::uint8_t {
+  fp32,    ///< an fp32 copy
+  packed,  ///< the bf16 parameter and a remainder of 16 bits (kernels/ops/optimizer_operands.h)
+  none,    ///< the parameter itself
+};
+
+/// The optimizer as an operation of kernels/ over flat shards, and the state that it keeps.
+struct OptimizerSettings {
+  std::string operation = "adamw";
+  kernels::Attributes attributes;  ///< of every call; weight_decay is added per segment
+  MasterFormat master = MasterFormat::fp32;
+  int moments = 2;  ///< 0 to 2
+  DType moment_dtype = DType::f32;
+  std::int64_t scale_block = 0;  ///< elements of a moment that share an fp32 scale; 0: no scales
+  bool random = false;           ///< the operation rounds at random: gets rng, key and first
+};
+
+struct StepSettings : zero::RankPlan {
+  OptimizerSettings optimizer;
+  kernels::Attributes control;  ///< of step_control: clipping, loss scale, schedule
+};
+
+/// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
+struct OptimizerState {
+  const char* kind;  ///< "master", "remainder", "moment1", "moment2", "moment1_scale", ...
+  std::string (*storage)(const std::string& unit);  ///< its name (runtime/graph/state_names.h)
+  DType dtype;
+  std::int64_t elements_per_value = 1;  ///< of the unit's flat space; they start at its multiples
+};
+/// In the order of the optimizer operation's operands. Where there is no "master" the operation
+/// has the parameter, in place, in front of them. Throws InvalidArgument for a packed master of
+/// parameters that are not bf16.
+std::vector<OptimizerState> optimizer_states(const StepSettings& settings);
+/// Is the first of them a "master"?
+bool keeps_master_copy(const StepSettings& settings);
+
+/// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
+/// accumulators, step state; the same for every zero::MicroStepKind.
+void declare_state(runtime::PersistentLayout& layout,
+                   const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
+
+/// Training micro-step, or several side by side (runtime/passes/layer_major.h,
+/// zero::MicroStepKind::only). `graph` is differentiated (and recomputed); `losses` its fp64
+/// scalars, one per micro-step.
+runtime::Graph lower_micro_step(runtime::Graph graph, const std::vector<runtime::ValueId>& losses,
+                                const StepSettings& settings, const zero::MicroStepKind& position);
+
+/// What Updates::next_step leaves to do after the last step: the updates alone, and a control word
+/// that says so. `graph` gives units and inputs; its nodes do not matter.
+runtime::Graph lower_drain(runtime::Graph graph, const StepSettings& settings);
+
+/// Forward-only Graph: gathers, and the loss summed over ranks into the agreed word.
+/// `loss` may be kNoValue (generation).
+runtime::Graph lower_evaluation(runtime::Graph graph, runtime::ValueId loss,
+                                const StepSettings& settings);
+
+}  // namespace strata::step

@@ -1,0 +1,40 @@
+#include "zero/rank_plan.h"
+
+#include "runtime/graph/persistent_values.h"
+#include "runtime/graph/state_names.h"
+#include "zero/partition.h"
+
+namespace strata::zero {
+
+using kernels::Shape;
+using runtime::Graph;
+using runtime::Role;
+using runtime::ValueId;
+
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                     const RankPlan& of) {
+  const int rank = of.data_rank();
+  OwnedUnit owned;
+  owned.partition = partition_unit(unit.elements, of.plan.data_ranks());
+  owned.owned_begin = owned.partition.begin(rank);
+  owned.owned_end = owned.owned_begin + owned.partition.count(rank);
+  owned.optimizer_begin = plan.shard_optimizer ? owned.owned_begin : 0;
+  owned.optimizer_end = plan.shard_optimizer ? owned.owned_end : unit.elements;
+  return owned;
+}
+
+runtime::Distribution held_by_owners(const runtime::UnitPlan& plan) {
+  return runtime::over_data(plan.shard_optimizer ? kernels::sharded(0) : kernels::kReplicated);
+}
+
+ValueId parameter_shard(Graph& graph, std::size_t unit, const RankPlan& of) {
+  const runtime::UnitPlan& plan = of.plan.units[unit];
+  const OwnedUnit owned = owned_unit(graph.units[unit], plan, of);
+  const ValueId root = runtime::persistent_root(
+      graph, runtime::parameter_shard_name(graph.units[unit].name),
+      {of.dtype, Shape{owned.owned_end - owned.owned_begin}}, Role::parameter, plan.parameter_tier);
+  graph.values[root].distribution = runtime::over_data(kernels::sharded(0));
+  return root;
+}
+
+}  // namespace strata::zero

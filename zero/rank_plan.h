@@ -1,0 +1,34 @@
+// Who owns what: the Plan, and the part of each unit that one rank keeps by it.
+#pragma once
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/plan.h"
+
+namespace strata::zero {
+
+/// The Plan as one rank sees it.
+struct RankPlan {
+  runtime::Plan plan;
+  comm::MeshPoint at;        ///< where the rank stands on the Plan's mesh
+  DType dtype = DType::f32;  ///< of parameters and activations
+
+  [[nodiscard]] int data_rank() const { return at.along(comm::MeshAxis::data); }
+};
+
+/// What a rank keeps of one unit.
+struct OwnedUnit {
+  comm::Partition partition;                    ///< of the unit's flat space over the data axis
+  std::int64_t owned_begin = 0, owned_end = 0;  ///< its shard
+  std::int64_t optimizer_begin = 0, optimizer_end = 0;  ///< master and moments held here
+};
+OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
+                     const RankPlan& of);
+
+/// Of a unit's optimizer state, and of gradients and parameters as updates find them: this rank's
+/// part, or all on every rank.
+runtime::Distribution held_by_owners(const runtime::UnitPlan& plan);
+
+/// The persistent root of this rank's part of a unit whose parameters are sharded.
+runtime::ValueId parameter_shard(runtime::Graph& graph, std::size_t unit, const RankPlan& of);
+
+}  // namespace strata::zero
