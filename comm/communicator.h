@@ -1,5 +1,5 @@
 // The one interface of communication. Backends: threads in one process (tests), same-host shared
-// memory, Open MPI, NCCL later.
+// memory, Open MPI, NCCL.
 #pragma once
 
 #include <atomic>
