@@ -106,8 +106,9 @@ class Compiling {
     if (plan_.order == runtime::MicroStepOrder::by_layer) {
       runtime::LayerMajorStep step = runtime::layer_major(
           built.graph, built.loss, plan_.micro_steps, plan_.gradient.accumulated);
-      return add_step(MicroStepKind::only, step::lower_micro_step(std::move(step.graph), step.losses,
-                                                             set_.settings, MicroStepKind::only));
+      return add_step(MicroStepKind::only,
+                      step::lower_micro_step(std::move(step.graph), step.losses, set_.settings,
+                                             MicroStepKind::only));
     }
     for (const auto& [position, batch] : zero::micro_steps(plan_))
       if (!graphs_.contains({ProgramKind::train, position}))

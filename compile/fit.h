@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compile/step_programs.h"
-#include "runtime/graph/shortage.h"
+#include "runtime/program/shortage.h"
 
 namespace strata::compile {
 

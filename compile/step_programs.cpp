@@ -42,7 +42,7 @@ std::int64_t StepPrograms::second_places_bytes() const {
   return bytes;
 }
 
-runtime::OutletDisk::Outlet StepPrograms::outlet() const {
+runtime::Outlet StepPrograms::outlet() const {
   // Declared one after another.
   if (snapshot_pieces.empty() || snapshot_pieces.front().tier != runtime::Tier::disk) return {};
   const runtime::PersistentValue& last = persistent.find(snapshot_pieces.back().copy);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/execute/outlet_disk.h"
+#include "runtime/program/outlet.h"
 #include "runtime/program/program.h"
 #include "step/snapshot.h"
 #include "step/step.h"
@@ -60,7 +60,7 @@ struct StepPrograms {
   [[nodiscard]] std::int64_t second_places_bytes() const;
   /// Where snapshot_pieces that go through windows stand in the arena of the disk: that part takes
   /// nothing of it.
-  [[nodiscard]] runtime::OutletDisk::Outlet outlet() const;
+  [[nodiscard]] runtime::Outlet outlet() const;
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }

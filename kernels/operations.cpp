@@ -3,6 +3,8 @@
 #include <array>
 
 #include "core/check.h"
+#include "kernels/cpu/workspaces.h"
+#include "kernels/cuda/workspaces.h"
 #include "kernels/ops/accumulate.h"
 #include "kernels/ops/adamw.h"
 #include "kernels/ops/adamw_8bit.h"
@@ -31,7 +33,6 @@
 #include "kernels/ops/sgd.h"
 #include "kernels/ops/step_control.h"
 #include "kernels/ops/swiglu.h"
-#include "kernels/ops/workspaces.h"
 
 namespace strata::kernels {
 namespace {

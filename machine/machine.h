@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "kernels/ops/operation.h"
+#include "kernels/device/capabilities.h"
 #include "machine/figure.h"
 #include "machine/numa.h"
 

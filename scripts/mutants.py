@@ -32,8 +32,8 @@ from mutation_sites import Site, sites_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Production code; what only tests, fuzzers and real GPUs run is left out.
-FOLDERS = ["core", "comm", "runtime", "zero", "offload", "train", "launcher", "kernels"]
-LEFT_OUT = re.compile(r"_test[._]|_tests\.|/test_|/target_scope|_fuzz\.|testing|/fuzz/|^kernels/(cuda|reference)/|_reference\."
+FOLDERS = ["core", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan", "train", "launcher", "kernels"]
+LEFT_OUT = re.compile(r"_test[._]|_tests\.|/test_|/target_scope|_fuzz\.|testing|/fuzz/|^kernels/cuda/|_reference\."
                       r"|finite_difference|^comm/(nccl|mpi)/|reference_page|/bench")
 # Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
@@ -48,7 +48,11 @@ WIDER = {
             "|mlaunch_test|program_(failure|resume|inspect|bad_input)_test)$",
     "comm": "^(same_bits_test|virtual_ranks_test|rank_threads_test|program_(failure|same_bits)_test)$",
     "runtime": STEPS + SAVES + DEVICES + ")$",
-    "zero": STEPS + SAVES + ")$",
+    "machine": STEPS + DEVICES + "|hardware_file_test|memory_advice_test|program_(doctor|profile)_test)$",
+    "zero": STEPS + SAVES + "|step_(versions|gather_pass|distributions|state_table)_test)$",
+    "step": STEPS + SAVES + DEVICES + ")$",
+    "compile": STEPS + SAVES + DEVICES + "|compile_test)$",
+    "plan": STEPS + SAVES + "|memory_advice_test|program_plan_test)$",
     "offload": "^(offload_same_bits_test|training_snapshot_test|program_offload(_pairs)?_test)$",
     "kernels": STEPS + ")$",
     "launcher": "^(mlaunch_test|program_(failure|resume|output|launchers)_test)$",

@@ -183,10 +183,21 @@ void place_parameters(Graph& graph, const StepSettings& settings) {
 
 }  // namespace
 
+void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
+  if (plan.updates != runtime::Updates::gradient || !rules.needs_gradient()) return;
+  const char* found = rules.clip > 0 ? "gradients are clipped to a norm"
+                      : rules.scale_mode != kernels::ScaleMode::none
+                          ? "the loss is scaled"
+                          : "steps that are not finite are skipped";
+  throw InvalidArgument(
+      "the Plan updates each parameter behind its own gradient, but " + std::string(found) +
+      ", which needs the whole gradient first; set updates to step_end or next_step");
+}
+
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
                        const StepSettings& settings, const zero::MicroStepKind& position) {
   zero::check_plan(settings.plan, graph.units);
-  zero::check_updates(settings.plan, kernels::StepRules::from(settings.control));
+  check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   zero::reduction_pass(graph, settings, position);

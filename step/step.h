@@ -4,6 +4,7 @@
 // stage.
 #pragma once
 
+#include "kernels/ops/step_control.h"
 #include "runtime/program/program.h"
 #include "zero/micro_step.h"
 #include "zero/rank_plan.h"
@@ -51,6 +52,10 @@ bool keeps_master_copy(const StepSettings& settings);
 /// accumulators, step state; the same for every zero::MicroStepKind.
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
+
+/// Throws InvalidArgument where the Plan updates each parameter behind its own gradient
+/// (Updates::gradient) and `rules` let something of the whole gradient enter the updates.
+void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
 
 /// Training micro-step, or several side by side (runtime/passes/layer_major.h,
 /// zero::MicroStepKind::only). `graph` is differentiated (and recomputed); `losses` its fp64

@@ -79,13 +79,25 @@ def include_breaches(folder, is_system, target):
         yield f"{folder}/ may not see {target} (it may see {allowed})"
 
 
+PURE = ("zero", "step", "compile")  # what makes Programs knows nothing of running them
+
+
+def is_test(path):
+    return "testing" in path.split("/") or re.search(r"_(test|fuzz)\.", path) is not None
+
+
 def room_breaches(path, target):
     """The rules about rooms of one folder that an include of `target` breaks."""
     folder, room, *rest = path.split("/")
-    is_test = "testing" in path.split("/") or re.search(r"_(test|fuzz)\.", path)
-    if folder not in ROOMS or not rest or is_test or room not in ROOMS[folder]:
+    if is_test(path):
         return
     other = target.split("/")
+    if folder in PURE and target.startswith("runtime/execute/"):
+        yield f"{folder}/ may not see {target}: compiling knows nothing of running"
+    if other[0] in BELOW and "testing" in other and other[0] != folder and folder not in ("tests", "bench"):
+        yield f"{path} is no test and may not see {target}"
+    if folder not in ROOMS or not rest or room not in ROOMS[folder]:
+        return
     if len(other) < 3 or other[0] != folder or other[1] in ROOMS[folder][room] | {room}:
         return
     if other[1] == "testing" and (folder, room) == ("kernels", "cuda") and rest[0] in ("gpu", "host"):
@@ -171,6 +183,9 @@ SAMPLES = [  # path, text, broken rules
     ("runtime/execute/a.cpp", '#include "runtime/program/program.h"\n#include "runtime/graph/tier.h"', 0),
     ("kernels/ops/a.cpp", '#include "kernels/cpu/matmul.h"', 1),
     ("kernels/cuda/host/a.h", '#include "kernels/testing/test_runner.h"', 0),
+    ("step/a.cpp", '#include "runtime/execute/executor.h"', 1),
+    ("zero/a.cpp", '#include "runtime/testing/small_model.h"', 1),
+    ("zero/a_test.cpp", '#include "runtime/testing/small_model.h"', 0),
     ("train/models/a.cpp", '#include "train/config/options.h"', 1),
     ("kernels/utils.h", "", 1),
     ("kernels/kernels.h", "", 1),

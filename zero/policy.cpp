@@ -128,15 +128,4 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
                           std::string(name_of(types.produced)) + ", in which they are produced");
 }
 
-void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
-  if (plan.updates != runtime::Updates::gradient || !rules.needs_gradient()) return;
-  const char* found = rules.clip > 0 ? "gradients are clipped to a norm"
-                      : rules.scale_mode != kernels::ScaleMode::none
-                          ? "the loss is scaled"
-                          : "steps that are not finite are skipped";
-  throw InvalidArgument(
-      "the Plan updates each parameter behind its own gradient, but " + std::string(found) +
-      ", which needs the whole gradient first; set updates to step_end or next_step");
-}
-
 }  // namespace strata::zero

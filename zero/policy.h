@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/ops/step_control.h"
 #include "runtime/graph/parameter_unit.h"
 #include "runtime/graph/plan.h"
 
@@ -33,9 +32,5 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
 /// it can live (docs/offload.md), sums of gradients in fp32 or in the type produced, virtual ranks
 /// that the ranks can stand for.
 void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
-
-/// Throws InvalidArgument where the Plan updates each parameter behind its own gradient
-/// (Updates::gradient) and `rules` let something of the whole gradient enter the updates.
-void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
 
 }  // namespace strata::zero

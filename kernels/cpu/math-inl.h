@@ -1,5 +1,5 @@
-// Elementary functions of fp32 vectors, a few units in the last place at most (math_test.cpp has
-// the measured bounds). Polynomials are weighted least-squares fits made minimax by reweighting.
+// Elementary functions of fp32 vectors, a few units in the last place at most. Polynomials are
+// weighted least-squares fits made minimax by reweighting.
 
 #if defined(STRATA_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef STRATA_KERNELS_CPU_MATH_INL_H_

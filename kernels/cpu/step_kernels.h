@@ -1,4 +1,4 @@
-// CPU kernels of the operations around a step; each is documented in kernels/NAME.h.
+// CPU kernels of the operations around a step; each is documented in kernels/ops/NAME.h.
 #pragma once
 
 #include "kernels/device/stream.h"

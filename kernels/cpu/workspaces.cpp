@@ -1,4 +1,4 @@
-#include "kernels/ops/workspaces.h"
+#include "kernels/cpu/workspaces.h"
 
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/head_geometry.h"

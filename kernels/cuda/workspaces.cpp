@@ -1,4 +1,4 @@
-#include "kernels/ops/workspaces.h"
+#include "kernels/cuda/workspaces.h"
 
 #include <algorithm>
 

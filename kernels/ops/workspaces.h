@@ -15,9 +15,4 @@ struct WorkspaceRow {
                         const DeviceCapabilities& device);
 };
 
-/// The rows of the CPU's kernels; operations without one need no scratch.
-std::span<const WorkspaceRow> cpu_workspaces();
-/// The rows of CUDA's.
-std::span<const WorkspaceRow> cuda_workspaces();
-
 }  // namespace strata::kernels

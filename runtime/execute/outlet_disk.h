@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "runtime/program/disk.h"
+#include "runtime/program/outlet.h"
 
 namespace strata::runtime {
 
@@ -17,16 +18,6 @@ namespace strata::runtime {
 /// gap: bytes behind the outlet are those of the disk behind where it begins.
 class OutletDisk final : public Disk {
  public:
-  /// Bytes [begin, end) of the space, multiples of kDiskAlignment.
-  struct Outlet {
-    std::int64_t begin = 0, end = 0;
-    bool operator==(const Outlet&) const = default;
-    [[nodiscard]] std::int64_t bytes() const { return end - begin; }
-    /// Where the disk has what Programs see at `offset`, which lies outside.
-    [[nodiscard]] std::int64_t behind(std::int64_t offset) const {
-      return offset < end ? offset : offset - bytes();
-    }
-  };
   /// Is given the offset of a write from the outlet's beginning and its bytes, on the thread that
   /// starts it; they are its own until it returns. Throws nothing.
   using Receiver = std::function<void(std::int64_t, std::span<const std::byte>)>;

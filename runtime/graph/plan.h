@@ -13,7 +13,7 @@
 
 #include "comm/mesh.h"
 #include "core/dtype.h"
-#include "kernels/ops/operation.h"
+#include "kernels/device/capabilities.h"
 #include "runtime/graph/tier.h"
 
 namespace strata::runtime {

@@ -5,8 +5,8 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "runtime/graph/stale_read.h"
 #include "runtime/passes/gradient_gaps.h"
+#include "runtime/passes/stale_read.h"
 
 namespace strata::runtime {
 namespace {

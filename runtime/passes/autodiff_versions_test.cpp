@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "runtime/graph/graph_builder.h"
-#include "runtime/graph/stale_read.h"
 #include "runtime/passes/autodiff.h"
+#include "runtime/passes/stale_read.h"
 
 namespace strata::runtime {
 namespace {

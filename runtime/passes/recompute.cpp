@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "runtime/graph/node_inserter.h"
-#include "runtime/graph/stale_read.h"
+#include "runtime/passes/stale_read.h"
 
 namespace strata::runtime {
 namespace {

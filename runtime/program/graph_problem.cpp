@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/graph/conflicts.h"
+#include "runtime/program/conflicts.h"
 #include "runtime/program/program.h"
 
 namespace strata::runtime {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/check.h"
-#include "runtime/graph/alias_in_place.h"
-#include "runtime/graph/node_demand.h"
+#include "runtime/program/alias_in_place.h"
+#include "runtime/program/node_demand.h"
 #include "runtime/program/waits.h"
 #include "runtime/schedule/place_lifetimes.h"
 

@@ -7,9 +7,9 @@
 #include "comm/seat.h"
 #include "machine/machine.h"
 #include "runtime/graph/graph.h"
-#include "runtime/graph/shortage.h"
 #include "runtime/program/program.h"
 #include "runtime/program/schedule_graph.h"
+#include "runtime/program/shortage.h"
 
 namespace strata::runtime {
 

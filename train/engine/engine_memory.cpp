@@ -43,7 +43,7 @@ std::array<runtime::Arena, runtime::kTiers> make_arenas(const compile::StepProgr
 std::unique_ptr<runtime::SnapshotDisk> make_records(const compile::StepPrograms& programs,
                                                     runtime::Disk* disk) {
   if (programs.snapshot_records.empty()) return nullptr;
-  const runtime::OutletDisk::Outlet outlet = programs.outlet();
+  const runtime::Outlet outlet = programs.outlet();
   std::vector<runtime::SnapshotDisk::Record> records;
   for (const std::string& name : programs.snapshot_records) {
     const runtime::PersistentValue& value = programs.persistent.find(name);
@@ -58,7 +58,7 @@ std::unique_ptr<runtime::SnapshotDisk> make_records(const compile::StepPrograms&
 /// Null where snapshots have no windows.
 std::unique_ptr<runtime::OutletDisk> make_outlet(const compile::StepPrograms& programs,
                                                  runtime::Disk* disk) {
-  const runtime::OutletDisk::Outlet outlet = programs.outlet();
+  const runtime::Outlet outlet = programs.outlet();
   if (outlet.bytes() == 0) return nullptr;
   return std::make_unique<runtime::OutletDisk>(disk, outlet);
 }

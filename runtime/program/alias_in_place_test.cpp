@@ -1,7 +1,7 @@
 // Which outputs may take the storage of an input.
 #include <gtest/gtest.h>
 
-#include "runtime/graph/alias_in_place.h"
+#include "runtime/program/alias_in_place.h"
 
 namespace strata::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/graph/stale_read.h"
+#include "runtime/passes/stale_read.h"
 
 namespace strata::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/graph/conflicts.h"
+#include "runtime/program/conflicts.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "runtime/graph/shortage.h"
+#include "runtime/program/shortage.h"
 
 namespace strata::runtime {
 

@@ -21,7 +21,7 @@
 #include "core/rendezvous_server.h"
 #include "core/socket_store.h"
 #include "core/store_message.h"
-#include "launcher/testing/meeting_testing.h"
+#include "core/testing/meeting_testing.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/graph/alias_in_place.h"
+#include "runtime/program/alias_in_place.h"
 
 #include <algorithm>
 #include <map>

@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "core/store_message.h"
-#include "launcher/testing/meeting_testing.h"
+#include "core/testing/meeting_testing.h"
 
 namespace strata {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/graph/node_demand.h"
+#include "runtime/program/node_demand.h"
 
 namespace strata::runtime {
 namespace {
