@@ -80,7 +80,7 @@ void check_virtual_ranks(const runtime::Plan& plan) {
 
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world, int virtual_ranks) {
-  if (policy.stage < 0 || policy.stage > 3)
+  if (policy.stage < 0 || policy.stage > kHighestStage)
     throw InvalidArgument("ZeRO stage " + std::to_string(policy.stage) +
                           " does not exist; choose 0, 1, 2 or 3");
   std::vector<runtime::UnitPlan> plans;

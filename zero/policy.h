@@ -11,6 +11,8 @@
 
 namespace strata::zero {
 
+inline constexpr int kHighestStage = 3;
+
 struct StagePolicy {
   int stage = 0;
   /// Stage 3: units up to this many elements stay gathered (their states are sharded all the same)
@@ -18,6 +20,7 @@ struct StagePolicy {
   std::int64_t persistence_threshold_elements = 100'000;
   /// ... as long as all of them together stay within this.
   std::int64_t model_persistence_threshold_elements = INT64_MAX;
+  bool operator==(const StagePolicy&) const = default;
 };
 
 /// One UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: for themselves). A

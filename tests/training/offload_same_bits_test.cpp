@@ -372,7 +372,7 @@ TEST(OffloadSameBitsOf, Recomputation) {
   expect_homes_do_not_matter(training, expected);
 }
 
-/// Layers save values of 64 KiB and more: smaller ones stay (train/planning/plan_saved.cpp).
+/// Layers save values of 64 KiB and more: smaller ones stay (plan/choices.cpp).
 TrainingCase with_large_activations(TrainingCase training) {
   training.model.context = training.options.sequence_length = 128;
   training.model.layers = 6;

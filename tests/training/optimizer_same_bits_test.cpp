@@ -224,7 +224,7 @@ TEST(OptimizerSlices, AreLimitedByTheTileAndBySubGroups) {
     train::TrainOptions options;
     options.tile_elements = 4096;
     options.zero.sub_group_elements = sub_group;
-    return train::make_plan(options, {}, 1).limits.tile_elements;
+    return train::plan_frame(options, 1).limits.tile_elements;
   };
   EXPECT_EQ(slice(2048), 2048);
   EXPECT_EQ(slice(8192), 4096);

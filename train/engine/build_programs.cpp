@@ -7,7 +7,6 @@
 #include "train/config/check_options.h"
 #include "train/engine/saved_state.h"
 #include "train/planning/make_plan.h"
-#include "train/planning/plan_saved.h"
 #include "train/planning/read_plan.h"
 
 namespace strata::train {
@@ -29,27 +28,26 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
   return model;
 }
 
-runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
-                             const machine::Machine& machine, int world) {
-  const TrainOptions& options = request.options;
-  check_options(options, world);
+runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine,
+                         int world) {
+  check_options(request.options, world);
   if (request.local_ranks < 1)
     throw InvalidArgument("ProgramRequest::local_ranks is " + std::to_string(request.local_ranks) +
                           ", expected the ranks of this machine");
-  const BatchShape shape{options.dtype, options.micro_batch, options.sequence_length};
-  runtime::Graph graph = model.build(shape, ModelUse::train).graph;
-  runtime::Plan plan = make_plan(options, graph.units, world);
-  plan.saved = plan_saved(options, std::move(graph));
+  runtime::Plan plan = plan_frame(request.options, world);
   plan.backend = machine.device.capabilities.backend;
-  plan.shape = shape;
   plan.evaluates = request.evaluate;
   plan.saving = request.saving;
   plan.scheduled = request.scheduled;
-  const OffloadOptions& offload = options.offload;
-  plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = offload.device_memory_bytes;
-  if (offload.host_memory_bytes != kUnlimitedMemory)
-    plan.host_bytes = offload.host_memory_bytes / request.local_ranks;
+  if (request.options.offload.host_memory_bytes != kUnlimitedMemory)
+    plan.host_bytes = request.options.offload.host_memory_bytes / request.local_ranks;
   return plan;
+}
+
+runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
+                             const machine::Machine& machine, int world) {
+  return plan::with_choices(plan_frame(request, machine, world), choices_of(request.options),
+                            model.build);
 }
 
 /// Pinned memory has what pageable memory leaves of --host-memory: says what both need.

@@ -23,8 +23,11 @@ struct ProgramRequest {
 /// What compiling must know of model and training.
 compile::TrainingModel training_model(const ProgramRequest& request);
 
-/// The Plan that is asked for, for `world` ranks; the search closes what is open in it. Throws
+/// The Plan that is asked for, for `world` ranks, but for what choices_of the options says. Throws
 /// InvalidArgument that names the fields of options and model that can be no run's.
+runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine, int world);
+
+/// The Plan that is asked for; the search closes what is open in it. Throws as plan_frame does.
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world);
 

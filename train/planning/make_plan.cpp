@@ -5,8 +5,6 @@
 
 #include "kernels/ops/adamw_8bit.h"
 #include "kernels/ops/step_control.h"
-#include "zero/partition.h"
-#include "zero/policy.h"
 
 namespace strata::train {
 namespace {
@@ -84,46 +82,9 @@ static_assert(static_cast<int>(SchedulerType::warmup_stable_decay) ==
 static_assert(static_cast<int>(RampShape::one_minus_sqrt) ==
               static_cast<int>(kernels::RampShape::one_minus_sqrt));
 
-/// Where each kind of state of each unit lives.
-void place_units(runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units,
-                 const TrainOptions& options) {
-  using runtime::Tier;
-  const OffloadOptions& offload = options.offload;
-  if (offload.optimizer == OffloadTarget::none && offload.parameters == OffloadTarget::none) return;
-  std::int64_t in_host_memory = options.offload.parameter_host_elements;
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    runtime::UnitPlan& unit = plan.units[u];
-    if (offload.parameters != OffloadTarget::none &&
-        units[u].elements > options.zero.param_persistence_threshold_elements) {
-      const std::int64_t mine =
-          unit.shard_parameter ? units[u].elements / plan.data_ranks() : units[u].elements;
-      const bool stays = offload.parameters == OffloadTarget::cpu || mine <= in_host_memory;
-      unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
-      if (stays) in_host_memory -= std::min(mine, in_host_memory);
-    }
-    if (!units[u].trainable || offload.optimizer == OffloadTarget::none) continue;
-    unit.optimizer_tier = offload.optimizer == OffloadTarget::nvme ? Tier::disk : Tier::pageable;
-    // Of the largest part of any rank, so that all ranks plan alike.
-    const std::int64_t cells =
-        zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.data_ranks() : 1) /
-        runtime::kCellElements;
-    // Parameters on the disk move as a whole, so the whole unit is updated on one side.
-    if (unit.parameter_tier != Tier::disk)
-      unit.optimizer_device_elements =
-          std::llround((1 - offload.optimizer_ratio) * static_cast<double>(cells)) *
-          runtime::kCellElements;
-    // With several micro-steps the sum would cross the link in each of them.
-    if (options.accumulation == 1 || offload.layer_major) unit.gradient_tier = Tier::pinned;
-  }
-}
-
-/// Without offload nothing is to be hidden behind the next forward pass.
-runtime::Updates updates_of(const OffloadOptions& offload) {
-  if (offload.updates == UpdateTime::gradient) return runtime::Updates::gradient;
-  return offload.optimizer == OffloadTarget::none || offload.updates == UpdateTime::step_end
-             ? runtime::Updates::step_end
-             : runtime::Updates::next_step;
-}
+static_assert(static_cast<int>(OffloadTarget::none) == static_cast<int>(plan::Home::device));
+static_assert(static_cast<int>(OffloadTarget::cpu) == static_cast<int>(plan::Home::host));
+static_assert(static_cast<int>(OffloadTarget::nvme) == static_cast<int>(plan::Home::disk));
 
 }  // namespace
 
@@ -135,21 +96,37 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
                                  : options.optimizer.weight_decay;
 }
 
-runtime::Plan make_plan(const TrainOptions& options,
-                        const std::vector<runtime::ParameterUnit>& units, int world) {
+plan::Choices choices_of(const TrainOptions& options) {
+  const OffloadOptions& offload = options.offload;
+  plan::Choices choices;
+  choices.sharding = {static_cast<int>(options.zero.stage),
+                      options.zero.param_persistence_threshold_elements,
+                      options.zero.model_persistence_threshold_elements};
+  choices.micro_batch = options.micro_batch;
+  choices.micro_steps = static_cast<int>(options.accumulation);
+  choices.layer_major = offload.layer_major;
+  choices.again = options.activation_checkpointing ? plan::Again::everything
+                  : options.recompute_norms        ? plan::Again::norms
+                                                   : plan::Again::nothing;
+  choices.segments = options.checkpoint_segments;
+  choices.optimizer = static_cast<plan::Home>(offload.optimizer);
+  choices.parameters = static_cast<plan::Home>(offload.parameters);
+  choices.activations = static_cast<plan::Home>(offload.activations);
+  choices.optimizer_part = offload.optimizer_ratio;
+  choices.parameter_host_elements = offload.parameter_host_elements;
+  if (offload.updates == UpdateTime::gradient) choices.updates = runtime::Updates::gradient;
+  if (offload.updates == UpdateTime::step_end) choices.updates = runtime::Updates::step_end;
+  return choices;
+}
+
+runtime::Plan plan_frame(const TrainOptions& options, int world) {
   runtime::Plan plan;
   plan.mesh = comm::data_mesh(world);
-  plan.micro_steps = static_cast<int>(options.accumulation);
-  zero::StagePolicy policy;
-  policy.stage = static_cast<int>(options.zero.stage);
-  policy.persistence_threshold_elements = options.zero.param_persistence_threshold_elements;
-  policy.model_persistence_threshold_elements = options.zero.model_persistence_threshold_elements;
   plan.virtual_ranks = static_cast<int>(options.virtual_ranks);
-  plan.units = zero::plan_units(units, policy, world, plan.virtual_ranks);
-  place_units(plan, units, options);
-  plan.updates = updates_of(options.offload);
-  if (options.offload.layer_major && plan.micro_steps > 1)
-    plan.order = runtime::MicroStepOrder::by_layer;
+  plan.shape.dtype = options.dtype;
+  plan.shape.sequence = options.sequence_length;
+  plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] =
+      options.offload.device_memory_bytes;
   plan.gradient.produced = options.dtype;
   plan.gradient.reduced = options.communication_dtype;
   plan.gradient.accumulated = options.accumulation_dtype;

@@ -1,7 +1,8 @@
-// From options to a Plan: the only place where settings of a run become policy data.
+// From options to what Plans are made of: the only place where settings of a run become policy
+// data.
 #pragma once
 
-#include "runtime/graph/plan.h"
+#include "plan/choices.h"
 #include "step/step.h"
 #include "train/config/options.h"
 
@@ -10,9 +11,12 @@ namespace strata::train {
 /// Sets each segment's weight decay from the optimizer's and the no-decay rule.
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options);
 
-/// Units, gradient types and limits.
-runtime::Plan make_plan(const TrainOptions& options,
-                        const std::vector<runtime::ParameterUnit>& units, int world);
+/// What is sharded, recomputed and sent away, and in which micro-steps: what another Plan for the
+/// same step may do otherwise.
+plan::Choices choices_of(const TrainOptions& options);
+
+/// All else: mesh, types, the length of sequences, limits. plan::with_choices makes a Plan of both.
+runtime::Plan plan_frame(const TrainOptions& options, int world);
 
 /// The optimizer and the step's rules as attributes of their operations.
 step::OptimizerSettings optimizer_settings(const TrainOptions& options);

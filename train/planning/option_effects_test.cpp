@@ -13,7 +13,6 @@
 #include "runtime/testing/small_model.h"
 #include "train/config/option_fields.h"
 #include "train/planning/make_plan.h"
-#include "train/planning/plan_saved.h"
 
 namespace strata::train {
 namespace {
@@ -102,8 +101,14 @@ Effects effects_of(const TrainOptions& options) {
   apply_weight_decay(model, options);
   for (const runtime::ParameterUnit& unit : model)
     effects[unit.name + ".decay"] = number_text(unit.segments.front().weight_decay);
-  runtime::Plan plan = make_plan(options, model, kWorld);
-  plan.saved = plan_saved(options, runtime::small_model(kShape).graph);
+  const auto plan_of = [&](const runtime::Graph& graph) {
+    return plan::with_choices(plan_frame(options, kWorld), choices_of(options),
+                              [&](const auto&, auto) { return compile::BuiltModel{graph}; });
+  };
+  runtime::Graph without_layers;
+  without_layers.units = model;
+  runtime::Plan plan = plan_of(without_layers);
+  plan.saved = plan_of(runtime::small_model(kShape).graph).saved;
   flatten(parse_json(plan.to_json(), "plan", {}), "plan", effects);
   const step::OptimizerSettings optimizer = optimizer_settings(options);
   effects["optimizer"] = optimizer.operation;
@@ -142,10 +147,13 @@ const Settings kCheckpointing{{"activation_checkpointing", "true"}};
 
 // clang-format off
 const Row kRows[] = {
+    {{"micro_batch", "3"}, {{"plan.shape.batch", "3"}}},
+    {{"sequence_length", "256"}, {{"plan.shape.sequence", "256"}}},
+    {{"offload.device_memory_bytes", "1GiB"}, {{"plan.budget_bytes.device", "1073741824"}}},
     {{"accumulation", "3"}, {{"plan.micro_steps", "3"}}},
     {{"virtual_ranks", "8"}, {{"plan.virtual_ranks", "8"}}},
-    {{"dtype", "bf16"}, {{"plan.gradient.produced", "bf16"}}},
-    {{"dtype", "fp16"}, {{"plan.gradient.produced", "fp16"},
+    {{"dtype", "bf16"}, {{"plan.shape.dtype", "bf16"}, {"plan.gradient.produced", "bf16"}}},
+    {{"dtype", "fp16"}, {{"plan.shape.dtype", "fp16"}, {"plan.gradient.produced", "fp16"},
                          {"control.scale_mode", "1"}, {"loss_scale", "65536"}}},
     {{"communication_dtype", "bf16"}, {{"plan.gradient.reduced", "bf16"}}},
     {{"accumulation_dtype", "bf16"}, {{"plan.gradient.accumulated", "bf16"}},
@@ -326,13 +334,12 @@ const std::set<std::string> kElsewhere{
     "checkpoint.every", "checkpoint.grace_seconds", "checkpoint.keep", "checkpoint.keep_every",
     "checkpoint.on_error", "checkpoint.on_signal", "checkpoint.retry_seconds", "checkpoint.resume", "choices", "data", "device",
     "device_graphs", "dump_state", "eval_data", "eval_every_steps", "global_batch",
-    "log_every_seconds", "metrics", "micro_batch", "model", "nonfinite_steps", "offload.checksums",
-    "offload.device_memory_bytes",
+    "log_every_seconds", "metrics", "model", "nonfinite_steps", "offload.checksums",
     "offload.host_memory_bytes", "offload.nvme_paths", "offload.queue_depth",
     "offload.request_bytes", "on_nonfinite", "output", "plan", "print_config", "print_plan", "print_program", "profile", "reduction",
     "data_is_text", "token_cache", "tokenizer", "checkpoint.strategy", "epochs", "eval_samples", "eval_strategy", "logging_strategy",
     "scheduler.min_lr", "scheduler.warmup_ratio",
-    "seed", "sequence_length", "shuffle", "steps", "steps_per_print", "threads", "trace",
+    "seed", "shuffle", "steps", "steps_per_print", "threads", "trace",
     "trace_steps", "wall_clock_breakdown", "tf32", "checkpoint.overwrite",
 };
 // clang-format on

@@ -35,7 +35,7 @@ ProgramRequest wide_request(int world = kWorld) {
 MemoryNeeds needs_of(const ProgramRequest& request, int world) {
   ProgramRequest quick = request;
   quick.scheduled = !request.options.offload.moves_state();
-  return memory_needs(
+  return plan::memory_needs(
       build_programs(quick, {0, world, comm::Exchange::peer_memory}, machine::cpu_machine(1)));
 }
 
@@ -151,8 +151,11 @@ TEST(MemoryAdvice, SaysWhatTheSmallestPlanNeedsWhenNothingFits) {
   EXPECT_TRUE(text.starts_with("even --micro-batch 1 --accumulation 4 --activation-checkpointing"))
       << text;
   EXPECT_TRUE(text.ends_with("; use a shorter --sequence-length or a smaller model")) << text;
-  EXPECT_NE(advice(long_request(), 2, 1000).find("fewer ranks on this host or a smaller model"),
-            std::string::npos);
+  ProgramRequest of_two = long_request();
+  of_two.options.global_batch = 8;
+  const std::string for_two = advice(of_two, 2, 1000);
+  EXPECT_TRUE(for_two.starts_with("even --zero 2 --micro-batch 1 ")) << for_two;
+  EXPECT_TRUE(for_two.ends_with(", fewer ranks on this host or a smaller model")) << for_two;
 }
 
 TEST(MemoryAdvice, NamesTheFirstThatNeedsLessWhereWhatIsFreeIsUnknown) {

@@ -4,13 +4,6 @@
 
 namespace strata::train {
 
-MemoryNeeds memory_needs(const compile::StepPrograms& programs) {
-  return {
-      programs.arena_bytes(runtime::Tier::device),
-      programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable),
-      programs.disk_bytes()};
-}
-
 std::string describe(const MemoryNeeds& needs, const MachineMemory& machine) {
   const auto text = [](std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
   const bool several = machine.local_world > 1;

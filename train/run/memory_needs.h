@@ -1,40 +1,14 @@
-// What a plan needs of a machine's memories, and whether they have it.
+// What a plan needs of a machine's memories, for people.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
-#include "kernels/ops/operation.h"
-#include "train/engine/build_programs.h"
+#include "plan/memory_needs.h"
 
 namespace strata::train {
 
-/// Bytes of one rank.
-struct MemoryNeeds {
-  std::int64_t device = 0;
-  std::int64_t host = 0;  ///< pinned and pageable
-  std::int64_t disk = 0;
-};
-MemoryNeeds memory_needs(const compile::StepPrograms& programs);
-
-/// Where the ranks of one host find their memory.
-struct MachineMemory {
-  int local_world = 1;  ///< ranks of this host, which share its memory
-  /// Free for the arena of one rank, on a device of its own; nothing: the CPU plays the device, and
-  /// arenas are in host memory.
-  std::optional<std::int64_t> device_bytes;
-  std::int64_t host_bytes = 0;  ///< free for all ranks; 0: not known
-
-  /// Of host memory, by one rank.
-  [[nodiscard]] std::int64_t host_share(const MemoryNeeds& needs) const {
-    return needs.host + (device_bytes ? 0 : needs.device);
-  }
-  [[nodiscard]] bool holds(const MemoryNeeds& needs) const {
-    return (!device_bytes || needs.device <= *device_bytes) &&
-           (host_bytes == 0 || host_share(needs) * local_world <= host_bytes);
-  }
-};
+using plan::MachineMemory;
+using plan::MemoryNeeds;
 
 /// "5.20 GiB on the device, 40.10 GiB of host memory and 94.00 GiB on the drive", of each rank; on
 /// the CPU one number, and of several ranks the sum.

@@ -68,7 +68,7 @@ comm::Exchange exchange_of(const RunRequest& request, bool on_cuda) {
 
 void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
                   const std::string& says) {
-  const MemoryNeeds needs = memory_needs(set);
+  const MemoryNeeds needs = plan::memory_needs(set);
   if (memory.holds(needs)) return;
   if (memory.device_bytes && needs.device > *memory.device_bytes)
     throw OutOfMemory("this plan needs " + format_bytes(static_cast<double>(needs.device)) +
@@ -106,7 +106,7 @@ compile::StepPrograms build(const RunRequest& request, const machine::Machine& m
   programs.local_ranks = request.context.local_world;
   compile::Compiled found =
       plan_programs(programs, seat, machine, savings_of(options), [&](const auto& tried) {
-        return tried.fit.fits() && memory.holds(memory_needs(tried.programs));
+        return tried.fit.fits() && memory.holds(plan::memory_needs(tried.programs));
       });
   require_fit(found.fit, programs);
   require_room(found.programs, memory,
@@ -157,7 +157,7 @@ void print_plan_only(const RunRequest& request, const SessionListeners& listener
               .device = describe_device(request, on_cuda),
               .rates = machine.device.fp32_flops.source},
              listeners);
-  listeners.print("this plan fits: it needs " + describe(memory_needs(*set), memory));
+  listeners.print("this plan fits: it needs " + describe(plan::memory_needs(*set), memory));
 }
 
 }  // namespace strata::train

@@ -1,0 +1,106 @@
+#include "plan/choices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/passes/autodiff.h"
+#include "runtime/passes/saved_values.h"
+#include "zero/partition.h"
+
+namespace strata::plan {
+namespace {
+
+using runtime::Tier;
+using runtime::Updates;
+
+/// Where each kind of state of each unit lives.
+void place_units(runtime::Plan& plan, const Choices& choices,
+                 const std::vector<runtime::ParameterUnit>& units) {
+  std::int64_t in_host_memory = choices.parameter_host_elements;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    runtime::UnitPlan& unit = plan.units[u];
+    if (choices.parameters != Home::device &&
+        units[u].elements > choices.sharding.persistence_threshold_elements) {
+      const std::int64_t mine =
+          unit.shard_parameter ? units[u].elements / plan.data_ranks() : units[u].elements;
+      const bool stays = choices.parameters == Home::host || mine <= in_host_memory;
+      unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
+      if (stays) in_host_memory -= std::min(mine, in_host_memory);
+    }
+    if (!units[u].trainable || choices.optimizer == Home::device) continue;
+    unit.optimizer_tier = choices.optimizer == Home::disk ? Tier::disk : Tier::pageable;
+    // Of the largest part of any rank, so that all ranks plan alike.
+    const std::int64_t cells =
+        zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.data_ranks() : 1) /
+        runtime::kCellElements;
+    // Parameters on the disk move as a whole, so the whole unit is updated on one side.
+    if (unit.parameter_tier != Tier::disk)
+      unit.optimizer_device_elements =
+          std::llround((1 - choices.optimizer_part) * static_cast<double>(cells)) *
+          runtime::kCellElements;
+    // With several micro-steps the sum would cross the link in each of them.
+    if (choices.micro_steps == 1 || choices.layer_major) unit.gradient_tier = Tier::pinned;
+  }
+}
+
+/// What is smaller costs more as a transfer than it frees.
+constexpr std::int64_t kLeastLeavingBytes = 1 << 16;
+
+/// Indices of blocks that are layers.
+std::vector<int> layers_of(const std::vector<std::string>& blocks) {
+  std::vector<int> layers;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i].starts_with("layer.")) layers.push_back(static_cast<int>(i));
+  return layers;
+}
+
+/// Actions on all that the blocks of a forward Graph save: of layers checkpointed by segments, of
+/// norms and activation functions that are made again, of values that leave the device; all else is
+/// kept.
+std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::Graph graph,
+                                              DType produced) {
+  const std::vector<int> layers = layers_of(graph.blocks);
+  if (layers.empty()) return {};
+  runtime::differentiate(graph, {produced});
+  runtime::SavedChoices saved(graph);
+  if (choices.again == Again::everything) {
+    const auto total = static_cast<std::int64_t>(layers.size());
+    const std::int64_t asked = choices.segments;
+    const std::int64_t segments = asked <= 0 ? total : std::min(asked, total);
+    for (std::int64_t s = 0; s < segments; ++s)
+      saved.recompute_blocks(layers[static_cast<std::size_t>(s * total / segments)],
+                             layers[static_cast<std::size_t>((s + 1) * total / segments - 1)]);
+  } else if (choices.again == Again::norms) {
+    saved.recompute_cheap(layers.front(), layers.back());
+  }
+  if (choices.activations != Home::device)
+    saved.send(
+        layers.front(), layers.back(),
+        choices.activations == Home::disk ? runtime::SavedAction::disk : runtime::SavedAction::host,
+        kLeastLeavingBytes);
+  return saved.actions();
+}
+
+}  // namespace
+
+runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
+                           const compile::ModelFunction& build) {
+  runtime::Plan plan = std::move(frame);
+  plan.shape.batch = choices.micro_batch;
+  plan.micro_steps = choices.micro_steps;
+  runtime::Graph graph = build(plan.shape, compile::ModelUse::train).graph;
+  plan.units =
+      zero::plan_units(graph.units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
+  place_units(plan, choices, graph.units);
+  plan.saved = plan_saved(choices, std::move(graph), plan.gradient.produced);
+  // Without offload nothing is to be hidden behind the next forward pass.
+  const bool on_device = choices.optimizer == Home::device;
+  plan.updates =
+      on_device && choices.updates == Updates::next_step ? Updates::step_end : choices.updates;
+  plan.order = choices.layer_major && plan.micro_steps > 1 ? runtime::MicroStepOrder::by_layer
+                                                           : runtime::MicroStepOrder::one_by_one;
+  return plan;
+}
+
+}  // namespace strata::plan

@@ -1,0 +1,107 @@
+#include "plan/nearest_plan.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/error.h"
+#include "plan/neighbours.h"
+
+namespace strata::plan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Nearing {
+ public:
+  Nearing(const Search& search, const Choices& asked, const MachineMemory& memory,
+          Clock::time_point until)
+      : search_(search),
+        asked_(asked),
+        memory_(memory),
+        until_(until),
+        refused_(needs(asked, false)) {}
+
+  std::optional<Nearest> run() {
+    const std::vector<Choices> here = cheapest_first(asked_, search_.plan);
+    const bool moves = asked_.moves_state();
+    // The last ones, which differ in the stage alone, tell whether there is anything to look for.
+    const auto needs_least = std::ranges::find_if(here, [&](Choices choices) {
+      choices.sharding.stage = here.back().sharding.stage;
+      return choices == here.back();
+    });
+    if (auto last = first_that_fits({needs_least, here.end()}, moves)) {
+      if (auto first = first_that_fits(here, moves)) return first;
+      last->nearness = Nearness::fits;
+      return last;
+    }
+    const bool own_device = memory_.device_bytes.has_value();
+    if (auto first = first_that_fits(further_homes(asked_, search_.plan, own_device), true))
+      return first;
+    return smallest_;
+  }
+
+ private:
+  [[nodiscard]] bool limits_host_memory(bool moves) const {
+    return moves && memory_.host_bytes > 0 && search_.plan.host_bytes == runtime::kUnlimited;
+  }
+
+  /// Nothing where that cannot be planned, because it exceeds a budget or because choices exclude
+  /// each other.
+  [[nodiscard]] std::optional<MemoryNeeds> needs(const Choices& choices, bool limited) const {
+    Search changed = search_;
+    // Schedules take as much memory as they may have; what they need at least is known sooner.
+    changed.plan.scheduled = !choices.moves_state();
+    if (limited) changed.plan.host_bytes = memory_.host_bytes / memory_.local_world;
+    try {
+      changed.plan = with_choices(std::move(changed.plan), choices, search_.model.build);
+      const compile::Compiled found = find_plan(changed);
+      if (!found.fit.fits()) return {};
+      return memory_needs(found.programs);
+    } catch (const InvalidArgument&) {
+      return {};  // choices exclude each other
+    }
+  }
+
+  /// What was refused does not fit, whatever is said to be free, unless a limit is new.
+  [[nodiscard]] bool fits(const MemoryNeeds& needs, bool limited) const {
+    const bool less = !refused_ || limited || needs.device < refused_->device ||
+                      memory_.host_share(needs) < memory_.host_share(*refused_);
+    return less && memory_.holds(needs);
+  }
+
+  [[nodiscard]] std::optional<Nearest> first_that_fits(std::span<const Choices> neighbours,
+                                                       bool moves) {
+    const bool limited = limits_host_memory(moves);
+    for (const Choices& choices : neighbours) {
+      if (Clock::now() > until_) return {};
+      const std::optional<MemoryNeeds> needed = needs(choices, limited);
+      if (!needed) continue;
+      if (fits(*needed, limited)) return Nearest{choices, *needed, Nearness::cheapest};
+      if (!smallest_ || size(*needed) < size(smallest_->needs))
+        smallest_ = Nearest{choices, *needed, Nearness::smallest};
+    }
+    return {};
+  }
+
+  /// Of the memory that is scarcer.
+  [[nodiscard]] std::int64_t size(const MemoryNeeds& needs) const {
+    return memory_.device_bytes ? needs.device : memory_.host_share(needs);
+  }
+
+  const Search& search_;
+  const Choices& asked_;
+  const MachineMemory& memory_;
+  Clock::time_point until_;
+  std::optional<MemoryNeeds> refused_;  ///< by what was asked for; nothing: cannot be planned
+  std::optional<Nearest> smallest_;     ///< that was tried
+};
+
+}  // namespace
+
+std::optional<Nearest> find_nearest(const Search& search, const Choices& asked,
+                                    const MachineMemory& memory, Clock::time_point until) {
+  return Nearing(search, asked, memory, until).run();
+}
+
+}  // namespace strata::plan

@@ -1,0 +1,22 @@
+// What a run could do otherwise to need less memory, cheapest first.
+#pragma once
+
+#include <vector>
+
+#include "plan/choices.h"
+
+namespace strata::plan {
+
+/// `asked` first, then what costs more time and mostly less memory: a higher ZeRO stage moves more
+/// bytes; small products, of smaller micro-batches in more micro-steps, run slower; recomputing
+/// norms reads and writes once more; checkpointing computes the forward pass again. The last ones
+/// differ in the stage alone, and need least. `frame`: ranks and virtual ranks.
+std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame);
+
+/// State in other homes: each leaves less on the device, or in host memory, than those before it;
+/// with all else as it was asked for and the highest stage, then with the least activations.
+/// `own_device`: host memory is other memory than the device's.
+std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& frame,
+                                   bool own_device);
+
+}  // namespace strata::plan
