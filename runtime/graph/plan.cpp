@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "runtime/graph/parameter_unit.h"
 
 namespace strata::runtime {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
 constexpr std::int64_t kMostBlocks = 1 << 30;
 constexpr std::int64_t kMostInShape = 1 << 30;
+constexpr std::int64_t kMostTileElements = std::int64_t{1} << 40;
 constexpr int kPlanVersion = 3;
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
@@ -198,13 +200,24 @@ GradientTypes read_gradient(const JsonValue& object) {
   return types;
 }
 
+/// Optimizer work is cut at whole cells.
+std::int64_t read_tile(const JsonValue& value) {
+  const std::int64_t tile = value.is(JsonKind::integer) ? value.as_integer() : 0;
+  if (tile < kCellElements || tile > kMostTileElements || tile % kCellElements != 0)
+    refuse(value, "a multiple of " + std::to_string(kCellElements) + " from there to " +
+                      std::to_string(kMostTileElements));
+  return tile;
+}
+
 TransferLimits read_limits(const JsonValue& object) {
   std::vector<std::string_view> names;
   for (const LimitField& limit : kLimitFields) names.push_back(limit.name);
   expect_keys(object, names);
   TransferLimits limits;
   for (const LimitField& limit : kLimitFields)
-    limits.*limit.field = read_amount(object.at(limit.name));
+    limits.*limit.field = limit.field == &TransferLimits::tile_elements
+                              ? read_tile(object.at(limit.name))
+                              : read_amount(object.at(limit.name));
   return limits;
 }
 

@@ -35,7 +35,8 @@ class RandomPlans {
     plan.gradient.produced = dtype();
     plan.gradient.reduced = dtype();
     plan.gradient.accumulated = coin() ? DType::f32 : plan.gradient.produced;
-    plan.limits = {amount(), amount(), amount(), amount(), amount(), amount()};
+    plan.limits = {amount(), amount(), amount(), amount(), amount(), 0};
+    plan.limits.tile_elements = 1024 * static_cast<std::int64_t>(1 + below(1 << 30));
     for (std::int64_t& bytes : plan.budget_bytes) bytes = amount();
     plan.updates = static_cast<Updates>(below(3));
     plan.order = static_cast<MicroStepOrder>(below(2));
@@ -186,7 +187,17 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "gradient.accumulated: expected fp32 or the type produced, found string \"bf16\""},
       {"\"reduced\": \"fp32\", ", "", "gradient: misses the key \"reduced\""},
       {"\"tile_elements\": 4194304", "\"tile_elements\": -1",
-       "limits.tile_elements: expected an integer from 0 or \"unlimited\", found integer -1"},
+       "limits.tile_elements: expected a multiple of 1024 from there to 1099511627776, found "
+       "integer -1"},
+      {"\"tile_elements\": 4194304", "\"tile_elements\": 0",
+       "limits.tile_elements: expected a mul"},
+      {"\"tile_elements\": 4194304", "\"tile_elements\": 1500", "found integer 1500"},
+      {"\"tile_elements\": 4194304", "\"tile_elements\": 2199023255552", "limits.tile_elements: "},
+      {"\"tile_elements\": 4194304", "\"tile_elements\": \"unlimited\"",
+       "limits.tile_elements: expected a multiple of 1024 from there to 1099511627776, found "
+       "string \"unlimited\""},
+      {"\"reduce_bucket_elements\": 500000000", "\"reduce_bucket_elements\": -1",
+       "limits.reduce_bucket_elements: expected an integer from 0 or \"unlimited\", found"},
       {"\"prefetch_elements\"", "\"prefetch\"", "limits.prefetch: unknown key, expected one of"},
       {"\"disk\": \"unlimited\"", "\"disk\": \"much\"",
        "budget_bytes.disk: expected an integer from 0 or \"unlimited\", found string \"much\""},

@@ -179,7 +179,7 @@ const Row kRows[] = {
      {{"zero.stage", "2"}}},
     {{"zero.reduce_bucket_elements", "5000"}, {{"plan.limits.reduce_bucket_elements", "5000"}}},
     {{"zero.allgather_bucket_elements", "6000"}, {{"plan.limits.gather_bucket_elements", "6000"}}},
-    {{"zero.sub_group_elements", "7000"}, {{"plan.limits.tile_elements", "7000"}}},
+    {{"zero.sub_group_elements", "7000"}, {{"plan.limits.tile_elements", "6144"}}},
     {{"zero.sub_group_elements", "0"}, {{"plan.limits.tile_elements", "4194304"}},
      {{"zero.sub_group_elements", "7000"}}},
     {{"zero.prefetch_bucket_elements", "8000"}, {{"plan.limits.prefetch_elements", "8000"}}},
