@@ -28,7 +28,9 @@ class PlanFiles(ProgramTest):
         self.assertEqual((plan["mesh"]["data"], plan["backend"], plan["shape"]), (2, "cpu", {"dtype": "bf16", "batch": 1, "sequence": 16}))
         self.assertTrue(plan["units"][-1]["shard"]["parameter"])
         expected = self.state(2, *asked)
-        self.assertEqual(self.state(2, *asked, "--plan", "plan"), expected)
+        self.assertEqual(self.state(2, "--nvme-path", ".", "--plan", "plan"), expected, "the drive alone is asked for")
+        noted = self.run_program(mlaunch(2, *JOB, *asked, "--plan", "plan"))
+        self.assertIn("--plan plan decides, whatever is said by --zero, --param-persistence-threshold, --offload-optimizer, --activation-checkpointing", noted.stdout + noted.stderr)
         # The Plan decides, not the settings beside it.
         shown = self.run_program(mlaunch(2, *JOB, "--plan", "plan", "--print-plan", "--zero", "0", "--offload-optimizer", "nvme",
                                          "--nvme-path", ".", options=["--no-prefix"])).stdout
@@ -68,13 +70,14 @@ class PlanFiles(ProgramTest):
         self.printed(1)
         text = self.read("plan")
         for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 3', '"version": 1'),
-                             "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
+                             "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
             (self.home / name).write_text(change(text))
         for arguments, words in [(["--model", "gpt2-tiny"], r"plan: units\[\d\]\.unit: the Plan has .*, this run has .* \(--model\)"),
                                  (["--sequence-length", "32"], r"plan: shape\.sequence: the Plan has 16, this run has 32"),
                                  (["--dtype", "fp32"], r"plan: shape\.dtype: the Plan has bf16, this run has fp32 \(--dtype\)"),
                                  (["--output", "out"], r"plan: saving: the Plan has 'none', this run has 'writing'"),
                                  (["--plan", "no_json"], r"no_json:1: "),
+                                 (["--plan", "no_tile"], r"no_tile:\d+: limits\.tile_elements: expected a multiple of 1024 from there to \d+, found integer 0"),
                                  (["--plan", "another_version"], r"another_version:\d+: version: expected version 3 of Plans, found integer 1"),
                                  (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
             with self.subTest(arguments=arguments):

@@ -7,6 +7,7 @@
 namespace strata::train {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -207,6 +208,15 @@ TEST(OffloadConfig, WhatHasNothingToActOnIsNoted) {
               HasSubstr("--nvme-path: accepted, unused: nothing is offloaded to nvme"));
   EXPECT_THAT(notes(with_batch(""), {"--update-time", "step_end"}),
               HasSubstr("--update-time: accepted, unused: no optimizer state leaves"));
+}
+
+TEST(OffloadConfig, FlagsThatAPlanOverridesAreNamed) {
+  EXPECT_THAT(notes(with_batch(""), {"--plan", "p", "--zero", "0", "--tile-elements", "2048",
+                                     "--nvme-path", "/a", "--seed", "3"}),
+              AllOf(HasSubstr("--plan p decides, whatever is said by --zero, --tile-elements"),
+                    Not(HasSubstr("--nvme-path"))));
+  EXPECT_THAT(notes(with_batch(""), {"--plan", "p", "--seed", "3"}), Not(HasSubstr("--plan")));
+  EXPECT_THAT(notes(with_batch(""), {"--zero", "0"}), Not(HasSubstr("--plan")));
 }
 
 TEST(OffloadConfig, StagesThatDeepSpeedBendsAreObeyed) {

@@ -78,6 +78,7 @@ class Resolver {
   void check_stages();
   void check_updates();
   void check_unused_offload();
+  void note_planned();
 
   const ParsedCommandLine& command_line_;
   const DeepSpeedSettings& file_;

@@ -1,4 +1,5 @@
-// Offload: which combinations of tiers, stages and paths make sense, and what of them says nothing.
+// Offload: which combinations of tiers, stages and paths make sense, and what of them says nothing,
+// or nothing beside a Plan from a file.
 #include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
@@ -34,6 +35,7 @@ void Resolver::take_offload() {
   check_stages();
   check_updates();
   check_unused_offload();
+  note_planned();
 }
 
 void Resolver::take_nvme_paths() {
@@ -142,11 +144,43 @@ void Resolver::check_unused_offload() {
                               "device, too, whatever the ratio");
   const auto on_nvme = {o.optimizer, o.parameters, o.activations};
   if (std::count(on_nvme.begin(), on_nvme.end(), OffloadTarget::nvme) > 0) return;
+  if (!options_.plan.empty()) return;  // which may use the drive
   // Files often name a folder for the day that they need it.
   unused(flag("offload.nvme_paths"), "nothing is offloaded to nvme");
   for (const char* hint : {"offload.request_bytes", "offload.queue_depth"}) {
     unused(given(hint), "nothing is offloaded to nvme");
   }
+}
+
+/// Whoever types a flag beside --plan may believe that it is obeyed.
+void Resolver::note_planned() {
+  if (options_.plan.empty()) return;
+  std::string flags;
+  for (const char* option : {"zero.stage",
+                             "zero.reduce_bucket_elements",
+                             "zero.allgather_bucket_elements",
+                             "zero.sub_group_elements",
+                             "zero.prefetch_bucket_elements",
+                             "zero.overlap_comm",
+                             "zero.param_persistence_threshold_elements",
+                             "zero.model_persistence_threshold_elements",
+                             "zero.max_live_parameters_elements",
+                             "zero.max_reuse_distance_elements",
+                             "offload.optimizer",
+                             "offload.parameters",
+                             "offload.activations",
+                             "offload.optimizer_ratio",
+                             "offload.parameter_host_elements",
+                             "offload.updates",
+                             "offload.layer_major",
+                             "activation_checkpointing",
+                             "recompute_norms",
+                             "checkpoint_segments",
+                             "tile_elements"})
+    if (const Given* said = flag(option)) flags += (flags.empty() ? "" : ", ") + said->where;
+  if (!flags.empty())
+    findings_.notes.push_back(
+        fmt::format("--plan {} decides, whatever is said by {}", options_.plan, flags));
 }
 
 }  // namespace strata::train

@@ -88,7 +88,8 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
   const runtime::Plan asked = requested_plan(request, model, machine, seat.ranks);
   const comm::MeshSeat where{asked.mesh, comm::point_of(asked.mesh, seat.rank), seat.exchange};
   if (const std::string& file = request.options.plan; !file.empty()) {
-    const runtime::Plan given = read_plan(file, asked, savings);
+    const runtime::Plan given =
+        read_plan(file, asked, savings, !request.options.offload.nvme_paths.empty());
     try {
       return compile::compile(model, given, machine, where);
     } catch (const InvalidArgument& error) {

@@ -68,7 +68,7 @@ class Comparison {
 }  // namespace
 
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
-                        const std::vector<runtime::SaveMemory>& savings) {
+                        const std::vector<runtime::SaveMemory>& savings, bool has_drive) {
   const std::string text = read_whole_file(file, kMostPlanBytes);
   if (text.find("[0] {\n") != std::string::npos)
     throw ConfigError(file +
@@ -96,8 +96,12 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     if (name(plan) != name(asked))
       is.refuse("units[" + std::to_string(u) + "].unit", name(plan), name(asked), "--model");
   }
-  if (const std::string field = first_on_disk(plan); !field.empty() && first_on_disk(asked).empty())
-    is.refuse(field, "'disk'", "no drive", "--offload-optimizer nvme --nvme-path DIR");
+  // What a step does that is not finite depends on it.
+  if ((plan.updates == runtime::Updates::gradient) != (asked.updates == runtime::Updates::gradient))
+    is.refuse("updates", "'" + std::string(name_of(plan.updates)) + "'",
+              "'" + std::string(name_of(asked.updates)) + "'", "--update-time");
+  if (const std::string field = first_on_disk(plan); !field.empty() && !has_drive)
+    is.refuse(field, "'disk'", "no drive", "--nvme-path DIR");
   if (asked.evaluates && !plan.evaluates)
     is.refuse("evaluates", "false", "true", "--eval-data or --eval-every");
   if (std::ranges::find(savings, plan.saving) == savings.end())

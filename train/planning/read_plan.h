@@ -10,9 +10,10 @@ namespace strata::train {
 
 /// The Plan in `file`: its text alone, or what `train --print-plan` printed, with lines around it.
 /// `asked`: what this run asks for; the Plan may differ from it in what is sharded, where things
-/// live, what is recomputed and what is limited. `savings`: ways of saving that serve it. Throws
-/// ConfigError that names file and field where the Plan is for another run.
+/// live, what is recomputed and what is limited. `savings`: ways of saving that serve it.
+/// `has_drive`: something may live on the disk. Throws ConfigError that names file and field where
+/// the Plan is for another run.
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
-                        const std::vector<runtime::SaveMemory>& savings);
+                        const std::vector<runtime::SaveMemory>& savings, bool has_drive);
 
 }  // namespace strata::train

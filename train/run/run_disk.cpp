@@ -17,17 +17,20 @@
 namespace strata::train {
 namespace {
 
-bool uses_disk(const OffloadOptions& options) {
-  return options.optimizer == OffloadTarget::nvme || options.parameters == OffloadTarget::nvme ||
-         options.activations == OffloadTarget::nvme;
+/// A Plan from a file may use the drive that is named.
+bool uses_disk(const TrainOptions& options) {
+  const OffloadOptions& offload = options.offload;
+  return offload.optimizer == OffloadTarget::nvme || offload.parameters == OffloadTarget::nvme ||
+         offload.activations == OffloadTarget::nvme ||
+         (!options.plan.empty() && !offload.nvme_paths.empty());
 }
 
 }  // namespace
 
-RunDisk::RunDisk(const OffloadOptions& options, comm::Communicator& ranks)
-    : options_(options), used_(uses_disk(options)) {
+RunDisk::RunDisk(const TrainOptions& options, comm::Communicator& ranks)
+    : options_(options.offload), used_(uses_disk(options)) {
   if (!used_) return;
-  if (options.nvme_paths.empty())
+  if (options_.nvme_paths.empty())
     throw ConfigError(
         "offload to nvme needs a folder on the drive: give --nvme-path DIR, or "
         "\"nvme_path\" beside \"device\": \"nvme\"");

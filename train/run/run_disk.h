@@ -14,9 +14,10 @@ namespace strata::train {
 
 class RunDisk {
  public:
-  /// Collective. Where something is to live on the disk, rank 0 measures it for about a second and
-  /// tells the others. Throws ConfigError without a path, IoError naming a path that cannot serve.
-  RunDisk(const OffloadOptions& options, comm::Communicator& ranks);
+  /// Collective. Where something is to live on the disk, or may by --plan, rank 0 measures it for
+  /// about a second and tells the others. Throws ConfigError without a path, IoError naming a path
+  /// that cannot serve.
+  RunDisk(const TrainOptions& options, comm::Communicator& ranks);
 
   /// Puts what was measured into `machine`, that of one of `ranks` of this host which use the same
   /// drives at the same times.

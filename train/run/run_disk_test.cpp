@@ -12,7 +12,11 @@ namespace strata::train {
 namespace {
 
 /// What each of `world` ranks says of the drive that they share.
-std::vector<std::string> descriptions(const OffloadOptions& options, int world) {
+std::vector<std::string> descriptions(const OffloadOptions& offload, int world,
+                                      const std::string& plan = "") {
+  TrainOptions options;
+  options.offload = offload;
+  options.plan = plan;
   const auto communicators = comm::make_thread_communicators(world);
   std::vector<std::string> said(communicators.size());
   std::vector<std::jthread> ranks;
@@ -40,6 +44,14 @@ TEST(RunDisk, AllRanksTakeWhatOneHasMeasured) {
   EXPECT_TRUE(said[0].starts_with(directory.path() + ": ")) << said[0];
   EXPECT_TRUE(said[0].ends_with("/s written, 3 MiB x 5 at a time")) << said[0] << ", as asked";
   EXPECT_EQ(said[1], said[0]);
+}
+
+TEST(RunDisk, ServesAPlanFromAFile) {
+  const TestDirectory directory;
+  OffloadOptions options;
+  options.nvme_paths = {directory.path()};
+  EXPECT_EQ(descriptions(options, 1)[0], "");
+  EXPECT_TRUE(descriptions(options, 1, "plan.json")[0].starts_with(directory.path() + ": "));
 }
 
 TEST(RunDisk, IsNothingWhereNothingLivesThere) {

@@ -56,7 +56,7 @@ void open_machine(RunParts& run) {
   require_checkable_device(options);
   run.device =
       std::make_unique<RunDevice>(options, run.request.context.local_rank, *run.communicator);
-  run.disk = std::make_unique<RunDisk>(options.offload, *run.communicator);
+  run.disk = std::make_unique<RunDisk>(options, *run.communicator);
   const RankContext& context = run.request.context;
   run.machine = run.device->machine(threads_per_rank(options, context), context.local_world);
   run.disk->add_to(run.machine, context.local_world);
