@@ -1,0 +1,72 @@
+#include "plan/neighbours.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace strata::plan {
+namespace {
+
+runtime::Plan frame(int ranks, int virtual_ranks = 0) {
+  runtime::Plan plan;
+  plan.mesh = comm::data_mesh(ranks);
+  plan.virtual_ranks = virtual_ranks;
+  return plan;
+}
+
+/// "2 3x2 norms": stage, micro-batch, micro-steps, what is made again.
+std::string text(const std::vector<Choices>& all) {
+  std::string text;
+  for (const Choices& c : all)
+    text += std::to_string(c.sharding.stage) + " " + std::to_string(c.micro_batch) + "x" +
+            std::to_string(c.micro_steps) +
+            std::array{"", " norms", " everything"}[static_cast<std::size_t>(c.again)] + ", ";
+  return text;
+}
+
+/// "hd-L": homes of optimizer state, parameters and activations; L: layer by layer.
+std::string homes(const std::vector<Choices>& all) {
+  std::string text;
+  for (const Choices& c : all) {
+    for (const Home home : {c.optimizer, c.parameters, c.activations})
+      text += "-hd"[static_cast<std::size_t>(home)];
+    text += c.layer_major ? "L " : " ";
+  }
+  return text;
+}
+
+TEST(Neighbours, StagesComeBeforeMicroBatchesAndTheseBeforeMakingAgain) {
+  Choices asked;
+  asked.sharding.stage = 2;
+  asked.micro_batch = 6;
+  asked.micro_steps = 2;
+  EXPECT_EQ(text(cheapest_first(asked, frame(2))),
+            "2 6x2, 3 6x2, 2 3x4, 3 3x4, 2 1x12, 3 1x12, "
+            "2 6x2 norms, 3 6x2 norms, 2 3x4 norms, 3 3x4 norms, 2 1x12 norms, 3 1x12 norms, "
+            "2 6x2 everything, 3 6x2 everything, 2 3x4 everything, 3 3x4 everything, "
+            "2 1x12 everything, 3 1x12 everything, ");
+  asked.again = Again::everything;
+  asked.micro_batch = 1;
+  EXPECT_EQ(text(cheapest_first(asked, frame(1))), "2 1x2 everything, ") << "nothing to shard";
+}
+
+TEST(Neighbours, StateLeavesTheDeviceStepByStep) {
+  Choices asked;
+  EXPECT_EQ(homes(further_homes(asked, frame(1), true)),
+            "h-- h-- hh- hh- d-- d-- dh- dh- dd- dd- ddd ddd ");
+  EXPECT_EQ(homes(further_homes(asked, frame(1), false)), "d-- d-- dd- dd- ddd ddd ")
+      << "host memory is the device's";
+  asked.optimizer = Home::disk;
+  asked.micro_steps = 2;
+  EXPECT_EQ(homes(further_homes(asked, frame(1), false)),
+            "d-- d-- d--L dd- dd- dd-L ddd ddd dddL ");
+  EXPECT_EQ(homes(further_homes(asked, frame(1, 2), false)), "d-- d-- dd- dd- ddd ddd ")
+      << "virtual ranks exclude it";
+  asked.optimizer = Home::host;
+  EXPECT_EQ(homes(further_homes(asked, frame(1), true)).find("h-- "), std::string::npos)
+      << "what was asked for is no neighbour";
+}
+
+}  // namespace
+}  // namespace strata::plan
