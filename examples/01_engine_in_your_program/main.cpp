@@ -43,9 +43,8 @@ int main() {
                                          machine::cpu_machine(kThreads));
   std::fputs(train::format_memory(train::count_memory(parts.programs)).c_str(), stdout);
 
-  // 3. The engine owns arena, executor and threads.
-  parts.communicator = communicator.get();
-  parts.threads = kThreads;
+  // 3. The engine owns where they run, arena, executor and threads.
+  parts.site = std::make_unique<train::CpuSite>(*communicator, kThreads);
   train::Engine engine(std::move(parts));
   train::initialize_weights(engine, options.seed);
   for (std::int64_t step = 0; step < 30; ++step) {

@@ -39,7 +39,7 @@ Arena::Arena(std::string tier, std::int64_t bytes, ArenaKind kind) : bytes_(byte
 }
 
 Arena::Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes)
-    : bytes_(bytes), on_host_(kind == kernels::MemoryKind::pinned) {
+    : bytes_(bytes), device_(&device), on_host_(kind == kernels::MemoryKind::pinned) {
   if (bytes == 0) return;
   memory_ = device.allocate(kind, bytes);
   base_ = memory_->base();
@@ -51,6 +51,7 @@ Arena::Arena(Arena&& other) noexcept
       bytes_(std::exchange(other.bytes_, 0)),
       memfd_(std::move(other.memfd_)),
       memory_(std::move(other.memory_)),
+      device_(std::exchange(other.device_, nullptr)),
       on_host_(other.on_host_) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
@@ -58,6 +59,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(memfd_, other.memfd_);
   std::swap(memory_, other.memory_);
+  std::swap(device_, other.device_);
   std::swap(on_host_, other.on_host_);
   return *this;
 }

@@ -32,14 +32,17 @@ class Arena {
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] int memfd() const { return memfd_.get(); }  ///< -1: private
-  /// Whether the host may touch it; else only through Device::copy_now.
+  /// Whether the host may touch it; else only through device().copy_now.
   [[nodiscard]] bool on_host() const { return on_host_; }
+  /// Whose allocator it came from; only of arenas that are not on the host.
+  [[nodiscard]] kernels::Device& device() const { return *device_; }
 
  private:
   std::byte* base_ = nullptr;
   std::int64_t bytes_ = 0;
   UniqueFd memfd_;
   std::unique_ptr<kernels::Memory> memory_;  ///< of a device; null: mapped here
+  kernels::Device* device_ = nullptr;        ///< with it
   bool on_host_ = true;
 };
 

@@ -14,7 +14,7 @@ std::vector<double> model_logits(const std::string& directory, DType dtype,
   train::EngineParts parts;
   parts.programs = train::build_generation(model, {dtype, 1, sequence}, communicator->seat(),
                                            machine::cpu_machine(1));
-  parts.communicator = communicator.get();
+  parts.site = std::make_unique<train::CpuSite>(*communicator);
   train::Engine engine(std::move(parts));
   train::load_weights(engine, train::ModelFiles(directory), *model.family);
 

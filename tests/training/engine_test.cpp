@@ -33,7 +33,7 @@ TEST(Engine, RefusesAProgramThatTheVerifierRefuses) {
     parts.programs = build_rank(training, *communicator);
     parts.programs.programs.begin()->second.instructions.front().outputs.front().offset_bytes +=
         shift_bytes;
-    parts.communicator = communicator.get();
+    parts.site = std::make_unique<train::CpuSite>(*communicator);
     return std::make_unique<train::Engine>(std::move(parts));
   };
   EXPECT_THROW(make(64), InternalError);
@@ -55,7 +55,7 @@ struct OneEngine {
                      const std::function<void(train::EngineParts&)>& change = {}) {
     train::EngineParts parts;
     parts.programs = build_rank(training, *communicator);
-    parts.communicator = communicator.get();
+    parts.site = std::make_unique<train::CpuSite>(*communicator);
     if (change) change(parts);
     engine = std::make_unique<train::Engine>(std::move(parts));
     train::initialize_weights(*engine, 1);
@@ -83,8 +83,9 @@ TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
   const auto fault = [](const std::function<void(train::EngineParts&)>& change) {
     return fault_of([&] { OneEngine(one_rank(), change); });
   };
-  EXPECT_THAT(fault([](auto& parts) { parts.communicator = nullptr; }), HasSubstr("communicator"));
-  EXPECT_THAT(fault([](auto& parts) { parts.threads = 0; }), HasSubstr("threads"));
+  EXPECT_THAT(fault([](auto& parts) { parts.site = nullptr; }), HasSubstr("site"));
+  EXPECT_THAT(fault([](auto& parts) { train::CpuSite(parts.site->host_communicator(), 0); }),
+              HasSubstr("threads"));
   EXPECT_THAT(fault([](auto& parts) { parts.initial_loss_scale = 0; }), HasSubstr("loss_scale"));
   EXPECT_THAT(fault([](auto& parts) { parts.programs.settings.plan.mesh = comm::data_mesh(2); }),
               HasSubstr("another rank or world"));

@@ -72,7 +72,7 @@ History train(const TrainingCase& training, int nan_step = -1) {
     NanInjector injector;
     train::EngineParts parts;
     parts.programs = build_rank(training, communicator);
-    parts.communicator = &communicator;
+    parts.site = std::make_unique<train::CpuSite>(communicator);
     parts.observers.push_back(&injector);
     parts.initial_loss_scale = train::initial_loss_scale(training.options);
     train::Engine engine(std::move(parts));

@@ -32,8 +32,7 @@ void fill_batch(std::int64_t step, int micro_step, const train::MicroBatch& batc
 std::unique_ptr<Engine> engine_of(const TrainingCase& training, comm::Communicator& communicator) {
   train::EngineParts parts;
   parts.programs = build_rank(training, communicator);
-  parts.communicator = &communicator;
-  parts.threads = training.threads;
+  parts.site = std::make_unique<train::CpuSite>(communicator, training.threads);
   parts.initial_loss_scale = train::initial_loss_scale(training.options);
   return std::make_unique<Engine>(std::move(parts));
 }
@@ -80,7 +79,7 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
           })->second;
       parts.programs.programs.begin()->second.arena_bytes[0] = step.arena_bytes[0] + kBehind;
       const std::int64_t longest = parts.programs.arena_bytes(runtime::Tier::device);
-      parts.communicator = &communicator;
+      parts.site = std::make_unique<train::CpuSite>(communicator);
       Engine engine(std::move(parts));
       const std::int64_t persistent = step.persistent_bytes[0];
       std::memset(engine.arena().base() + persistent, static_cast<int>(kPattern),

@@ -22,8 +22,7 @@ std::int64_t train(const TrainingCase& training) {
   const auto communicators = comm::make_thread_communicators(1);
   train::EngineParts parts;
   parts.programs = build_rank(training, *communicators[0]);
-  parts.communicator = communicators[0].get();
-  parts.threads = training.threads;
+  parts.site = std::make_unique<train::CpuSite>(*communicators[0], training.threads);
   const std::int64_t predicted = train::count_memory(parts.programs).arena();
   train::Engine engine(std::move(parts));
   train::initialize_weights(engine, 1);

@@ -51,7 +51,7 @@ std::string error_at(std::int64_t place) {
       Fault fault(place);
       train::EngineParts parts;
       parts.programs = build_rank(training_case(), communicator);
-      parts.communicator = &communicator;
+      parts.site = std::make_unique<train::CpuSite>(communicator);
       parts.observers.push_back(&fault);
       train::Engine engine(std::move(parts));
       train::initialize_weights(engine, 1);

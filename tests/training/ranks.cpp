@@ -196,26 +196,23 @@ void verify_all(const compile::StepPrograms& programs) {
 train::EngineParts engine_parts(const TrainingCase& training, comm::Communicator& communicator,
                                 RankDevice& device) {
   train::EngineParts parts;
-  const comm::Communicator* planned = &communicator;
   machine::Machine machine = machine::cpu_machine(training.threads);
-  if (training.make_device) {
+  if (!training.make_device) {
+    parts.site = std::make_unique<train::CpuSite>(communicator, training.threads);
+  } else {
     device.device = training.make_device();
     device.communicator = comm::make_device_communicator(communicator, *device.device).communicator;
-    planned = device.communicator.get();
     machine = machine::typical_machine(device.device->capabilities());
-    parts.device = device.device.get();
-    parts.device_communicator = device.communicator.get();
-    parts.recordings = training.recordings;
-    parts.lockstep = training.lockstep;
+    parts.site = std::make_unique<train::DeviceSite>(
+        communicator, *device.device, *device.communicator,
+        train::DeviceSiteOptions{training.threads, training.recordings, training.lockstep});
   }
-  parts.programs = programs_of(training, planned->seat(), machine);
+  parts.programs = programs_of(training, parts.site->program_communicator().seat(), machine);
   verify_all(parts.programs);
   if (const std::int64_t bytes = parts.programs.disk_bytes(); bytes > 0) {
     device.disk = std::make_unique<MemoryDisk>(bytes);
     parts.disk = device.disk.get();
   }
-  parts.communicator = &communicator;
-  parts.threads = training.threads;
   parts.seed = training.options.seed;
   parts.initial_loss_scale = train::initial_loss_scale(training.options);
   return parts;

@@ -106,7 +106,7 @@ Outcome run(const TrainingCase& training, int first, int last, const SavedState*
   on_rank_threads(kWorld, [&](comm::Communicator& communicator) {
     train::EngineParts parts;
     parts.programs = build_rank(training, communicator);
-    parts.communicator = &communicator;
+    parts.site = std::make_unique<train::CpuSite>(communicator);
     parts.initial_loss_scale = train::initial_loss_scale(training.options);
     train::Engine engine(std::move(parts));
     if (begin == nullptr) {

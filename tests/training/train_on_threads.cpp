@@ -38,8 +38,7 @@ void train_rank(const Job& job, comm::Communicator& communicator) {
   train::EngineParts parts;
   parts.programs = train::build_programs({job.model, options, false}, communicator.seat(),
                                          machine::cpu_machine(threads));
-  parts.communicator = &communicator;
-  parts.threads = threads;
+  parts.site = std::make_unique<train::CpuSite>(communicator, threads);
   parts.seed = options.seed;
   parts.initial_loss_scale = train::initial_loss_scale(options);
   train::Engine engine(std::move(parts));

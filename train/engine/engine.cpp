@@ -35,18 +35,15 @@ void require(bool holds, const char* fault) {
 
 /// Looks at the parts before anything is made of them; returns the same.
 EngineParts& checked(EngineParts& parts) {
-  require(parts.communicator != nullptr, "EngineParts has no communicator");
+  require(parts.site != nullptr, "EngineParts has no site");
   const compile::StepPrograms& set = parts.programs;
-  const comm::Communicator& communicator = *parts.communicator;
+  const comm::Communicator& communicator = parts.site->host_communicator();
   require(set.settings.plan.mesh.ranks() == communicator.size() &&
               comm::rank_of(set.settings.plan.mesh, set.settings.at) == communicator.rank(),
           "its Programs were built for another rank or world than that of the communicator; give "
           "both the same one");
-  require(parts.device == nullptr || parts.device_communicator != nullptr,
-          "EngineParts has a device and no device_communicator");
   require(parts.disk != nullptr || set.disk_bytes() == 0,
           "its Programs use the disk tier, and EngineParts has no disk");
-  require(parts.threads >= 1, "EngineParts::threads is below 1");
   const double scale = parts.initial_loss_scale.value_or(set.initial_loss_scale);
   require(std::isfinite(scale) && scale > 0,
           "EngineParts::initial_loss_scale is no positive number");
@@ -74,30 +71,19 @@ Engine::Engine(EngineParts parts)
       micro_steps_(zero::micro_steps(programs_.settings.plan)),
       batches_(static_cast<std::size_t>(programs_.settings.plan.micro_steps) *
                static_cast<std::size_t>(programs_.settings.plan.leaves_per_rank())),
-      communicator_(parts.communicator),
-      device_(parts.device),
-      host_(parts.threads),
-      communication_device_(1),
-      compute_stream_(host_),
-      communication_stream_(communication_device_),
-      memory_(programs_, *communicator_, device_, parts.disk),
-      exchange_("exchange", kExchangeWords * size_of(DType::i64), arena_kind_for(*communicator_)),
-      lockstep_(parts.lockstep),
-      recordings_(parts.recordings),
+      site_(std::move(parts.site)),
+      memory_(programs_, *site_, parts.disk),
+      exchange_(site_->make_shared_arena("exchange", kExchangeWords * size_of(DType::i64))),
       disk_bytes_(programs_.arena_bytes(runtime::Tier::disk)),
       seed_(parts.seed.value_or(programs_.seed)) {
-  comm::Communicator& of_programs =
-      device_ == nullptr ? *communicator_ : *parts.device_communicator;
-  of_programs.register_arena({arena().base(), arena().bytes(), arena().memfd()});
-  communicator_->register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
+  site_->program_communicator().register_arena({arena().base(), arena().bytes(), arena().memfd()});
+  communicator().register_arena({exchange_.base(), exchange_.bytes(), exchange_.memfd()});
   for (const runtime::Tier tier : runtime::kAllTiers)
     if (arena(tier).bytes() > 0)
       executor_parts_.arenas[static_cast<std::size_t>(tier)] = &memory_.arena(tier);
   executor_parts_.disk = memory_.disk();
-  executor_parts_.host_stream = &compute_stream_;
-  executor_parts_.host_kernels = &kernels::cpu_kernels();
   executor_parts_.communicators.add(programs_.settings.plan.mesh.spanned(comm::AxisSet::all()),
-                                    of_programs);
+                                    site_->program_communicator());
   executor_parts_.observers = std::move(parts.observers);
   check_programs(programs_);
   load_programs();
@@ -326,21 +312,23 @@ void Engine::require_drained(const char* call) const {
 void Engine::barrier() {
   require(settled_ && !in_step_, "barrier() while a step is under way; settle() or drain() first");
   comm::Collective barrier;
-  barrier.partition.bounds.assign(static_cast<std::size_t>(communicator_->size()) + 1, 0);
-  communicator_->run(communication_stream_, barrier, nullptr, nullptr, {});
+  barrier.partition.bounds.assign(static_cast<std::size_t>(communicator().size()) + 1, 0);
+  comm::HostStream stream;
+  communicator().run(stream, barrier, nullptr, nullptr, {});
 }
 
 void Engine::sum_over_ranks(std::span<std::int64_t> values) {
   require(settled_ && !in_step_,
           "sum_over_ranks() while a step is under way; settle() or drain() first");
+  comm::HostStream stream;
   for (std::size_t first = 0; first < values.size(); first += kExchangeWords) {
     const std::span<std::int64_t> part =
         values.subspan(first, std::min<std::size_t>(kExchangeWords, values.size() - first));
     const comm::Collective sum =
-        comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator_->size());
-    std::vector<std::byte> workspace(static_cast<std::size_t>(communicator_->workspace_bytes(sum)));
+        comm::integer_sum(static_cast<std::int64_t>(part.size()), communicator().size());
+    std::vector<std::byte> workspace(static_cast<std::size_t>(communicator().workspace_bytes(sum)));
     std::memcpy(exchange_.base(), part.data(), part.size_bytes());
-    communicator_->run(communication_stream_, sum, exchange_.base(), exchange_.base(), workspace);
+    communicator().run(stream, sum, exchange_.base(), exchange_.base(), workspace);
     std::memcpy(part.data(), exchange_.base(), part.size_bytes());
   }
 }

@@ -8,13 +8,12 @@
 #include <span>
 #include <utility>
 
-#include "kernels/cpu/cpu_stream.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/execute/executor.h"
-#include "runtime/execute/lockstep.h"
 #include "step/state_table.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/engine_memory.h"
+#include "train/engine/execution_site.h"
 
 namespace strata::train {
 
@@ -43,23 +42,14 @@ struct MicroBatch {
 /// Fills micro-batch `micro_step` of step `step` for this rank (zero::MicroStep::batch).
 using FillBatch = std::function<void(std::int64_t step, int micro_step, const MicroBatch& batch)>;
 
-/// All pointers are borrowed: what they point to outlives the engine.
+/// Plain pointers are borrowed: what they point to outlives the engine.
 struct EngineParts {
   compile::StepPrograms programs;
-  /// Carries the host's agreement and what happens between steps, on the CPU also what the Programs
-  /// send. Its rank and world are those that the Programs were built for.
-  comm::Communicator* communicator = nullptr;
-  /// Where the Programs run; null: on the CPU.
-  kernels::Device* device = nullptr;
-  /// Of the Programs' collectives on `device`; needed with one.
-  comm::Communicator* device_communicator = nullptr;
-  runtime::Recordings recordings = runtime::Recordings::on;
+  /// Where they run. Rank and world are those that they were built for.
+  std::unique_ptr<ExecutionSite> site;
   /// The disk tier, of compile::StepPrograms::disk_bytes; null where Programs need none.
   runtime::Disk* disk = nullptr;
-  /// Not null: every instruction is checked against the CPU (runtime/execute/lockstep.h).
-  runtime::LockstepReport* lockstep = nullptr;
   std::vector<runtime::Observer*> observers;
-  int threads = 1;
   std::optional<std::int64_t> seed;          ///< none: TrainOptions::seed of the Programs
   std::optional<double> initial_loss_scale;  ///< none: as TrainOptions::loss_scale of the Programs
 };
@@ -126,9 +116,9 @@ class Engine {
   void raise(Flag flag) { pending_flags_ |= 1u << static_cast<int>(flag); }
 
   [[nodiscard]] const compile::StepPrograms& programs() const { return programs_; }
-  [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
+  [[nodiscard]] comm::Communicator& communicator() { return site_->host_communicator(); }
   /// The host's threads, whatever runs the Programs.
-  [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
+  [[nodiscard]] kernels::ThreadPool& pool() { return site_->pool(); }
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier = runtime::Tier::device) const {
     return memory_.arena(tier);
   }
@@ -170,8 +160,6 @@ class Engine {
   [[nodiscard]] runtime::DiskCounters disk_counters() const {
     return memory_.disk() != nullptr ? memory_.disk()->counters() : runtime::DiskCounters{};
   }
-  /// Where the Programs run; null: on the CPU.
-  [[nodiscard]] kernels::Device* device() const { return device_; }
   /// `bytes` become the elements from `first` on, between steps. Any thread.
   void write(const step::StateEntry& entry, std::int64_t first,
              std::span<const std::byte> bytes) const {
@@ -202,7 +190,6 @@ class Engine {
     settled_ = false;
     last_run_ = executor_->start(handle, step);
   }
-  [[nodiscard]] std::unique_ptr<runtime::Executor> make_executor();
   /// Throws unless the Programs are safe to run, within their Plan, and, which is collective, in
   /// step with those of the other ranks.
   void check_programs(const compile::StepPrograms& programs) const;
@@ -218,17 +205,10 @@ class Engine {
   compile::StepPrograms programs_;
   std::vector<zero::MicroStep> micro_steps_;
   std::vector<FilledBatch> batches_;  ///< of a step, by zero::MicroStep::batch
-  comm::Communicator* communicator_;
-  kernels::Device* device_;  ///< null: the Programs run on host_
-  kernels::CpuDevice host_;
-  kernels::CpuDevice communication_device_;  ///< one thread: sums run on the queue's own thread
-  kernels::CpuStream compute_stream_;
-  kernels::CpuStream communication_stream_;
+  std::unique_ptr<ExecutionSite> site_;
   EngineMemory memory_;
   runtime::Arena exchange_;  ///< window of collectives between steps
   runtime::ExecutorParts executor_parts_;
-  runtime::LockstepReport* lockstep_;  ///< null: nothing is checked
-  runtime::Recordings recordings_;
   std::int64_t disk_bytes_;  ///< of the disk's arena
   std::unique_ptr<runtime::Executor> executor_;
   std::vector<std::unique_ptr<runtime::Executor>> retired_;

@@ -10,32 +10,16 @@
 
 namespace strata::train {
 
-runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator) {
-  return communicator.backend() == "shm" ? runtime::ArenaKind::shared_memory
-                                         : runtime::ArenaKind::private_memory;
-}
-
 namespace {
 
 /// One arena per tier that is used. Collectives work on the device's.
 std::array<runtime::Arena, runtime::kTiers> make_arenas(const compile::StepPrograms& programs,
-                                                        const comm::Communicator& communicator,
-                                                        kernels::Device* device) {
+                                                        const ExecutionSite& site) {
   std::array<runtime::Arena, runtime::kTiers> arenas;
-  for (int t = 0; t < runtime::kTiers; ++t) {
-    const auto tier = static_cast<runtime::Tier>(t);
-    const std::int64_t bytes = programs.arena_bytes(tier);
-    if (bytes == 0 || tier == runtime::Tier::disk) continue;
-    if (device != nullptr && tier == runtime::Tier::device) {
-      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::device, bytes);
-    } else if (device != nullptr && tier == runtime::Tier::pinned) {
-      arenas[t] = runtime::Arena(*device, kernels::MemoryKind::pinned, bytes);
-    } else {
-      const auto kind = tier == runtime::Tier::device ? arena_kind_for(communicator)
-                                                      : runtime::ArenaKind::private_memory;
-      arenas[t] = runtime::Arena(std::string(name_of(tier)), bytes, kind);
-    }
-  }
+  for (const runtime::Tier tier : runtime::kAllTiers)
+    if (const std::int64_t bytes = programs.arena_bytes(tier);
+        bytes > 0 && tier != runtime::Tier::disk)
+      arenas[static_cast<std::size_t>(tier)] = site.make_arena(tier, bytes);
   return arenas;
 }
 
@@ -65,12 +49,10 @@ std::unique_ptr<runtime::OutletDisk> make_outlet(const compile::StepPrograms& pr
 
 }  // namespace
 
-EngineMemory::EngineMemory(const compile::StepPrograms& programs,
-                           const comm::Communicator& communicator, kernels::Device* device,
+EngineMemory::EngineMemory(const compile::StepPrograms& programs, const ExecutionSite& site,
                            runtime::Disk* disk)
     : programs_(programs),
-      device_(device),
-      arenas_(make_arenas(programs, communicator, device)),
+      arenas_(make_arenas(programs, site)),
       records_(make_records(programs, disk)),
       outlet_(make_outlet(programs, records_ ? records_.get() : disk)),
       disk_(outlet_    ? outlet_.get()
@@ -110,7 +92,7 @@ std::span<const std::byte> EngineMemory::read(const Place& place,
   if (place.on_disk())
     disk_->read_bytes(place.offset_bytes, buffer, place.value->name);
   else
-    device_->copy_now(buffer.data(), address(place), place.bytes);
+    arena(place.value->tier).device().copy_now(buffer.data(), address(place), place.bytes);
   return buffer;
 }
 
@@ -121,7 +103,7 @@ void EngineMemory::write(const Place& place, std::span<const std::byte> bytes) c
   else if (place.on_disk())
     disk_->write_bytes(place.offset_bytes, bytes, place.value->name);
   else
-    device_->copy_now(address(place), bytes.data(), place.bytes);
+    arena(place.value->tier).device().copy_now(address(place), bytes.data(), place.bytes);
 }
 
 std::span<std::byte> EngineMemory::storage(const std::string& name) const {

@@ -10,18 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
-#include "kernels/device/device.h"
 #include "runtime/execute/arena.h"
 #include "runtime/execute/outlet_disk.h"
 #include "runtime/execute/snapshot_disk.h"
 #include "step/state_table.h"
 #include "train/engine/build_programs.h"
+#include "train/engine/execution_site.h"
 
 namespace strata::train {
-
-/// Of memory that the communicator's collectives work on.
-runtime::ArenaKind arena_kind_for(const comm::Communicator& communicator);
 
 /// Is given what of a snapshot goes through windows (runtime::SaveMemory::windows): bytes of a
 /// storage from `begin` on, piece by piece in no order, on a thread of the executor. Throws
@@ -32,10 +28,9 @@ using SnapshotReceiver = std::function<void(const std::string& storage, std::int
 /// Borrows all that it is made of.
 class EngineMemory {
  public:
-  /// `device`: where Programs run; null: on the CPU. `disk`: of compile::StepPrograms::disk_bytes;
-  /// null where they need none.
-  EngineMemory(const compile::StepPrograms& programs, const comm::Communicator& communicator,
-               kernels::Device* device, runtime::Disk* disk);
+  /// `disk`: of compile::StepPrograms::disk_bytes; null where Programs need none.
+  EngineMemory(const compile::StepPrograms& programs, const ExecutionSite& site,
+               runtime::Disk* disk);
 
   [[nodiscard]] const runtime::Arena& arena(runtime::Tier tier) const {
     return arenas_[static_cast<std::size_t>(tier)];
@@ -85,7 +80,6 @@ class EngineMemory {
   void write(const Place& place, std::span<const std::byte> bytes) const;
 
   const compile::StepPrograms& programs_;
-  kernels::Device* device_;
   std::array<runtime::Arena, runtime::kTiers> arenas_;
   std::unique_ptr<runtime::SnapshotDisk> records_;
   std::unique_ptr<runtime::OutletDisk> outlet_;  ///< in front of records_, or of the disk

@@ -12,15 +12,6 @@
 
 namespace strata::train {
 
-std::unique_ptr<runtime::Executor> Engine::make_executor() {
-  if (device_ == nullptr)
-    return runtime::make_cpu_executor(executor_parts_, kernels::cpu_kernels(), compute_stream_,
-                                      communication_stream_);
-  if (lockstep_ != nullptr)
-    return runtime::make_lockstep_executor(executor_parts_, *device_, host_, *lockstep_);
-  return runtime::make_stream_executor(executor_parts_, *device_, recordings_);
-}
-
 void Engine::check_programs(const compile::StepPrograms& programs) const {
   std::vector<std::string> sequence;
   for (const auto& [key, program] : programs.programs) {
@@ -38,7 +29,7 @@ void Engine::check_programs(const compile::StepPrograms& programs) const {
     throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
                       " bytes of host memory, and their Plan allows " +
                       std::to_string(programs.settings.plan.host_bytes));
-  comm::require_equal_sequences(*communicator_, sequence);
+  comm::require_equal_sequences(site_->host_communicator(), sequence);
 }
 
 void Engine::load_programs() {
@@ -46,7 +37,7 @@ void Engine::load_programs() {
   if (executor_ != nullptr && !executor_parts_.observers.empty())
     retired_.push_back(std::move(executor_));
   executor_.reset();
-  executor_ = make_executor();
+  executor_ = site_->make_executor(executor_parts_);
   handles_.clear();
   for (const auto& [key, program] : programs_.programs) handles_[key] = executor_->load(program);
 }

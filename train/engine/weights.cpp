@@ -113,7 +113,7 @@ std::string stored_name(const ModelFiles& files, const ModelFamily& family,
 void initialize_weights(Engine& engine, std::int64_t seed) {
   engine.require_drained("initialize_weights");
   std::optional<DeviceInitializer> on_device;
-  if (engine.device() != nullptr) on_device.emplace(*engine.device());
+  if (!engine.arena().on_host()) on_device.emplace(engine.arena().device());
   for (const step::StateEntry& entry : held_entries(engine)) {
     if (!is_weight(entry)) continue;
     const kernels::TensorInitializer tensor = initializer_of(entry, seed);

@@ -22,7 +22,7 @@ std::unique_ptr<Engine> make_engine(comm::Communicator& communicator) {
   request.saving = runtime::SaveMemory::snapshot;
   EngineParts parts;
   parts.programs = build_programs(request, communicator.seat(), machine::cpu_machine(1));
-  parts.communicator = &communicator;
+  parts.site = std::make_unique<CpuSite>(communicator);
   auto engine = std::make_unique<Engine>(std::move(parts));
   initialize_weights(*engine, 1);
   return engine;

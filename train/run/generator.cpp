@@ -32,8 +32,7 @@ Generator::Generator(const GeneratorOptions& options)
       build_generation(config_, {options_.dtype, 1, options_.sequence},
                        runtime_->communicator->seat(), machine::cpu_machine(options_.threads));
   require_host_memory(parts.programs.arena_bytes(runtime::Tier::device), 1);
-  parts.communicator = runtime_->communicator.get();
-  parts.threads = options_.threads;
+  parts.site = std::make_unique<CpuSite>(*runtime_->communicator, options_.threads);
   runtime_->engine = std::make_unique<Engine>(std::move(parts));
   load_weights(*runtime_->engine, ModelFiles(options_.model), *config_.family);
   PosixFileSystem files;

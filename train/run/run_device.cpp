@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cuda/open_device.h"
+#include "machine/numa.h"
 #include "train/engine/device_choices.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/warm_up.h"
@@ -71,10 +72,18 @@ machine::Machine RunDevice::machine(int threads, int local_world) const {
   return machine::gpu_machine(name, device_->capabilities(), local_world);
 }
 
-void RunDevice::give_to(EngineParts& parts) const {
-  parts.communicator = &host_;
-  parts.device = device_.get();
-  parts.device_communicator = communicator_.get();
+std::unique_ptr<ExecutionSite> RunDevice::make_site(const TrainOptions& options, int threads) {
+  using enum runtime::Recordings;
+  if (!device_) return std::make_unique<CpuSite>(host_, threads);
+  return std::make_unique<DeviceSite>(
+      host_, *device_, *communicator_,
+      DeviceSiteOptions{.threads = threads,
+                        .recordings = options.device_graphs ? on : off,
+                        .lockstep = options.check_device ? &compared_ : nullptr});
+}
+
+std::optional<int> RunDevice::node() const {
+  return device_ ? machine::node_of_device(device_->pci_address()) : std::nullopt;
 }
 
 void RunDevice::require_memory(std::int64_t arena_bytes) const {

@@ -11,7 +11,8 @@
 #include "kernels/device/device.h"
 #include "machine/machine.h"
 #include "train/config/options.h"
-#include "train/engine/engine.h"
+#include "train/engine/build_programs.h"
+#include "train/engine/execution_site.h"
 
 namespace strata::train {
 
@@ -29,8 +30,8 @@ class RunDevice {
   [[nodiscard]] comm::Communicator& communicator() const {
     return communicator_ ? *communicator_ : host_;
   }
-  /// Device and communicators of an engine.
-  void give_to(EngineParts& parts) const;
+  /// For an engine whose host has `threads` threads, which start now.
+  [[nodiscard]] std::unique_ptr<ExecutionSite> make_site(const TrainOptions& options, int threads);
   /// Throws OutOfMemory when the device has less free than `arena_bytes`; the host's memory is
   /// require_host_memory's.
   void require_memory(std::int64_t arena_bytes) const;
@@ -48,8 +49,10 @@ class RunDevice {
   /// After some steps: what the device has in use, beside what was predicted: what it had before
   /// the arena, and the arena. Empty on the CPU.
   [[nodiscard]] std::string describe_use(std::int64_t arena_bytes) const;
-  /// nullptr: the CPU.
-  [[nodiscard]] kernels::Device* device() const { return device_.get(); }
+  /// What --check-device has compared.
+  [[nodiscard]] const runtime::LockstepReport& compared() const { return compared_; }
+  /// The node of the host's memory that it is near to, where that is known.
+  [[nodiscard]] std::optional<int> node() const;
   /// One line: the GPU, or why it is the CPU where that was not asked for.
   [[nodiscard]] const std::string& description() const { return description_; }
   void close();
@@ -61,6 +64,7 @@ class RunDevice {
   comm::Communicator& host_;
   std::unique_ptr<kernels::Device> device_;
   std::unique_ptr<comm::Communicator> communicator_;
+  runtime::LockstepReport compared_;
   std::string description_;
   std::vector<std::string> notes_;
   std::int64_t used_before_bytes_ = 0;  ///< of the device, loaded: driver, libraries, others

@@ -79,7 +79,7 @@ void report(RunParts& run) {
   if (run.options.check_device)
     run.listeners.print("the device agrees with the CPU in " +
                         std::to_string(run.position.steps_done) + " steps:\n" +
-                        run.lockstep.to_string());
+                        run.device->compared().to_string());
   if (run.trace) write_trace_of(run);
   if (run.profile)
     run.late_failures.guard([&] {

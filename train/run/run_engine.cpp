@@ -23,9 +23,7 @@ constexpr std::size_t kTraceEvents = 100'000;
 
 /// Collective: ranks tell one another the nodes of their devices.
 std::optional<machine::DevicePlace> device_place(const RunParts& run) {
-  const kernels::Device* device = run.device->device();
-  const std::optional<int> mine =
-      device != nullptr ? machine::node_of_device(device->pci_address()) : std::nullopt;
+  const std::optional<int> mine = run.device->node();
   const std::vector<std::int64_t> nodes =
       comm::gather_numbers(*run.communicator, mine ? *mine : -1);
   if (!mine) return {};
@@ -35,7 +33,7 @@ std::optional<machine::DevicePlace> device_place(const RunParts& run) {
 void require_memory(const RunParts& run, const compile::StepPrograms& programs) {
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
   run.device->require_memory(arena_bytes);
-  const bool on_cpu = run.device->device() == nullptr;
+  const bool on_cpu = run.machine.host_is_device();
   const std::int64_t host_bytes = programs.arena_bytes(runtime::Tier::pinned) +
                                   programs.arena_bytes(runtime::Tier::pageable) +
                                   (on_cpu ? arena_bytes : 0);
@@ -118,7 +116,7 @@ void add_observers(RunParts& run, EngineParts& parts) {
   parts.observers.push_back(&run.observer.emplace(run.status, run.device->communicator()));
   parts.observers.push_back(&run.meter.observer());
   parts.observers.push_back(&run.transfers.observer());
-  const bool on_device = run.device->device() != nullptr;
+  const bool on_device = !run.machine.host_is_device();
   if (run.options.wall_clock_breakdown && run.first) {
     run.breakdown.emplace(on_device ? Measured::device : Measured::threads,
                           run.options.steps_per_print, run.options.steps);
@@ -159,11 +157,8 @@ void build_engine(RunParts& run) {
   run.disk->open(parts.programs.disk_bytes());
   require_checkpoint_room(run, parts.programs);
   run.print_notes();
-  run.device->give_to(parts);
+  parts.site = run.device->make_site(options, threads);
   parts.disk = run.disk->disk();
-  parts.recordings = options.device_graphs ? runtime::Recordings::on : runtime::Recordings::off;
-  if (options.check_device) parts.lockstep = &run.lockstep;
-  parts.threads = threads;
   add_observers(run, parts);
   run.engine = std::make_unique<Engine>(std::move(parts));
   register_windows(run);

@@ -12,7 +12,6 @@
 #include "comm/communicator.h"
 #include "comm/fail_together.h"
 #include "core/status_page.h"
-#include "runtime/execute/lockstep.h"
 #include "runtime/execute/trace.h"
 #include "train/engine/engine.h"
 #include "train/engine/status_observer.h"
@@ -73,7 +72,6 @@ struct RunParts {
   StepMeter meter;
   std::optional<StepBreakdown> breakdown;
   TransferLedger transfers;
-  runtime::LockstepReport lockstep;
 
   Corpus corpus;
   // Read at the start: --model may be gone when a checkpoint is written.

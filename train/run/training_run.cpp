@@ -67,7 +67,7 @@ std::string advice(const RunParts& run) {
   const RankContext& context = run.request.context;
   std::int64_t host_bytes = machine::available_host_bytes();
   const std::int64_t limit = host_limit_on_cpu(run.options.offload);
-  if (run.device->device() == nullptr && limit > 0)
+  if (run.machine.host_is_device() && limit > 0)
     host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
   return memory_advice({run.request.model, run.options},
                        {.seat = run.device->communicator().seat(),

@@ -25,7 +25,7 @@ std::vector<TierUse> uses_of_tiers(const Engine& engine, const RunDisk& disk) {
 
 std::string TransferLedger::describe(const Engine& engine, const RunDisk& disk) const {
   MovedBytes moved;
-  if (engine.device() == nullptr) moved.copied = tally_.copied_bytes();
+  if (engine.arena().on_host()) moved.copied = tally_.copied_bytes();
   const runtime::DiskCounters all = engine.disk_counters();
   moved.disk = {all.read_bytes - beside_.read_bytes, all.written_bytes - beside_.written_bytes};
   return describe_transfers(tally_.programs(), moved, uses_of_tiers(engine, disk));

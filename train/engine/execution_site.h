@@ -1,0 +1,86 @@
+// Where an engine's Programs run, the CPU or a device beside it, and what the host works with there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/host_stream.h"
+#include "kernels/cpu/cpu_stream.h"
+#include "kernels/device/device.h"
+#include "runtime/execute/executor.h"
+#include "runtime/execute/lockstep.h"
+
+namespace strata::train {
+
+/// Owned by the engine; communicators and device are borrowed.
+class ExecutionSite {
+ public:
+  virtual ~ExecutionSite() = default;
+  ExecutionSite(const ExecutionSite&) = delete;
+  ExecutionSite& operator=(const ExecutionSite&) = delete;
+
+  /// Memory of a tier but the disk's, zero. Throws OutOfMemory.
+  [[nodiscard]] virtual runtime::Arena make_arena(runtime::Tier tier, std::int64_t bytes) const = 0;
+  /// `parts`: without what is of the host.
+  [[nodiscard]] virtual std::unique_ptr<runtime::Executor> make_executor(
+      runtime::ExecutorParts parts) = 0;
+
+  /// Host memory that collectives of host_communicator() work on.
+  [[nodiscard]] runtime::Arena make_shared_arena(const std::string& name, std::int64_t bytes) const;
+  /// Carries the host's agreement and what happens between steps.
+  [[nodiscard]] comm::Communicator& host_communicator() const { return host_communicator_; }
+  /// Of the Programs' collectives.
+  [[nodiscard]] comm::Communicator& program_communicator() const { return program_communicator_; }
+  /// The host's threads, whatever runs the Programs.
+  [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }
+
+ protected:
+  /// Throws InvalidArgument for `threads` below 1.
+  ExecutionSite(comm::Communicator& host, comm::Communicator& of_programs, int threads);
+
+  kernels::CpuDevice host_;
+  kernels::CpuStream host_stream_;
+
+ private:
+  comm::Communicator& host_communicator_;
+  comm::Communicator& program_communicator_;
+};
+
+/// The CPU plays the device: an arena of host memory, queues that are threads.
+class CpuSite final : public ExecutionSite {
+ public:
+  explicit CpuSite(comm::Communicator& communicator, int threads = 1)
+      : ExecutionSite(communicator, communicator, threads) {}
+  [[nodiscard]] runtime::Arena make_arena(runtime::Tier tier, std::int64_t bytes) const override;
+  [[nodiscard]] std::unique_ptr<runtime::Executor> make_executor(
+      runtime::ExecutorParts parts) override;
+
+ private:
+  comm::HostStream communication_stream_;
+};
+
+struct DeviceSiteOptions {
+  int threads = 1;  ///< of the host
+  runtime::Recordings recordings = runtime::Recordings::on;
+  /// Not null: every instruction is checked against the CPU (runtime/execute/lockstep.h).
+  runtime::LockstepReport* lockstep = nullptr;
+};
+
+class DeviceSite final : public ExecutionSite {
+ public:
+  /// `of_programs`: on memory of `device` (comm/device_factory.h).
+  DeviceSite(comm::Communicator& host, kernels::Device& device, comm::Communicator& of_programs,
+             const DeviceSiteOptions& options = {})
+      : ExecutionSite(host, of_programs, options.threads), device_(device), options_(options) {}
+  [[nodiscard]] runtime::Arena make_arena(runtime::Tier tier, std::int64_t bytes) const override;
+  [[nodiscard]] std::unique_ptr<runtime::Executor> make_executor(
+      runtime::ExecutorParts parts) override;
+
+ private:
+  kernels::Device& device_;
+  DeviceSiteOptions options_;
+};
+
+}  // namespace strata::train
