@@ -2,10 +2,14 @@
 //
 //     build/bin/example_session --steps 50 --output out/session      any flags of train
 #include <cstdio>
+#include <functional>
+#include <utility>
 
 #include "train/config/command_line.h"
+#include "train/session/option_listeners.h"
 #include "train/session/session.h"
 #include "train/session/settle_request.h"
+#include "train/session/status_listener.h"
 
 using namespace strata;
 
@@ -22,10 +26,13 @@ int main(int argc, char** argv) {
   listeners.add(show);
   try {
     const RankContext context = rank_context_from_environment();
-    StatusPage page = train::status_page_of(context);
-    train::Session session = train::Session::open(
-        train::settle_request(train::parse_train_command_line(argc, argv), context), listeners,
-        page);
+    train::RunRequest request =
+        train::settle_request(train::parse_train_command_line(argc, argv), context);
+    StatusPage page = train::status_page_of(context);  // what mlaunch looks at
+    train::StatusListener status(page);
+    listeners.add(std::ref(status));
+    const train::OptionListeners files(request.config.options, context.rank, listeners);
+    train::Session session = train::Session::open(std::move(request), listeners);
     constexpr int kPatience = 200;  // a longer run is stopped, and saved where it has an output
     for (int step = 0; step < kPatience && session.step(); ++step) continue;
     return static_cast<int>(session.close());

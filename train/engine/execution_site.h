@@ -1,4 +1,5 @@
-// Where an engine's Programs run, the CPU or a device beside it, and what the host works with there.
+// Where an engine's Programs run, the CPU or a device beside it, and what the host works with
+// there.
 #pragma once
 
 #include <cstdint>

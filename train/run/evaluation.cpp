@@ -45,7 +45,7 @@ class ForgivingFill {
 
 void evaluate(RunParts& run) {
   if (run.corpus.held_out == nullptr) return;
-  run.status.set_phase(Phase::evaluate);
+  run.listeners.tell(Entered{Phase::evaluate});
   const BatchLoader batches = held_out_loader(run);
   const std::int64_t per_batch =
       run.options.micro_batch * run.engine->programs().settings.plan.data_ranks();

@@ -60,7 +60,7 @@ Facts facts(const RunParts& run) {
 bool save_as(RunParts& run, bool must, SaveOf of) {
   if (!run.saver->saves()) return false;
   if (run.saver->last_step() == run.position.steps_done) return true;
-  run.status.set_phase(Phase::saving);
+  run.listeners.tell(Entered{Phase::saving});
   std::optional<Saved> saved;
   run.transfers.beside_programs(*run.engine, [&] {
     saved = run.saver->save(*run.engine, save_contents(run), must, of);

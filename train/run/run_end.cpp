@@ -8,7 +8,6 @@
 #include "train/engine/state_digest.h"
 #include "train/run/evaluation.h"
 #include "train/run/run_checkpoint.h"
-#include "train/run/trace_file.h"
 
 namespace strata::train {
 namespace {
@@ -55,18 +54,6 @@ void report_transfers(RunParts& run) {
       comm::gather_texts(*run.communicator, run.transfers.describe(*run.engine, *run.disk))});
 }
 
-void write_trace_of(RunParts& run) {
-  std::int64_t dropped = 0;
-  run.late_failures.guard([&] {
-    dropped = write_trace(run.options.trace, run.trace->events(), run.trace->dropped(),
-                          *run.communicator);
-  });
-  if (dropped > 0)
-    run.listeners.note("the trace holds the first instructions of each queue; " +
-                       std::to_string(dropped) +
-                       " found no room: choose steps with --trace-steps FIRST:LAST");
-}
-
 /// What people and files are told when everything is saved.
 void report(RunParts& run) {
   run.print_notes();
@@ -80,12 +67,7 @@ void report(RunParts& run) {
     run.listeners.print("the device agrees with the CPU in " +
                         std::to_string(run.position.steps_done) + " steps:\n" +
                         run.device->compared().to_string());
-  if (run.trace) write_trace_of(run);
-  if (run.profile)
-    run.late_failures.guard([&] {
-      const std::string text = run.profile->write(*run.communicator, run.device->description());
-      run.listeners.print(text);
-    });
+  run.tell(Ending{*run.communicator, run.device->description()});
 }
 
 /// Nobody leaves before all have written; MPI insists on it.
@@ -93,7 +75,7 @@ void leave(RunParts& run) {
   if (run.engine) run.engine->forget_recordings();
   if (run.device) run.device->close();
   run.communicator->close();
-  run.status.set_phase(Phase::done);
+  run.listeners.tell(Entered{Phase::done});
 }
 
 }  // namespace

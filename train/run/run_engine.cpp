@@ -14,12 +14,9 @@
 #include "train/run/host_limits.h"
 #include "train/run/plan_report.h"
 #include "train/run/room_for_saving.h"
-#include "train/run/trace_file.h"
 
 namespace strata::train {
 namespace {
-
-constexpr std::size_t kTraceEvents = 100'000;
 
 /// Collective: ranks tell one another the nodes of their devices.
 std::optional<machine::DevicePlace> device_place(const RunParts& run) {
@@ -113,30 +110,10 @@ void register_windows(RunParts& run) {
 }
 
 void add_observers(RunParts& run, EngineParts& parts) {
-  parts.observers.push_back(&run.observer.emplace(run.status, run.device->communicator()));
-  parts.observers.push_back(&run.meter.observer());
-  parts.observers.push_back(&run.transfers.observer());
-  const bool on_device = !run.machine.host_is_device();
-  if (run.options.wall_clock_breakdown && run.first) {
-    run.breakdown.emplace(on_device ? Measured::device : Measured::threads,
-                          run.options.steps_per_print, run.options.steps);
-    parts.observers.push_back(&*run.breakdown);
-  }
-  if (!run.options.trace.empty()) {
-    const StepRange& steps = run.options.trace_steps;
-    run.trace.emplace(
-        runtime::TraceOptions{.rank = run.request.context.rank,
-                              .of = on_device ? runtime::TraceOf::device : runtime::TraceOf::queues,
-                              .steps = {steps.first, steps.last},
-                              .capacity_per_queue = kTraceEvents,
-                              .zero_ns = common_zero_ns(*run.communicator)});
-    parts.observers.push_back(&*run.trace);
-  }
-  if (!run.options.profile.empty()) {
-    run.profile.emplace(run.options, run.machine,
-                        run.resume_point ? run.resume_point->state.step : 0);
-    parts.observers.push_back(&run.profile->observer());
-  }
+  parts.observers = {&run.under_way, &run.meter.observer(), &run.transfers.observer()};
+  run.listeners.tell(Equipping{parts.observers, *run.communicator, run.device->communicator(),
+                               run.machine, run.resume_point ? run.resume_point->state.step : 0,
+                               run.options.steps});
 }
 
 }  // namespace

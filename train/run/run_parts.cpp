@@ -10,12 +10,10 @@
 
 namespace strata::train {
 
-RunParts::RunParts(const RunRequest& run_request, StatusPage& status_page,
-                   const SessionListeners& who_hears)
+RunParts::RunParts(const RunRequest& run_request, const SessionListeners& who_hears)
     : request(run_request),
       options(request.config.options),
       first(request.context.rank == 0),
-      status(status_page),
       listeners(who_hears),
       nonfinite(options),
       late_failures(who_hears) {
@@ -37,7 +35,8 @@ void RunParts::print_notes() {
 }
 
 void RunParts::tell(const SessionEvent& event) {
-  late_failures.guard([&] { listeners.tell(event); });
+  listeners.for_each(
+      [&](const SessionListener& hear) { late_failures.guard([&] { hear(event); }); });
 }
 
 void RunParts::print_notes(const std::vector<std::string>& notes) const {
@@ -48,14 +47,14 @@ void RunParts::print_notes(const std::vector<std::string>& notes) const {
 void RunParts::give_up(const std::string& why) {
   // All ranks have the same to say; without a launcher that says it once, rank 0 does.
   if (first || request.context.status_fd >= 0)
-    listeners.tell(Refused{ExitCode::try_again,
-                           why + "; " + what_is_lost(options.output, status.data().step.load())});
+    listeners.tell(
+        Refused{ExitCode::try_again, why + "; " + what_is_lost(options.output, under_way.step())});
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
 /// Of Ctrl-C, on a thread beside the run.
 void RunParts::say_what_is_lost() const {
-  listeners.fail("ended by Ctrl-C; " + what_is_lost(options.output, status.data().step.load()));
+  listeners.fail("ended by Ctrl-C; " + what_is_lost(options.output, under_way.step()));
 }
 
 }  // namespace strata::train

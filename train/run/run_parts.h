@@ -2,6 +2,7 @@
 // that know one stretch of the run each (run_engine, run_beginning, step_loop, run_end) share them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,10 +12,7 @@
 
 #include "comm/communicator.h"
 #include "comm/fail_together.h"
-#include "core/status_page.h"
-#include "runtime/execute/trace.h"
 #include "train/engine/engine.h"
-#include "train/engine/status_observer.h"
 #include "train/run/beside_weights.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/corpus.h"
@@ -24,9 +22,7 @@
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
-#include "train/run/run_profile.h"
 #include "train/run/session_listeners.h"
-#include "train/run/step_breakdown.h"
 #include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
 #include "train/run/training_run.h"
@@ -42,10 +38,22 @@ struct RunPosition {
   bool stopped = false;  ///< all ranks agreed to stop
 };
 
+/// The step that the compute queue took up last, counted from 1, for threads beside the run; -1:
+/// none yet.
+class StepUnderWay final : public runtime::Observer {
+ public:
+  void begin_program(const runtime::Program&, std::int64_t step) override { step_ = step + 1; }
+  void begin(const runtime::Program&, int) override {}
+  void end(const runtime::Program&, int) override {}
+  [[nodiscard]] std::int64_t step() const { return step_; }
+
+ private:
+  std::atomic<std::int64_t> step_{-1};
+};
+
 struct RunParts {
   /// From here on signals that ask for a last checkpoint are heard. Borrows all.
-  RunParts(const RunRequest& run_request, StatusPage& status_page,
-           const SessionListeners& who_hears);
+  RunParts(const RunRequest& run_request, const SessionListeners& who_hears);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
@@ -61,16 +69,12 @@ struct RunParts {
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
   bool first;            ///< rank 0
-  StatusPage& status;
   const SessionListeners& listeners;
   RunPosition position;
 
   // Whatever observes the engine lives longer than it.
-  std::optional<StatusObserver> observer;
-  std::optional<runtime::TraceRecorder> trace;
-  std::optional<RunProfile> profile;
+  StepUnderWay under_way;
   StepMeter meter;
-  std::optional<StepBreakdown> breakdown;
   TransferLedger transfers;
 
   Corpus corpus;

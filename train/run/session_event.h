@@ -1,4 +1,5 @@
-// What a training run tells whoever listens: plain values, made on each rank.
+// What a training run tells whoever listens, on each rank: plain values, but for Equipping and
+// Ending.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "core/error.h"
+#include "core/status_page.h"
 #include "kernels/ops/step_state.h"
+#include "machine/machine.h"
+#include "runtime/execute/observer.h"
 #include "train/data/tokenizer_tool.h"
 #include "train/run/step_bound.h"
 
@@ -24,6 +29,23 @@ struct Note {
 /// How far a long text is on its way to tokens; none: it has arrived, if there was one.
 struct Encoding {
   std::optional<EncodingProgress> progress;
+};
+
+/// What the rank does from here on; in steps observers of Programs see it.
+struct Entered {
+  Phase phase = Phase::starting;
+};
+
+/// The engine is about to be made. A listener may add an observer of its Programs, which lives as
+/// long as the session. All ranks hear it at once: listeners that each of them has, in one order,
+/// may make calls that are collective over `ranks`.
+struct Equipping {
+  std::vector<runtime::Observer*>& observers;
+  comm::Communicator& ranks;                       ///< of the host
+  const comm::Communicator& program_communicator;  ///< of the Programs' collectives
+  const machine::Machine& machine;                 ///< as this rank has it
+  std::int64_t first_step = 0;                     ///< done by earlier processes
+  std::int64_t steps = 0;                          ///< of the run
 };
 
 /// Training begins after `first_step` steps of earlier processes.
@@ -91,13 +113,20 @@ struct Stopped {
   std::int64_t step = 0, steps = 0;
 };
 
+/// Everything is saved; the engine is idle, and for the last time collective calls are possible, as
+/// on Equipping.
+struct Ending {
+  comm::Communicator& ranks;
+  std::string device;  ///< for people
+};
+
 /// Why the run ends, or cannot begin, as an exception says it. Nothing follows.
 struct Refused {
   ExitCode code = ExitCode::internal;
   std::string text;
 };
 
-using SessionEvent = std::variant<Note, Encoding, Began, StepDone, Evaluating, Evaluated, Saved,
-                                  Transfers, Stopped, Refused>;
+using SessionEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
+                                  Evaluated, Saved, Transfers, Stopped, Ending, Refused>;
 
 }  // namespace strata::train

@@ -14,8 +14,9 @@ namespace strata::train {
 /// Called on the thread that runs the session, in the middle of it: returns soon and calls nothing
 /// of the session. Two come from a thread beside the run, and may come while another event is
 /// heard: a Note that is a failure (Ctrl-C), and Refused where a grace is over; the process ends
-/// after them. An Error thrown on hearing Began ends the run; on StepDone, Evaluated, Saved and
-/// Transfers it is said as a warning, costs no step and is the session's error once all is saved.
+/// after them. An Error thrown on hearing Equipping or Began ends the run; on StepDone, Evaluated,
+/// Saved, Transfers and Ending it is said as a warning, costs no step and is the session's error
+/// once all is saved.
 using SessionListener = std::function<void(const SessionEvent&)>;
 
 /// All listeners of one rank's session. They hear every event in the order in which they were
@@ -29,14 +30,21 @@ class SessionListeners {
   /// Before a session begins.
   void add(SessionListener listener) { listeners_.push_back(std::move(listener)); }
 
+  /// hear(listener) for each.
+  template <typename Hear>
+  void for_each(const Hear& hear) const {
+    for (const SessionListener& listener : listeners_) hear(listener);
+  }
   /// All hear it; then throws what the first one threw that failed.
   void tell(const SessionEvent& event) const {
     std::exception_ptr failure;
-    for (const SessionListener& listener : listeners_) try {
+    for_each([&](const SessionListener& listener) {
+      try {
         listener(event);
       } catch (...) {
         if (!failure) failure = std::current_exception();
       }
+    });
     if (failure) std::rethrow_exception(failure);
   }
   void print(std::string text) const { tell(Note{Note::Level::text, std::move(text)}); }

@@ -87,9 +87,6 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   StepDone report = run_.meter.complete(*metrics, clock_.lap());
   if (saver_.saves()) report.checkpoint_age_seconds = saver_.age_seconds();
   run_.tell(report);
-  if (run_.breakdown)
-    if (const auto line = run_.breakdown->complete(report.step, report.seconds))
-      run_.listeners.print(*line);
   if (const std::string news = run_.nonfinite.take(report); !news.empty())
     run_.listeners.warn(news);
   // The same on all ranks: all leave the loop after the same step.

@@ -94,7 +94,7 @@ int threads_per_rank(const TrainOptions& options, const RankContext& context) {
 }
 
 std::optional<ExitCode> open_training(RunParts& run) {
-  run.status.set_phase(Phase::planning);
+  run.listeners.tell(Entered{Phase::planning});
   open_run(run);
   find_beginning(run);  // which settles the steps between saves
   run.saver.emplace(run.options.checkpoint, *run.output, run.listeners);
@@ -102,7 +102,7 @@ std::optional<ExitCode> open_training(RunParts& run) {
   if (done && run.options.dump_state.empty()) return leave_done(run);
   open_machine(run);
   build_engine_or_advise(run);
-  run.status.set_phase(Phase::loading);
+  run.listeners.tell(Entered{Phase::loading});
   run.transfers.beside_programs(*run.engine, [&] { load(run); });
   if (!done) return {};
   dump_state(run);

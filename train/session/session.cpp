@@ -12,12 +12,11 @@
 namespace strata::train {
 
 struct Session::Parts {
-  Parts(RunRequest what, const SessionListeners& who_hears, StatusPage& page)
-      : request(std::move(what)), listeners(who_hears), status(page) {}
+  Parts(RunRequest what, const SessionListeners& who_hears)
+      : request(std::move(what)), listeners(who_hears) {}
 
   RunRequest request;
   const SessionListeners& listeners;
-  StatusPage& status;
   std::optional<RunParts> run;
   std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
   std::optional<ExitCode> ended;
@@ -47,10 +46,10 @@ void Session::require_open() const {
   if (!parts_) throw InvalidArgument("the session has failed before; open another");
 }
 
-Session Session::open(RunRequest request, const SessionListeners& listeners, StatusPage& status) {
-  Session session(std::make_unique<Parts>(std::move(request), listeners, status));
+Session Session::open(RunRequest request, const SessionListeners& listeners) {
+  Session session(std::make_unique<Parts>(std::move(request), listeners));
   session.guard([](Parts& parts) {
-    parts.run.emplace(parts.request, parts.status, parts.listeners);
+    parts.run.emplace(parts.request, parts.listeners);
     parts.ended = open_training(*parts.run);
     if (parts.ended) parts.run.reset();
   });
@@ -95,11 +94,6 @@ Refused refusal_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
     return {ExitCode::host, "out of host memory outside the planned arenas"};
   return {ExitCode::internal, error.what()};
-}
-
-StatusPage status_page_of(const RankContext& context) {
-  return context.status_fd >= 0 ? StatusPage::open(context.status_fd)
-                                : StatusPage::create(context.rank);
 }
 
 }  // namespace strata::train

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/error.h"
-#include "core/status_page.h"
 #include "train/run/session_listeners.h"
 #include "train/run/training_run.h"
 
@@ -20,8 +19,8 @@ class Session {
   /// Builds Programs, loads or initializes weights, finds where to go on. Where
   /// checkpoint.on_signal is set, signals that ask for a last checkpoint are heard from here on
   /// until the run has ended (train/run/stop_request.h): this thread and those it starts block
-  /// them. Borrows the listeners and the page, which says where the rank is.
-  static Session open(RunRequest request, const SessionListeners& listeners, StatusPage& status);
+  /// them. Borrows the listeners.
+  static Session open(RunRequest request, const SessionListeners& listeners);
   /// Releases what is left, as close() does not: what was not saved is lost, and other ranks of a
   /// run that has not ended hear of a rank that is gone.
   ~Session();
@@ -50,8 +49,5 @@ class Session {
 
 /// Of what was thrown: an Error's text and code; of others a code that fits.
 Refused refusal_of(const std::exception& error);
-
-/// The page of the launcher that started this rank, else one of its own.
-StatusPage status_page_of(const RankContext& context);
 
 }  // namespace strata::train

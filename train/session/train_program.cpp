@@ -11,11 +11,12 @@
 #include "core/rank_context.h"
 #include "train/run/plan_only.h"
 #include "train/session/console_listener.h"
-#include "train/session/metrics_listener.h"
+#include "train/session/option_listeners.h"
 #include "train/session/programs.h"
 #include "train/session/progress.h"
 #include "train/session/session.h"
 #include "train/session/settle_request.h"
+#include "train/session/status_listener.h"
 
 namespace strata::train {
 namespace {
@@ -69,17 +70,15 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
   return request;
 }
 
-ExitCode run(std::optional<RunRequest> request, SessionListeners& listeners, StatusPage& status,
-             Console& console) {
+ExitCode run(std::optional<RunRequest> request, SessionListeners& listeners, Console& console) {
   if (!request) return ExitCode::done;
   const TrainOptions& options = request->config.options;
   Progress progress(console, {.every_steps = options.steps_per_print,
                               .log_every = std::chrono::seconds(options.log_every_seconds)});
-  MetricsListener metrics(request->context.rank == 0 ? options.metrics : "", listeners);
   listeners.add(std::ref(progress));
-  listeners.add(std::ref(metrics));
+  const OptionListeners files(options, request->context.rank, listeners);
   try {
-    return Session::open(std::move(*request), listeners, status).run();
+    return Session::open(std::move(*request), listeners).run();
   } catch (const std::exception& error) {
     return refusal_of(error).code;  // the listeners have heard it
   }
@@ -93,10 +92,12 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
   try {
     const RankContext context = rank_context_from_environment();
     Console console(context);
-    StatusPage status = status_page_of(context);
+    StatusPage page = status_page_of(context);
     SessionListeners listeners;
-    ConsoleListener screen(console, context, status);
+    ConsoleListener screen(console, context, page);
+    StatusListener status(page);
     listeners.add(std::ref(screen));
+    listeners.add(std::ref(status));
     std::optional<RunRequest> request;
     try {
       const ParsedCommandLine command_line = parse_train_command_line(argc, argv);
@@ -109,7 +110,7 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
       listeners.tell(refused);
       return static_cast<int>(refused.code);
     }
-    return static_cast<int>(run(std::move(request), listeners, status, console));
+    return static_cast<int>(run(std::move(request), listeners, console));
   } catch (const Error& error) {
     std::fprintf(stderr, "train: %s\n", error.what());
     return static_cast<int>(error.exit_code());

@@ -1,4 +1,4 @@
-#include "train/run/step_breakdown.h"
+#include "train/session/step_breakdown.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // One clock for ranks of different machines.
-#include "train/run/trace_file.h"
+#include "train/session/trace_file.h"
 
 #include <gtest/gtest.h>
 

@@ -2,23 +2,37 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "core/rank_context.h"
 #include "core/status_page.h"
 #include "runtime/execute/observer.h"
+#include "train/run/session_event.h"
 
 namespace strata::train {
 
-class StatusObserver final : public runtime::Observer {
+/// The page of the launcher that started this rank, else one of its own.
+inline StatusPage status_page_of(const RankContext& context) {
+  return context.status_fd >= 0 ? StatusPage::open(context.status_fd)
+                                : StatusPage::create(context.rank);
+}
+
+/// A SessionListener, which observes the session's Programs, too. Borrows the page.
+class StatusListener final : public runtime::Observer {
  public:
-  /// `communicator`: of the Programs' collectives, which it numbers. Both outlive the executor.
-  StatusObserver(StatusPage& page, const comm::Communicator& communicator)
-      : page_(page), communicator_(communicator) {}
+  explicit StatusListener(StatusPage& page) : page_(page) {}
+  void operator()(const SessionEvent& event) {
+    if (const auto* entered = std::get_if<Entered>(&event)) page_.set_phase(entered->phase);
+    const auto* equipping = std::get_if<Equipping>(&event);
+    if (equipping == nullptr) return;
+    communicator_ = &equipping->program_communicator;
+    equipping->observers.push_back(this);
+  }
   void begin_program(const runtime::Program&, std::int64_t step) override {
     page_.set_step(step + 1);
   }
   void begin(const runtime::Program& program, int instruction) override {
     const runtime::Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
     if (in.queue == runtime::Queue::communication) {
-      page_.begin_collective(communicator_.begun() + 1, in.label);
+      page_.begin_collective(communicator_->begun() + 1, in.label);
       return;
     }
     if (in.queue != runtime::Queue::compute) return;  // the page has one writer per field
@@ -38,7 +52,7 @@ class StatusObserver final : public runtime::Observer {
     return pass == runtime::Pass::backward ? Phase::backward : Phase::update;
   }
   StatusPage& page_;
-  const comm::Communicator& communicator_;
+  const comm::Communicator* communicator_ = nullptr;  ///< of the Programs, once they are there
 };
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-#include "train/run/trace_file.h"
+#include "train/session/trace_file.h"
 
 #include <algorithm>
 #include <cerrno>

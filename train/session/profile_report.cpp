@@ -1,4 +1,4 @@
-#include "train/run/profile_report.h"
+#include "train/session/profile_report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // What a profile makes of measured times: bounds by kind, one row per operation and shape, losses
 // in order.
-#include "train/run/profile_report.h"
+#include "train/session/profile_report.h"
 
 #include <gtest/gtest.h>
 

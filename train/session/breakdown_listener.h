@@ -1,0 +1,33 @@
+// wall_clock_breakdown: a line of where the time goes, every so many steps.
+#pragma once
+
+#include <optional>
+
+#include "train/run/session_listeners.h"
+#include "train/session/step_breakdown.h"
+
+namespace strata::train {
+
+/// A SessionListener. Borrows who hears the line.
+class BreakdownListener {
+ public:
+  /// `every` so many steps; 0: ten times.
+  BreakdownListener(std::int64_t every, const SessionListeners& listeners)
+      : every_(every), listeners_(listeners) {}
+  void operator()(const SessionEvent& event) {
+    if (const auto* equipping = std::get_if<Equipping>(&event))
+      equipping->observers.push_back(&breakdown_.emplace(
+          equipping->machine.host_is_device() ? Measured::threads : Measured::device, every_,
+          equipping->steps));
+    if (const auto* done = std::get_if<StepDone>(&event))
+      if (const auto line = breakdown_->complete(done->step, done->seconds))
+        listeners_.print(*line);
+  }
+
+ private:
+  std::int64_t every_;
+  const SessionListeners& listeners_;
+  std::optional<StepBreakdown> breakdown_;
+};
+
+}  // namespace strata::train

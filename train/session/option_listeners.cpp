@@ -1,0 +1,20 @@
+#include "train/session/option_listeners.h"
+
+#include <functional>
+
+namespace strata::train {
+
+OptionListeners::OptionListeners(const TrainOptions& options, int rank,
+                                 SessionListeners& listeners) {
+  if (rank == 0 && !options.metrics.empty())
+    listeners.add(std::ref(metrics_.emplace(options.metrics, listeners)));
+  if (rank == 0 && options.wall_clock_breakdown)
+    listeners.add(std::ref(breakdown_.emplace(options.steps_per_print, listeners)));
+  if (!options.trace.empty())
+    listeners.add(std::ref(trace_.emplace(
+        options.trace, runtime::TraceSteps{options.trace_steps.first, options.trace_steps.last},
+        listeners)));
+  if (!options.profile.empty()) listeners.add(std::ref(profile_.emplace(options, listeners)));
+}
+
+}  // namespace strata::train

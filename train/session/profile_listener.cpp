@@ -1,0 +1,56 @@
+#include "train/session/profile_listener.h"
+
+#include <vector>
+
+#include "comm/gather_texts.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "machine/measure_cpu.h"
+#include "train/session/profile_report.h"
+
+namespace strata::train {
+
+ProfileListener::ProfileListener(const TrainOptions& options, const SessionListeners& listeners)
+    : file_(options.profile),
+      compares_(options.check_device),
+      dtype_(options.dtype),
+      listeners_(listeners) {}
+
+void ProfileListener::operator()(const SessionEvent& event) {
+  if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
+  if (const auto* ending = std::get_if<Ending>(&event)) write(*ending);
+}
+
+void ProfileListener::begin(const Equipping& equipping) {
+  if (compares_)
+    throw ConfigError("--profile measures steps, --check-device compares them; choose one");
+  const std::int64_t enough = equipping.first_step + kLeftOut + 1;
+  if (equipping.steps < enough)
+    throw ConfigError("--profile leaves out the first " + std::to_string(kLeftOut) +
+                      " steps and none is left; give --steps " + std::to_string(enough) +
+                      " or more");
+  machine_ = equipping.machine;
+  const bool on_cpu = machine_.host_is_device();
+  if (on_cpu) measure_cpu(machine_, dtype_);
+  equipping.observers.push_back(
+      &recorder_.emplace(on_cpu ? runtime::TraceOf::queues : runtime::TraceOf::device,
+                         equipping.first_step + kLeftOut));
+}
+
+void ProfileListener::write(const Ending& ending) const {
+  const ProfileReport report = make_report(*recorder_, machine_);
+  if (report.steps == 0)  // the same on all ranks
+    return listeners_.print("no profile: the run ended within the first " +
+                            std::to_string(kLeftOut) + " steps\n");
+  comm::Communicator& host = ending.ranks;
+  const std::vector<std::string> ranks = comm::gather_texts(host, to_json(report, host.rank()));
+  if (host.rank() == 0) write_file_atomically(file_, profile_file(ending.device, ranks));
+  listeners_.print(describe(report) +
+                   (machine_.host_is_device()
+                        ? ""
+                        : "each instruction was launched by itself: a run without --profile "
+                          "records steps and is faster\n") +
+                   "all of it: " + file_ + "\n");
+}
+
+}  // namespace strata::train

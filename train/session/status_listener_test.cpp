@@ -1,0 +1,37 @@
+#include "train/session/status_listener.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/host_stream.h"
+#include "comm/single.h"
+
+namespace strata::train {
+namespace {
+
+TEST(StatusListener, KeepsPhasesAndNumbersCollectivesAsTheCommunicatorDoes) {
+  comm::SingleCommunicator communicator;
+  comm::HostStream stream;
+  const auto meet = [&] { communicator.run(stream, {}, nullptr, nullptr, {}); };
+  meet();
+  meet();  // before the first Program
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  status(Entered{Phase::loading});
+  EXPECT_EQ(page.describe(), "loading");
+  std::vector<runtime::Observer*> observers;
+  status(Equipping{observers, communicator, communicator, machine::cpu_machine(1), 0, 1});
+  ASSERT_EQ(observers.size(), 1);
+  runtime::Program program;
+  program.instructions.resize(1);
+  program.instructions[0].queue = runtime::Queue::communication;
+  program.instructions[0].label = "gather layer.0";
+  observers[0]->begin_program(program, 11);
+  observers[0]->begin(program, 0);
+  meet();
+  EXPECT_EQ(page.describe(), "step 12, loading, in collective 3 'gather layer.0'");
+  observers[0]->end(program, 0);
+  EXPECT_EQ(page.describe(), "step 12, loading");
+}
+
+}  // namespace
+}  // namespace strata::train

@@ -1,0 +1,35 @@
+#include "train/session/trace_listener.h"
+
+#include "train/session/trace_file.h"
+
+namespace strata::train {
+namespace {
+
+constexpr std::size_t kEvents = 100'000;
+
+}  // namespace
+
+void TraceListener::operator()(const SessionEvent& event) {
+  if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
+  if (const auto* ending = std::get_if<Ending>(&event)) write(ending->ranks);
+}
+
+void TraceListener::begin(const Equipping& equipping) {
+  using enum runtime::TraceOf;
+  equipping.observers.push_back(
+      &recorder_.emplace(runtime::TraceOptions{.rank = equipping.ranks.rank(),
+                                               .of = equipping.machine.host_is_device() ? queues : device,
+                                               .steps = steps_,
+                                               .capacity_per_queue = kEvents,
+                                               .zero_ns = common_zero_ns(equipping.ranks)}));
+}
+
+void TraceListener::write(comm::Communicator& ranks) const {
+  const std::int64_t dropped = write_trace(path_, recorder_->events(), recorder_->dropped(), ranks);
+  if (dropped > 0)
+    listeners_.note("the trace holds the first instructions of each queue; " +
+                    std::to_string(dropped) +
+                    " found no room: choose steps with --trace-steps FIRST:LAST");
+}
+
+}  // namespace strata::train

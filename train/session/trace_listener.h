@@ -1,0 +1,30 @@
+// --trace: the file of when each instruction of a session ran, on all ranks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/execute/trace.h"
+#include "train/run/session_listeners.h"
+
+namespace strata::train {
+
+/// A SessionListener of every rank: they agree on a clock before the engine is made, and rank 0
+/// writes when all is saved. Throws IoError. Borrows who hears the note.
+class TraceListener {
+ public:
+  TraceListener(std::string path, const runtime::TraceSteps& steps,
+                const SessionListeners& listeners)
+      : path_(std::move(path)), steps_(steps), listeners_(listeners) {}
+  void operator()(const SessionEvent& event);
+
+ private:
+  void begin(const Equipping& equipping);
+  void write(comm::Communicator& ranks) const;
+  std::string path_;
+  runtime::TraceSteps steps_;
+  const SessionListeners& listeners_;
+  std::optional<runtime::TraceRecorder> recorder_;
+};
+
+}  // namespace strata::train
