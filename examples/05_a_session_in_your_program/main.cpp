@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "train/config/command_line.h"
-#include "train/session/option_listeners.h"
 #include "train/session/session.h"
 #include "train/session/settle_request.h"
 #include "train/session/status_listener.h"
@@ -31,7 +30,6 @@ int main(int argc, char** argv) {
     StatusPage page = train::status_page_of(context);  // what mlaunch looks at
     train::StatusListener status(page);
     listeners.add(std::ref(status));
-    const train::OptionListeners files(request.config.options, context.rank, listeners);
     train::Session session = train::Session::open(std::move(request), listeners);
     constexpr int kPatience = 200;  // a longer run is stopped, and saved where it has an output
     for (int step = 0; step < kPatience && session.step(); ++step) continue;

@@ -8,15 +8,21 @@
 #include "train/run/run_end.h"
 #include "train/run/run_parts.h"
 #include "train/run/step_loop.h"
+#include "train/session/option_listeners.h"
 
 namespace strata::train {
 
 struct Session::Parts {
   Parts(RunRequest what, const SessionListeners& who_hears)
-      : request(std::move(what)), listeners(who_hears) {}
+      : request(std::move(what)), outside(who_hears) {
+    listeners.add([this](const SessionEvent& event) { outside.tell(event); });
+    files.emplace(request.config.options, request.context.rank, listeners);
+  }
 
   RunRequest request;
-  const SessionListeners& listeners;
+  const SessionListeners& outside;
+  SessionListeners listeners;            ///< those outside, then the files
+  std::optional<OptionListeners> files;  ///< that options ask for
   std::optional<RunParts> run;
   std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
   std::optional<ExitCode> ended;
@@ -30,9 +36,9 @@ auto Session::guard(const Body& body) {
     return body(*parts_);
   } catch (const std::exception& error) {
     const Refused refused = refusal_of(error);
-    const SessionListeners& listeners = parts_->listeners;
+    const SessionListeners& outside = parts_->outside;
     parts_.reset();
-    listeners.tell(refused);
+    outside.tell(refused);
     throw;
   }
 }

@@ -19,7 +19,8 @@ class Session {
   /// Builds Programs, loads or initializes weights, finds where to go on. Where
   /// checkpoint.on_signal is set, signals that ask for a last checkpoint are heard from here on
   /// until the run has ended (train/run/stop_request.h): this thread and those it starts block
-  /// them. Borrows the listeners.
+  /// them. Borrows the listeners; the session adds those of what options ask for beside the screen
+  /// (train/session/option_listeners.h).
   static Session open(RunRequest request, const SessionListeners& listeners);
   /// Releases what is left, as close() does not: what was not saved is lost, and other ranks of a
   /// run that has not ended hear of a rank that is gone.

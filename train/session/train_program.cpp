@@ -11,7 +11,6 @@
 #include "core/rank_context.h"
 #include "train/run/plan_only.h"
 #include "train/session/console_listener.h"
-#include "train/session/option_listeners.h"
 #include "train/session/programs.h"
 #include "train/session/progress.h"
 #include "train/session/session.h"
@@ -76,7 +75,6 @@ ExitCode run(std::optional<RunRequest> request, SessionListeners& listeners, Con
   Progress progress(console, {.every_steps = options.steps_per_print,
                               .log_every = std::chrono::seconds(options.log_every_seconds)});
   listeners.add(std::ref(progress));
-  const OptionListeners files(options, request->context.rank, listeners);
   try {
     return Session::open(std::move(*request), listeners).run();
   } catch (const std::exception& error) {
