@@ -49,7 +49,10 @@ class Compiling {
   Compiled run() {
     BuiltModel built = model_.build(plan_.shape, ModelUse::train);
     set_.units = built.graph.units;
-    runtime::differentiate(built.graph, {plan_.gradient.produced});
+    zero::check_plan(plan_, set_.units);
+    std::vector<bool> frozen;
+    for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);
+    runtime::differentiate(built.graph, {plan_.gradient.produced, std::move(frozen)});
     const auto actions = runtime::saved_actions(built.graph, plan_.saved);
     runtime::recompute(built.graph, actions);
     offload::offload_activations(built.graph, actions);
@@ -216,7 +219,6 @@ step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
   step::StepSettings settings;
   settings.plan = plan;
   settings.at = where.at;
-  settings.dtype = plan.shape.dtype;
   settings.optimizer = model.optimizer;
   settings.control = model.control;
   return settings;
@@ -235,13 +237,13 @@ StepPrograms compile_generation(const ModelFunction& build, const runtime::Batch
   set.shape = shape;
   set.vocabulary = vocabulary;
   BuiltModel model = build(shape, ModelUse::generate);
-  for (runtime::ParameterUnit& unit : model.graph.units) unit.trainable = false;
   set.units = model.graph.units;
   set.settings.at = where.at;
-  set.settings.dtype = shape.dtype;
   set.settings.plan.shape = shape;
   set.settings.plan.mesh = where.mesh;
   set.settings.plan.units = zero::plan_units(set.units, {}, where.mesh.ranks(comm::MeshAxis::data));
+  for (runtime::UnitPlan& unit : set.settings.plan.units)
+    unit.recipe = {.dtype = shape.dtype, .trainable = false};
   step::declare_state(set.persistent, set.units, set.settings);
   Graph graph = step::lower_evaluation(std::move(model.graph), runtime::kNoValue, set.settings);
   runtime::stage_inputs(graph);

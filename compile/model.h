@@ -41,11 +41,11 @@ using SaveRoomsFunction = std::function<SaveRooms(const std::vector<runtime::Par
                                                   const step::StepSettings& settings)>;
 
 struct TrainingModel {
-  ModelFunction build;  ///< segments of its units have their weight decay
-  step::OptimizerSettings optimizer;
-  kernels::Attributes control;   ///< of step_control: clipping, loss scale, schedule
-  SaveRoomsFunction save_rooms;  ///< asked where the Plan saves
-  std::int64_t vocabulary = 0;   ///< tokens and targets lie below it; 0: not known
+  ModelFunction build;            ///< segments of its units have their weight decay
+  kernels::Attributes optimizer;  ///< of every update: numbers of the optimizer
+  kernels::Attributes control;    ///< of step_control: clipping, loss scale, schedule
+  SaveRoomsFunction save_rooms;   ///< asked where the Plan saves
+  std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
   // The state begins with these.
   std::int64_t seed = 1;
   double initial_loss_scale = 1;

@@ -28,7 +28,7 @@ void place_units(runtime::Plan& plan, const Choices& choices,
       unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
       if (stays) in_host_memory -= std::min(mine, in_host_memory);
     }
-    if (!units[u].trainable || choices.optimizer == Home::device) continue;
+    if (choices.optimizer == Home::device) continue;
     unit.optimizer_tier = choices.optimizer == Home::disk ? Tier::disk : Tier::pageable;
     // Of the largest part of any rank, so that all ranks plan alike.
     const std::int64_t cells =
@@ -92,6 +92,7 @@ runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
   runtime::Graph graph = build(plan.shape, compile::ModelUse::train).graph;
   plan.units =
       zero::plan_units(graph.units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
+  for (runtime::UnitPlan& unit : plan.units) unit.recipe = choices.recipe;
   place_units(plan, choices, graph.units);
   plan.saved = plan_saved(choices, std::move(graph), plan.gradient.produced);
   // Without offload nothing is to be hidden behind the next forward pass.

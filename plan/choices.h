@@ -18,6 +18,7 @@ enum class Again : std::uint8_t { nothing, norms, everything };
 
 struct Choices {
   zero::StagePolicy sharding;
+  runtime::UnitRecipe recipe;    ///< of every unit
   std::int64_t micro_batch = 1;  ///< samples
   int micro_steps = 1;
   bool layer_major = false;  ///< with several micro-steps

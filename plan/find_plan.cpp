@@ -23,8 +23,9 @@ constexpr double kAsFast = 1.01;
 constexpr int kSnapshotWindows = 4;
 
 bool has_records_on_disk(const Plan& plan) {
-  return std::ranges::any_of(
-      plan.units, [](const runtime::UnitPlan& unit) { return unit.optimizer_tier == Tier::disk; });
+  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
+    return unit.recipe.trainable && unit.optimizer_tier == Tier::disk;
+  });
 }
 
 /// With gradients on the disk where they wait in host memory and other state of their unit lies

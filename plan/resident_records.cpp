@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kWindows = 6;
 
 /// Rounded up: block scales take a fraction of a byte per element.
-std::int64_t record_bytes_per_element(const step::StepSettings& settings) {
+std::int64_t record_bytes_per_element(const runtime::UnitRecipe& recipe) {
   std::int64_t per_cell = 0;
-  for (const step::OptimizerState& state : step::optimizer_states(settings))
+  for (const step::OptimizerState& state : step::optimizer_states(recipe))
     per_cell += size_of(state.dtype) * (runtime::kCellElements / state.elements_per_value);
   return (per_cell + runtime::kCellElements - 1) / runtime::kCellElements;
 }
@@ -23,12 +23,11 @@ std::int64_t record_bytes_per_element(const step::StepSettings& settings) {
 void keep_records_in_host_memory(step::StepSettings& settings,
                                  const std::vector<runtime::ParameterUnit>& units,
                                  std::int64_t free_bytes) {
-  const std::int64_t each = record_bytes_per_element(settings);
-  if (each == 0) return;
   std::int64_t taken = 0;
   for (std::size_t u = 0; u < units.size(); ++u) {
     runtime::UnitPlan& plan = settings.plan.units[u];
-    if (!units[u].trainable || plan.optimizer_tier != runtime::Tier::disk) continue;
+    const std::int64_t each = record_bytes_per_element(plan.recipe);
+    if (each == 0 || plan.optimizer_tier != runtime::Tier::disk) continue;
     // The largest part of any rank, so that all ranks plan alike.
     const std::int64_t whole = units[u].elements;
     const int owners = plan.shard_optimizer ? settings.plan.data_ranks() : 1;
@@ -49,10 +48,14 @@ void keep_records_in_host_memory(step::StepSettings& settings,
 std::int64_t window_bytes(const step::StepSettings& settings,
                           const std::vector<runtime::ParameterUnit>& units) {
   std::int64_t largest = 0;
-  for (std::size_t u = 0; u < units.size(); ++u)
-    if (settings.plan.units[u].optimizer_tier == runtime::Tier::disk)
-      largest = std::max(largest, std::min(units[u].elements, settings.plan.limits.tile_elements));
-  return kWindows * largest * record_bytes_per_element(settings);
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    const runtime::UnitPlan& plan = settings.plan.units[u];
+    if (plan.optimizer_tier == runtime::Tier::disk)
+      largest =
+          std::max(largest, record_bytes_per_element(plan.recipe) *
+                                std::min(units[u].elements, settings.plan.limits.tile_elements));
+  }
+  return kWindows * largest;
 }
 
 }  // namespace strata::plan

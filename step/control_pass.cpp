@@ -35,7 +35,7 @@ class ControlPass {
     agree();
     control();
     if (updates_run_early()) control_early();
-    if (settings_.plan.updates == runtime::Updates::next_step && settings_.optimizer.random)
+    if (settings_.plan.updates == runtime::Updates::next_step && rounds_at_random(settings_.plan))
       keep_random();
   }
 
@@ -55,7 +55,7 @@ class ControlPass {
     const int loss = last_writer.at(graph_.root_of(word_));
     std::vector<std::pair<int, int>> places;  // behind which node, unit
     for (int u = 0; u < static_cast<int>(graph_.units.size()); ++u)
-      if (graph_.units[static_cast<std::size_t>(u)].trainable && owns_some(u))
+      if (settings_.plan.units[static_cast<std::size_t>(u)].recipe.trainable && owns_some(u))
         places.emplace_back(std::max(last_writer.at(graph_.root_of(gradient(u))), loss), u);
     std::sort(places.begin(), places.end());
     runtime::NodeInserter inserter;

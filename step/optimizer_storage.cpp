@@ -32,10 +32,9 @@ std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
 
 std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
                                          const runtime::UnitPlan& plan,
-                                         const zero::OwnedUnit& owned, const OptimizerTile& tile,
-                                         const StepSettings& settings) {
+                                         const zero::OwnedUnit& owned, const OptimizerTile& tile) {
   std::vector<StateStorage> storages;
-  const std::vector<OptimizerState> kinds = optimizer_states(settings);
+  const std::vector<OptimizerState> kinds = optimizer_states(plan.recipe);
   const std::int64_t held = owned.optimizer_end - owned.optimizer_begin;
   const std::int64_t count = tile.extent.elements();
   std::int64_t record_bytes = 0;

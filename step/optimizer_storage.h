@@ -38,7 +38,6 @@ struct StateStorage {
 /// In the order of optimizer_states.
 std::vector<StateStorage> state_storages(const runtime::ParameterUnit& unit,
                                          const runtime::UnitPlan& plan,
-                                         const zero::OwnedUnit& owned, const OptimizerTile& tile,
-                                         const StepSettings& settings);
+                                         const zero::OwnedUnit& owned, const OptimizerTile& tile);
 
 }  // namespace strata::step

@@ -35,15 +35,15 @@ std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::Uni
   std::vector<Kept> kept;
   if (plan.shard_parameter)
     kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), plan.parameter_tier,
-                    settings.dtype, shard});
+                    plan.recipe.dtype, shard});
   else
     kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
-                    settings.dtype, whole});
-  if (!unit.trainable) return kept;
+                    plan.recipe.dtype, whole});
+  if (!plan.recipe.trainable) return kept;
   const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
-  for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
+  for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)
     for (const OptimizerTile& tile : tiles) {
-      const StateStorage s = state_storages(unit, plan, owned, tile, settings)[kind];
+      const StateStorage s = state_storages(unit, plan, owned, tile)[kind];
       const std::int64_t first = s.offset_bytes / size_of(s.dtype);
       const bool goes_on = !kept.empty() && kept.back().storage == s.name &&
                            kept.back().kind == s.kind && kept.back().held.end == tile.extent.begin;
@@ -82,8 +82,8 @@ class StateLister {
 
   std::vector<StateEntry> list() {
     for (std::size_t u = 0; u < units_.size(); ++u) add_unit(units_[u], settings_.plan.units[u]);
-    const bool trains =
-        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit.trainable; });
+    const bool trains = std::ranges::any_of(settings_.plan.units,
+                                            [](const auto& unit) { return unit.recipe.trainable; });
     if (trains && lists(0)) add_scalars();
     return std::move(entries_);
   }

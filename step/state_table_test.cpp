@@ -14,6 +14,7 @@ namespace strata::step {
 namespace {
 
 using kernels::Shape;
+using runtime::MasterFormat;
 using runtime::ParameterUnit;
 
 /// Of quantized moments.
@@ -31,7 +32,6 @@ std::vector<ParameterUnit> make_units() {
   units[1].add("norm", Shape{70}, 70, true, {});
   units[2].name = "frozen.matrices";
   units[2].add("frozen", Shape{40, 50}, 40 * 50, true, {});
-  units[2].trainable = false;
   for (ParameterUnit& unit : units) unit.seal();
   return units;
 }
@@ -50,19 +50,23 @@ StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c,
   // The small unit stays gathered at stage 3, as persistence thresholds make it.
   settings.plan.units = zero::plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
   settings.at = comm::point_of(settings.plan.mesh, rank);
-  settings.dtype = c.dtype;
-  settings.optimizer.moments = c.moments;
-  settings.optimizer.master = c.master;
-  settings.optimizer.scale_block = c.scale_block;
-  if (c.scale_block > 0) settings.optimizer.moment_dtype = DType::u8;
+  settings.plan.shape.dtype = c.dtype;
+  for (runtime::UnitPlan& unit : settings.plan.units) {
+    unit.recipe.dtype = c.dtype;
+    unit.recipe.optimizer.moments = c.moments;
+    unit.recipe.optimizer.master = c.master;
+    unit.recipe.optimizer.scale_block = c.scale_block;
+    if (c.scale_block > 0) unit.recipe.optimizer.moment_dtype = DType::u8;
+    unit.recipe.trainable = unit.unit != "frozen.matrices";
+  }
   return settings;
 }
 
-std::vector<std::string> kinds_of(const ParameterUnit& unit, const StepSettings& settings) {
+std::vector<std::string> kinds_of(const runtime::UnitRecipe& recipe) {
   std::vector<std::string> kinds{"parameter"};
-  if (!unit.trainable) return kinds;
-  const OptimizerSettings& optimizer = settings.optimizer;
-  if (settings.dtype != DType::f32 && optimizer.master == MasterFormat::fp32)
+  if (!recipe.trainable) return kinds;
+  const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
+  if (recipe.dtype != DType::f32 && optimizer.master == MasterFormat::fp32)
     kinds.emplace_back("master");
   if (optimizer.master == MasterFormat::packed) kinds.emplace_back("remainder");
   if (optimizer.moments > 0) kinds.emplace_back("moment1");
@@ -85,9 +89,9 @@ using Counts = std::map<std::string, std::vector<int>>;
 
 Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings& settings) {
   Counts counts;
-  for (const ParameterUnit& unit : units)
-    for (const runtime::Segment& segment : unit.segments)
-      for (const std::string& kind : kinds_of(unit, settings))
+  for (std::size_t u = 0; u < units.size(); ++u)
+    for (const runtime::Segment& segment : units[u].segments)
+      for (const std::string& kind : kinds_of(settings.plan.units[u].recipe))
         counts[segment.name + " " + kind].assign(
             static_cast<std::size_t>(values_in(kind, segment.offset_elements,
                                                segment.offset_elements + segment.elements)),
@@ -265,9 +269,9 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
 }
 
 TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
-  std::vector<ParameterUnit> units = make_units();
-  for (ParameterUnit& unit : units) unit.trainable = false;
-  const StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  const std::vector<ParameterUnit> units = make_units();
+  StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  for (runtime::UnitPlan& unit : settings.plan.units) unit.recipe.trainable = false;
   for (const StateEntry& entry : list_state(units, settings, StateScope::held, 0))
     EXPECT_EQ(entry.kind, "parameter");
 }
@@ -291,7 +295,8 @@ TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
 TEST(StateTableOf, RefusesAPackedMasterOfParametersThatAreNotBf16) {
   const std::vector<ParameterUnit> units = make_units();
   for (const DType dtype : {DType::f32, DType::f16})
-    EXPECT_THROW(optimizer_states(settings_of(units, {0, 1, dtype, 2, MasterFormat::packed}, 0)),
+    EXPECT_THROW(list_state(units, settings_of(units, {0, 1, dtype, 2, MasterFormat::packed}, 0),
+                            StateScope::held, 0),
                  InvalidArgument);
 }
 

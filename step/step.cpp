@@ -105,16 +105,13 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, 
 
 }  // namespace
 
-std::vector<OptimizerState> optimizer_states(const StepSettings& settings) {
-  const OptimizerSettings& optimizer = settings.optimizer;
+std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe) {
+  const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
   std::vector<OptimizerState> states;
-  if (keeps_master_copy(settings)) states.push_back({"master", runtime::master_name, DType::f32});
-  if (optimizer.master == MasterFormat::packed) {
-    if (settings.dtype != DType::bf16)
-      throw InvalidArgument("a packed master needs bf16 parameters, found " +
-                            std::string(name_of(settings.dtype)) + "; use MasterFormat::fp32");
+  if (!recipe.trainable) return states;
+  if (keeps_master_copy(recipe)) states.push_back({"master", runtime::master_name, DType::f32});
+  if (optimizer.master == runtime::MasterFormat::packed)
     states.push_back({"remainder", runtime::remainder_name, DType::i16});
-  }
   if (optimizer.moments > 0)
     states.push_back({"moment1", runtime::moment1_name, optimizer.moment_dtype});
   if (optimizer.moments > 1)
@@ -129,8 +126,14 @@ std::vector<OptimizerState> optimizer_states(const StepSettings& settings) {
   return states;
 }
 
-bool keeps_master_copy(const StepSettings& settings) {
-  return settings.dtype != DType::f32 && settings.optimizer.master == MasterFormat::fp32;
+bool keeps_master_copy(const runtime::UnitRecipe& recipe) {
+  return recipe.dtype != DType::f32 && recipe.optimizer.master == runtime::MasterFormat::fp32;
+}
+
+bool rounds_at_random(const runtime::Plan& plan) {
+  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
+    return unit.recipe.trainable && unit.recipe.optimizer.random;
+  });
 }
 
 int update_block(Graph& graph) {
@@ -152,12 +155,12 @@ void declare_state(runtime::PersistentLayout& layout,
     const zero::OwnedUnit o = zero::owned_unit(unit, plan, settings);
     const std::int64_t shard = o.owned_end - o.owned_begin;
     if (plan.shard_parameter)
-      flat(runtime::parameter_shard_name(unit.name), settings.dtype, shard, Role::parameter,
+      flat(runtime::parameter_shard_name(unit.name), plan.recipe.dtype, shard, Role::parameter,
            plan.parameter_tier);
     else
-      flat(runtime::parameter_name(unit.name), settings.dtype, unit.elements, Role::parameter,
+      flat(runtime::parameter_name(unit.name), plan.recipe.dtype, unit.elements, Role::parameter,
            plan.parameter_tier);
-    if (!unit.trainable) continue;
+    if (!plan.recipe.trainable) continue;
     flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient, plan.gradient_tier);
     for (int level = 0; level < zero::partial_sum_levels(settings.plan); ++level)
@@ -165,9 +168,9 @@ void declare_state(runtime::PersistentLayout& layout,
            plan.gradient_tier);
     // Kinds outside, so that on the device each has its place whatever the tiles.
     const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, o, settings);
-    for (std::size_t kind = 0; kind < optimizer_states(settings).size(); ++kind)
+    for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)
       for (const OptimizerTile& tile : tiles) {
-        const StateStorage s = state_storages(unit, plan, o, tile, settings)[kind];
+        const StateStorage s = state_storages(unit, plan, o, tile)[kind];
         layout.add(s.name, s.storage_type, s.tier, Role::optimizer);
       }
   }

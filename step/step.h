@@ -11,27 +11,10 @@
 
 namespace strata::step {
 
-/// What updates add to when parameters are not fp32 (those that are need nothing beside them).
-enum class MasterFormat : std::uint8_t {
-  fp32,    ///< an fp32 copy
-  packed,  ///< the bf16 parameter and a remainder of 16 bits (kernels/ops/optimizer_operands.h)
-  none,    ///< the parameter itself
-};
-
-/// The optimizer as an operation of kernels/ over flat shards, and the state that it keeps.
-struct OptimizerSettings {
-  std::string operation = "adamw";
-  kernels::Attributes attributes;  ///< of every call; weight_decay is added per segment
-  MasterFormat master = MasterFormat::fp32;
-  int moments = 2;  ///< 0 to 2
-  DType moment_dtype = DType::f32;
-  std::int64_t scale_block = 0;  ///< elements of a moment that share an fp32 scale; 0: no scales
-  bool random = false;           ///< the operation rounds at random: gets rng, key and first
-};
-
+/// The Plan, and numbers that decide nothing about memory.
 struct StepSettings : zero::RankPlan {
-  OptimizerSettings optimizer;
-  kernels::Attributes control;  ///< of step_control: clipping, loss scale, schedule
+  kernels::Attributes optimizer;  ///< of every update; weight_decay is added per segment
+  kernels::Attributes control;    ///< of step_control: clipping, loss scale, schedule
 };
 
 /// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
@@ -42,11 +25,12 @@ struct OptimizerState {
   std::int64_t elements_per_value = 1;  ///< of the unit's flat space; they start at its multiples
 };
 /// In the order of the optimizer operation's operands. Where there is no "master" the operation
-/// has the parameter, in place, in front of them. Throws InvalidArgument for a packed master of
-/// parameters that are not bf16.
-std::vector<OptimizerState> optimizer_states(const StepSettings& settings);
+/// has the parameter, in place, in front of them. None of a unit that is not trained.
+std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe);
 /// Is the first of them a "master"?
-bool keeps_master_copy(const StepSettings& settings);
+bool keeps_master_copy(const runtime::UnitRecipe& recipe);
+/// Do updates of any unit round at random?
+bool rounds_at_random(const runtime::Plan& plan);
 
 /// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
 /// accumulators, step state; the same for every zero::MicroStepKind.

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/collective_node.h"
 #include "runtime/graph/node_inserter.h"
@@ -34,7 +35,7 @@ class UpdatePass {
   UpdatePass(Graph& graph, const StepSettings& settings, Of of)
       : graph_(graph), settings_(settings), of_(of), block_(update_block(graph)) {
     control_ = latest(runtime::kStepControl, kControlType, Role::control);
-    if (settings.optimizer.random)
+    if (rounds_at_random(settings.plan))
       random_ = of == Of::this_step ? runtime::random_input(graph)
                                     : latest(runtime::kUpdateRandom, kRandomType, Role::control);
   }
@@ -42,10 +43,14 @@ class UpdatePass {
   /// In the order in which the next forward pass needs them.
   void run() {
     for (std::size_t u = 0; u < graph_.units.size(); ++u) {
-      if (!graph_.units[u].trainable) continue;
+      if (!trains(u)) continue;
       update_unit(u);
       publish(u);
     }
+  }
+
+  [[nodiscard]] bool trains(std::size_t u) const {
+    return settings_.plan.units[u].recipe.trainable;
   }
 
   /// This rank's part of one unit.
@@ -75,7 +80,7 @@ class UpdatePass {
       const std::int64_t begin = mine.elements() == 0 ? 0 : mine.begin;
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
-      gather.input_type = gather.wire_type = settings_.dtype;
+      gather.input_type = gather.wire_type = plan.recipe.dtype;
       gather.partition = zero::slice(o.partition, piece.begin, piece.end);
       graph_.nodes.push_back(runtime::collective_node(
           gather,
@@ -145,7 +150,7 @@ class UpdatePass {
   std::vector<State> tile_states(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                                  const zero::OwnedUnit& o, const OptimizerTile& tile) {
     std::vector<State> states;
-    for (const StateStorage& s : state_storages(unit, plan, o, tile, settings_)) {
+    for (const StateStorage& s : state_storages(unit, plan, o, tile)) {
       const ValueId root =
           runtime::persistent_root(graph_, s.name, s.storage_type, Role::optimizer, s.tier);
       graph_.values[root].distribution = zero::held_by_owners(plan);
@@ -186,7 +191,8 @@ class UpdatePass {
     };
     const ValueId parameter = part(parameters, ".parameter");
     graph_.values[parameter].distribution = zero::held_by_owners(settings_.plan.units[u]);
-    const bool has_master = keeps_master_copy(settings_);
+    const runtime::UnitRecipe& recipe = settings_.plan.units[u].recipe;
+    const bool has_master = keeps_master_copy(recipe);
     std::vector<ValueId> inputs;
     if (!has_master) inputs.push_back(parameter);
     for (const State& state : kinds)
@@ -199,16 +205,21 @@ class UpdatePass {
     inputs.push_back(part(gradients, ".gradient"));
     graph_.values[inputs.back()].distribution = zero::held_by_owners(settings_.plan.units[u]);
     inputs.push_back(control_);
-    kernels::Attributes attributes = settings_.optimizer.attributes;
+    kernels::Attributes attributes = settings_.optimizer;
     attributes.set("weight_decay", decay);
-    if (has_master) attributes.set("parameter_dtype", static_cast<double>(settings_.dtype));
-    if (settings_.optimizer.random) {
+    if (has_master) attributes.set("parameter_dtype", static_cast<double>(recipe.dtype));
+    if (recipe.optimizer.random) {
       inputs.push_back(random_);
       attributes.set("key", graph_.units[u].number);
       attributes.set("first", static_cast<double>(extent.begin));
     }
-    graph_.apply_into(settings_.optimizer.operation, std::move(inputs), std::move(outputs),
-                      std::move(attributes), block_, Pass::update, "update " + name);
+    try {
+      graph_.apply_into(recipe.optimizer.operation, std::move(inputs), std::move(outputs),
+                        std::move(attributes), block_, Pass::update, "update " + name);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument("the Plan's recipe of unit '" + name +
+                            "' is none of its operation: " + error.what());
+    }
     if (settings_.plan.updates != runtime::Updates::gradient)
       graph_.nodes.back().predicate = control_;
     if (tile.tier != Tier::device) graph_.nodes.back().queue = runtime::Queue::host;
@@ -230,7 +241,7 @@ std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings
   std::map<std::string, int> shards;
   std::vector<int> unit_of(graph.values.size(), kNoUnit);
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (!graph.units[u].trainable) continue;
+    if (!settings.plan.units[u].recipe.trainable) continue;
     if (settings.plan.units[u].shard_parameter)
       shards[runtime::parameter_shard_name(graph.units[u].name)] = static_cast<int>(u);
     else
@@ -300,7 +311,7 @@ std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
   }
   std::vector<UpdatePlace> places;
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (!graph.units[u].trainable) continue;
+    if (!pass.trains(u)) continue;
     const int gradient = last_writer.at(graph.root_of(graph.unit_gradients[u]));
     const auto reader = last_reader.find(pass.parameter_root(u));
     places.push_back(
@@ -325,7 +336,7 @@ void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   UpdatePass pass(graph, settings, UpdatePass::Of::step_before);
   runtime::NodeInserter inserter;
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (!graph.units[u].trainable) continue;
+    if (!pass.trains(u)) continue;
     pass.update_unit(u);
     pass.publish(u);
     for (std::size_t i = others; i < graph.nodes.size(); ++i)

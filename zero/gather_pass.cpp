@@ -174,7 +174,7 @@ class GatherPass {
       const Extent mine = intersect(piece, {owned.owned_begin, owned.owned_end});
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
-      gather.input_type = gather.wire_type = of_.dtype;
+      gather.input_type = gather.wire_type = of_.plan.units[region.unit].recipe.dtype;
       gather.partition = slice(owned.partition, piece.begin, piece.end);
       const std::int64_t start = std::max<std::int64_t>(mine.begin - owned.owned_begin, 0);
       const std::int64_t count = mine.elements();

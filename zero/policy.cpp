@@ -55,6 +55,26 @@ void check_unit(const runtime::Plan& plan, const runtime::UnitPlan& unit,
         "resident on the device");
 }
 
+/// Whether the operation takes the state is for the operation to say, where updates are made.
+void check_recipe(const runtime::Plan& plan, const runtime::UnitPlan& unit) {
+  const runtime::UnitRecipe& recipe = unit.recipe;
+  const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
+  const auto refuse = [&](const std::string& what) {
+    throw InvalidArgument("the Plan's unit '" + unit.unit + "' " + what);
+  };
+  if (recipe.dtype != plan.shape.dtype)
+    refuse("has parameters in " + std::string(name_of(recipe.dtype)) + " and activations in " +
+           std::string(name_of(plan.shape.dtype)) + " (shape.dtype); both are of one type so far");
+  if (!recipe.trainable) return;
+  if (optimizer.master == runtime::MasterFormat::packed && recipe.dtype != DType::bf16)
+    refuse("has a packed master, which needs bf16 parameters, found " +
+           std::string(name_of(recipe.dtype)) + "; set master to fp32");
+  if (optimizer.scale_block != 0 && runtime::kCellElements % optimizer.scale_block != 0)
+    refuse("has scales of " + std::to_string(optimizer.scale_block) +
+           " elements (scale_block), which do not divide " +
+           std::to_string(runtime::kCellElements));
+}
+
 void check_virtual_ranks(const runtime::Plan& plan) {
   if (plan.virtual_ranks == 0 || plan.virtual_ranks == plan.data_ranks()) return;
   const auto refuse = [&](const std::string& expected) {
@@ -114,7 +134,10 @@ void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterU
     check_tier(unit, "gradient", unit.gradient_tier, {Tier::device, Tier::pinned, Tier::disk});
     check_tier(unit, "parameter", unit.parameter_tier, {Tier::device, Tier::pinned, Tier::disk});
   }
-  for (std::size_t u = 0; u < units.size(); ++u) check_unit(plan, plan.units[u], units[u]);
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    check_unit(plan, plan.units[u], units[u]);
+    check_recipe(plan, plan.units[u]);
+  }
   for (const runtime::UnitPlan& unit : plan.units)
     if (unit.parameter_tier == Tier::disk && unit.shard_optimizer && !unit.shard_parameter)
       throw InvalidArgument("the Plan keeps the whole parameters of unit '" + unit.unit +

@@ -32,8 +32,8 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
 
 /// Throws InvalidArgument unless `plan` is one for a model of `units` that can be lowered: the same
 /// units by name and in order (the message names the first that differs), each kind in a tier where
-/// it can live (docs/offload.md), sums of gradients in fp32 or in the type produced, virtual ranks
-/// that the ranks can stand for.
+/// it can live (docs/offload.md), parameters of the activations' type, sums of gradients in fp32 or
+/// in the type produced, virtual ranks that the ranks can stand for.
 void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
 
 }  // namespace strata::zero

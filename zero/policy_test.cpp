@@ -145,6 +145,19 @@ TEST(CheckPlan, RefusesWhatNoPassObeys) {
   expect_refused("adds gradients up in bf16, expected fp32 or fp16", [](Plan& plan) {
     plan.gradient = {DType::f16, DType::f16, DType::bf16};
   });
+  expect_refused("unit 'unit.1' has parameters in bf16 and activations in fp32 (shape.dtype)",
+                 [](Plan& plan) { plan.units[1].recipe.dtype = DType::bf16; });
+  expect_refused(
+      "unit 'unit.0' has a packed master, which needs bf16 parameters, found fp32",
+      [](Plan& plan) { plan.units[0].recipe.optimizer.master = runtime::MasterFormat::packed; });
+  expect_refused("unit 'unit.1' has scales of 100 elements (scale_block), which do not divide 1024",
+                 [](Plan& plan) { plan.units[1].recipe.optimizer.scale_block = 100; });
+  EXPECT_EQ(complaint([](Plan& plan) {
+              plan.units[0].recipe.trainable = false;
+              plan.units[1].recipe.optimizer = {
+                  .operation = "adamw_8bit", .moment_dtype = DType::u8, .scale_block = 128};
+            }),
+            "");
   EXPECT_EQ(complaint([](Plan& plan) {
               plan.gradient = {DType::bf16, DType::f32, DType::bf16};
             }),

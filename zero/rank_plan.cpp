@@ -30,9 +30,10 @@ runtime::Distribution held_by_owners(const runtime::UnitPlan& plan) {
 ValueId parameter_shard(Graph& graph, std::size_t unit, const RankPlan& of) {
   const runtime::UnitPlan& plan = of.plan.units[unit];
   const OwnedUnit owned = owned_unit(graph.units[unit], plan, of);
-  const ValueId root = runtime::persistent_root(
-      graph, runtime::parameter_shard_name(graph.units[unit].name),
-      {of.dtype, Shape{owned.owned_end - owned.owned_begin}}, Role::parameter, plan.parameter_tier);
+  const ValueId root =
+      runtime::persistent_root(graph, runtime::parameter_shard_name(graph.units[unit].name),
+                               {plan.recipe.dtype, Shape{owned.owned_end - owned.owned_begin}},
+                               Role::parameter, plan.parameter_tier);
   graph.values[root].distribution = runtime::over_data(kernels::sharded(0));
   return root;
 }

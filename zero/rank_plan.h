@@ -9,8 +9,7 @@ namespace strata::zero {
 /// The Plan as one rank sees it.
 struct RankPlan {
   runtime::Plan plan;
-  comm::MeshPoint at;        ///< where the rank stands on the Plan's mesh
-  DType dtype = DType::f32;  ///< of parameters and activations
+  comm::MeshPoint at;  ///< where the rank stands on the Plan's mesh
 
   [[nodiscard]] int data_rank() const { return at.along(comm::MeshAxis::data); }
 };

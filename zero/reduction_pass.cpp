@@ -318,7 +318,7 @@ void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKi
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
   runtime::NodeInserter inserter;
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (!graph.units[u].trainable) continue;
+    if (!of.plan.units[u].recipe.trainable) continue;
     const int at = last_writer.at(graph.root_of(graph.unit_gradients[u]));
     graph.unit_gradients[u] =
         UnitReduction(graph, inserter, of, position, static_cast<int>(u), at).run();

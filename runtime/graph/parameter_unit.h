@@ -33,10 +33,9 @@ struct Segment {
 };
 
 struct ParameterUnit {
-  std::string name;  ///< "layer.3.matrices"
-  int number = 0;    ///< in the whole model, whatever part of it a rank holds
-  int block = 0;     ///< index into Graph::blocks of its first use
-  bool trainable = true;
+  std::string name;      ///< "layer.3.matrices"
+  int number = 0;        ///< in the whole model, whatever part of it a rank holds
+  int block = 0;         ///< index into Graph::blocks of its first use
   bool matrices = true;  ///< false: vectors (norms, biases)
   std::vector<Segment> segments;
   std::int64_t elements = 0;  ///< padded to whole cells

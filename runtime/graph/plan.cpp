@@ -16,13 +16,17 @@ constexpr std::array kUpdates{Updates::step_end, Updates::next_step, Updates::gr
 constexpr std::array kSaveMemories{SaveMemory::none, SaveMemory::writing, SaveMemory::snapshot,
                                    SaveMemory::windows};
 constexpr std::array kOrders{MicroStepOrder::one_by_one, MicroStepOrder::by_layer};
-constexpr std::array kGradientTypes{DType::f32, DType::bf16, DType::f16};
+constexpr std::array kFloatTypes{DType::f32, DType::bf16, DType::f16};
+constexpr std::array kMomentTypes{DType::f32, DType::bf16, DType::u8};
+constexpr std::array kMasterFormats{MasterFormat::fp32, MasterFormat::packed, MasterFormat::none};
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroSteps = 1 << 30;
 constexpr std::int64_t kMostBlocks = 1 << 30;
 constexpr std::int64_t kMostInShape = 1 << 30;
 constexpr std::int64_t kMostTileElements = std::int64_t{1} << 40;
-constexpr int kPlanVersion = 3;
+constexpr int kMostMoments = 2;
+constexpr std::int64_t kMostInScaleBlock = 1 << 20;
+constexpr int kPlanVersion = 4;
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 /// Where a limit stands under its name in the text.
@@ -77,7 +81,43 @@ std::string budget_json(const TierBytes& budget_bytes) {
   return "{" + text + "}";
 }
 
-std::string unit_json(const UnitPlan& unit) {
+std::string optimizer_json(const OptimizerRecipe& optimizer) {
+  return "{\"operation\": " + quoted_json(optimizer.operation) +
+         ", \"master\": " + quoted_name(optimizer.master) +
+         ", \"moments\": " + std::to_string(optimizer.moments) +
+         ", \"moment_dtype\": " + quoted_name(optimizer.moment_dtype) +
+         ", \"scale_block\": " + std::to_string(optimizer.scale_block) +
+         ", \"random\": " + boolean(optimizer.random) + "}";
+}
+
+/// Where there is a `common` recipe, only what differs from it.
+std::string recipe_json(const UnitRecipe& recipe, const UnitRecipe* common) {
+  std::string text;
+  const auto add = [&](std::string_view key, const std::string& value) {
+    text += (text.empty() ? "" : ", ") + quoted_json(key) + ": " + value;
+  };
+  if (common == nullptr || recipe.dtype != common->dtype) add("dtype", quoted_name(recipe.dtype));
+  if (common == nullptr || recipe.trainable != common->trainable)
+    add("trainable", boolean(recipe.trainable));
+  if (common == nullptr || recipe.optimizer != common->optimizer)
+    add("optimizer", optimizer_json(recipe.optimizer));
+  return "{" + text + "}";
+}
+
+/// Of most units, the first among equals.
+UnitRecipe common_recipe(const std::vector<UnitPlan>& units) {
+  UnitRecipe common;
+  std::ptrdiff_t most = 0;
+  for (const UnitPlan& unit : units) {
+    const auto count = std::ranges::count(units, unit.recipe, &UnitPlan::recipe);
+    if (count <= most) continue;
+    most = count;
+    common = unit.recipe;
+  }
+  return common;
+}
+
+std::string unit_json(const UnitPlan& unit, const UnitRecipe& common) {
   return "    {\"unit\": " + quoted_json(unit.unit) +
          ", \"shard\": {\"optimizer\": " + boolean(unit.shard_optimizer) +
          ", \"gradient\": " + boolean(unit.shard_gradient) +
@@ -86,7 +126,8 @@ std::string unit_json(const UnitPlan& unit) {
          ", \"gradient\": " + quoted_name(unit.gradient_tier) +
          ", \"parameter\": " + quoted_name(unit.parameter_tier) +
          "}, \"resident\": {\"device\": " + amount(unit.optimizer_device_elements) +
-         ", \"host\": " + amount(unit.optimizer_host_elements) + "}}";
+         ", \"host\": " + amount(unit.optimizer_host_elements) + "}" +
+         (unit.recipe == common ? "" : ", \"recipe\": " + recipe_json(unit.recipe, &common)) + "}";
 }
 
 std::string block_actions_json(const BlockActions& range) {
@@ -106,12 +147,15 @@ std::string list_json(const std::vector<std::string>& lines) {
 
 // ---- reading
 
-/// `object` has these keys and no others.
-void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys) {
+/// `object` has these keys, may have `optional` ones, and no others.
+void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys,
+                 const std::vector<std::string_view>& optional = {}) {
+  std::vector<std::string_view> all = keys;
+  all.insert(all.end(), optional.begin(), optional.end());
   std::string known;
-  for (std::string_view key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
+  for (std::string_view key : all) known += (known.empty() ? "" : ", ") + std::string(key);
   for (const auto& [key, value] : object.members())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+    if (std::find(all.begin(), all.end(), key) == all.end())
       value.fail("unknown key, expected one of " + known);
   for (std::string_view key : keys) static_cast<void>(object.at(key));
 }
@@ -185,16 +229,16 @@ comm::Mesh read_mesh(const JsonValue& object) {
 
 BatchShape read_shape(const JsonValue& object) {
   expect_keys(object, {"dtype", "batch", "sequence"});
-  return {one_of(object.at("dtype"), kGradientTypes), number(object.at("batch"), 1, kMostInShape),
+  return {one_of(object.at("dtype"), kFloatTypes), number(object.at("batch"), 1, kMostInShape),
           number(object.at("sequence"), 1, kMostInShape)};
 }
 
 GradientTypes read_gradient(const JsonValue& object) {
   expect_keys(object, {"produced", "reduced", "accumulated"});
   GradientTypes types;
-  types.produced = one_of(object.at("produced"), kGradientTypes);
-  types.reduced = one_of(object.at("reduced"), kGradientTypes);
-  types.accumulated = one_of(object.at("accumulated"), kGradientTypes);
+  types.produced = one_of(object.at("produced"), kFloatTypes);
+  types.reduced = one_of(object.at("reduced"), kFloatTypes);
+  types.accumulated = one_of(object.at("accumulated"), kFloatTypes);
   if (types.accumulated != DType::f32 && types.accumulated != types.produced)
     refuse(object.at("accumulated"), "fp32 or the type produced");
   return types;
@@ -231,8 +275,35 @@ TierBytes read_budget(const JsonValue& object) {
   return bytes;
 }
 
-UnitPlan read_unit(const JsonValue& object) {
-  expect_keys(object, {"unit", "shard", "tier", "resident"});
+OptimizerRecipe read_optimizer(const JsonValue& object) {
+  expect_keys(object, {"operation", "master", "moments", "moment_dtype", "scale_block", "random"});
+  OptimizerRecipe recipe;
+  recipe.operation = object.at("operation").as_string();
+  recipe.master = one_of(object.at("master"), kMasterFormats);
+  recipe.moments = number(object.at("moments"), 0, kMostMoments);
+  recipe.moment_dtype = one_of(object.at("moment_dtype"), kMomentTypes);
+  recipe.scale_block = number(object.at("scale_block"), 0, kMostInScaleBlock);
+  recipe.random = object.at("random").as_boolean();
+  return recipe;
+}
+
+/// Where there is a `common` recipe, `object` has only what differs from it.
+UnitRecipe read_recipe(const JsonValue& object, const UnitRecipe* common) {
+  const std::vector<std::string_view> keys{"dtype", "trainable", "optimizer"};
+  if (common == nullptr)
+    expect_keys(object, keys);
+  else
+    expect_keys(object, {}, keys);
+  UnitRecipe recipe = common == nullptr ? UnitRecipe{} : *common;
+  if (const auto dtype = object.find("dtype")) recipe.dtype = one_of(*dtype, kFloatTypes);
+  if (const auto trainable = object.find("trainable")) recipe.trainable = trainable->as_boolean();
+  if (const auto optimizer = object.find("optimizer"))
+    recipe.optimizer = read_optimizer(*optimizer);
+  return recipe;
+}
+
+UnitPlan read_unit(const JsonValue& object, const UnitRecipe& common) {
+  expect_keys(object, {"unit", "shard", "tier", "resident"}, {"recipe"});
   const JsonValue shard = object.at("shard"), tier = object.at("tier");
   for (const JsonValue& kinds : {shard, tier})
     expect_keys(kinds, {"optimizer", "gradient", "parameter"});
@@ -248,14 +319,16 @@ UnitPlan read_unit(const JsonValue& object) {
   expect_keys(resident, {"device", "host"});
   plan.optimizer_device_elements = read_amount(resident.at("device"));
   plan.optimizer_host_elements = read_amount(resident.at("host"));
+  const auto recipe = object.find("recipe");
+  plan.recipe = recipe ? read_recipe(*recipe, &common) : common;
   return plan;
 }
 
-std::vector<UnitPlan> read_units(const JsonValue& list) {
+std::vector<UnitPlan> read_units(const JsonValue& list, const UnitRecipe& common) {
   std::vector<UnitPlan> units;
   std::set<std::string> names;
   for (const JsonValue& object : list.elements()) {
-    units.push_back(read_unit(object));
+    units.push_back(read_unit(object, common));
     if (units.back().unit.empty() || !names.insert(units.back().unit).second)
       refuse(object.at("unit"), "a name that no other unit has");
   }
@@ -267,6 +340,11 @@ std::vector<UnitPlan> read_units(const JsonValue& list) {
 std::string_view name_of(SavedAction action) {
   constexpr std::string_view kNames[] = {"keep", "recompute", "host", "disk"};
   return kNames[static_cast<int>(action)];
+}
+
+std::string_view name_of(MasterFormat format) {
+  constexpr std::string_view kNames[] = {"fp32", "packed", "none"};
+  return kNames[static_cast<int>(format)];
 }
 
 std::string_view name_of(Updates updates) {
@@ -304,9 +382,11 @@ std::string Plan::to_json() const {
       ",\n  \"order\": " + quoted_name(order);
   std::vector<std::string> ranges, lines;
   for (const BlockActions& range : saved) ranges.push_back(block_actions_json(range));
-  for (const UnitPlan& unit : units) lines.push_back(unit_json(unit));
-  return text + ",\n  \"saved\": " + list_json(ranges) + ",\n  \"units\": " + list_json(lines) +
-         "\n}\n";
+  const UnitRecipe common = common_recipe(units);
+  for (const UnitPlan& unit : units) lines.push_back(unit_json(unit, common));
+  return text + ",\n  \"saved\": " + list_json(ranges) +
+         ",\n  \"recipe\": " + recipe_json(common, nullptr) +
+         ",\n  \"units\": " + list_json(lines) + "\n}\n";
 }
 
 Plan Plan::from_json(std::string_view text, const std::string& file) {
@@ -318,7 +398,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
     refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
   expect_keys(top, {"version", "backend", "mesh", "shape", "micro_steps", "virtual_ranks",
                     "gradient", "limits", "saving", "evaluates", "scheduled", "read_ahead_bytes",
-                    "budget_bytes", "host_bytes", "updates", "order", "saved", "units"});
+                    "budget_bytes", "host_bytes", "updates", "order", "saved", "recipe", "units"});
   Plan plan;
   plan.backend = read_backend(top.at("backend"));
   plan.mesh = read_mesh(top.at("mesh"));
@@ -336,7 +416,7 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   plan.saved = read_saved(top.at("saved"));
   plan.updates = one_of(top.at("updates"), kUpdates);
   plan.order = one_of(top.at("order"), kOrders);
-  plan.units = read_units(top.at("units"));
+  plan.units = read_units(top.at("units"), read_recipe(top.at("recipe"), nullptr));
   return plan;
 }
 

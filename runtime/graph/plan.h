@@ -26,7 +26,36 @@ using TierBytes = std::array<std::int64_t, kTiers>;
 
 inline constexpr TierBytes kUnlimitedBytes{kUnlimited, kUnlimited, kUnlimited, kUnlimited};
 
-/// What is sharded of one unit (that is the ZeRO stage) and where each kind lives.
+/// What updates add to where parameters are not fp32 (those that are need nothing beside them).
+enum class MasterFormat : std::uint8_t {
+  fp32,    ///< an fp32 copy
+  packed,  ///< the bf16 parameter and a remainder of 16 bits (kernels/ops/optimizer_operands.h)
+  none,    ///< the parameter itself
+};
+std::string_view name_of(MasterFormat format);
+
+/// The optimizer of a unit as an operation of kernels/ over flat shards, and the state that it
+/// keeps.
+struct OptimizerRecipe {
+  std::string operation = "adamw";
+  MasterFormat master = MasterFormat::fp32;
+  int moments = 2;  ///< 0 to 2
+  DType moment_dtype = DType::f32;
+  std::int64_t scale_block = 0;  ///< elements of a moment that share an fp32 scale; 0: no scales
+  bool random = false;           ///< the operation rounds at random: gets rng, key and first
+  bool operator==(const OptimizerRecipe&) const = default;
+};
+
+/// What a unit is kept in.
+struct UnitRecipe {
+  DType dtype = DType::f32;   ///< of its parameters
+  bool trainable = true;      ///< false: it has neither a gradient nor optimizer state
+  OptimizerRecipe optimizer;  ///< where it is trainable
+  bool operator==(const UnitRecipe&) const = default;
+};
+
+/// What is sharded of one unit (that is the ZeRO stage), where each kind lives and in what it is
+/// kept.
 struct UnitPlan {
   std::string unit;
   bool shard_optimizer = false;
@@ -40,6 +69,7 @@ struct UnitPlan {
   /// behind them, rounded up to tiles, live in host memory where the tier is the disk.
   std::int64_t optimizer_device_elements = 0;
   std::int64_t optimizer_host_elements = 0;
+  UnitRecipe recipe;
   bool operator==(const UnitPlan&) const = default;
 };
 
@@ -100,7 +130,7 @@ struct TransferLimits {
 
 /// Concrete shapes of one micro-batch (design 2.1).
 struct BatchShape {
-  DType dtype = DType::f32;   ///< of parameters and activations
+  DType dtype = DType::f32;   ///< of activations
   std::int64_t batch = 1;     ///< samples
   std::int64_t sequence = 1;  ///< tokens of each
   bool operator==(const BatchShape&) const = default;

@@ -21,7 +21,11 @@ class RandomPlans {
     plan.mesh = comm::data_mesh(static_cast<int>(1 + below(1000)));
     plan.micro_steps = static_cast<int>(1 + below(1000));
     plan.virtual_ranks = static_cast<int>(below(1000));
-    for (std::uint64_t u = below(6); u > 0; --u) plan.units.push_back(unit(u));
+    const UnitRecipe common = recipe();
+    for (std::uint64_t u = below(6); u > 0; --u) {
+      plan.units.push_back(unit(u));
+      plan.units.back().recipe = coin() ? common : recipe();
+    }
     int block = 0;
     for (std::uint64_t s = below(4); s > 0; --s) {
       const int first = block + static_cast<int>(below(3));
@@ -59,6 +63,17 @@ class RandomPlans {
   std::int64_t amount() {
     const std::uint64_t shift = 1 + below(64);
     return shift == 64 ? kUnlimited : static_cast<std::int64_t>(random_() >> shift);
+  }
+  UnitRecipe recipe() {
+    UnitRecipe recipe{.dtype = dtype(), .trainable = coin()};
+    if (coin()) return recipe;
+    recipe.optimizer = {.operation = coin() ? "adamw" : "sgd",
+                        .master = static_cast<MasterFormat>(below(3)),
+                        .moments = static_cast<int>(below(3)),
+                        .moment_dtype = std::array{DType::f32, DType::bf16, DType::u8}[below(3)],
+                        .scale_block = static_cast<std::int64_t>(below(1024)),
+                        .random = coin()};
+    return recipe;
   }
   UnitPlan unit(std::uint64_t number) {
     static const std::string kOdd[] = {
@@ -125,6 +140,14 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.limits.tile_elements = 1; });
   differs([](Plan& p) { p.units[0].optimizer_device_elements = 1; });
   differs([](Plan& p) { p.units[0].optimizer_host_elements = 1; });
+  differs([](Plan& p) { p.units[0].recipe.dtype = DType::bf16; });
+  differs([](Plan& p) { p.units[0].recipe.trainable = false; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.operation = "lion"; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.master = MasterFormat::packed; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.moments = 1; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.moment_dtype = DType::u8; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.scale_block = 128; });
+  differs([](Plan& p) { p.units[0].recipe.optimizer.random = true; });
   differs([](Plan& p) { p.updates = Updates::next_step; });
   differs([](Plan& p) { p.order = MicroStepOrder::by_layer; });
   differs([](Plan& p) { p.backend = kernels::DeviceCapabilities::Backend::cuda; });
@@ -140,10 +163,30 @@ TEST(Plan, EveryFieldIsWritten) {
     differs([&](Plan& p) { p.budget_bytes[tier] = 1; });
 }
 
+TEST(Plan, SaysOfAUnitOnlyWhatDiffersFromMost) {
+  Plan plan;
+  const UnitRecipe most{.dtype = DType::bf16};
+  plan.units = {{.unit = "a", .recipe = {.dtype = DType::bf16, .trainable = false}},
+                {.unit = "b", .recipe = most},
+                {.unit = "c", .recipe = most}};
+  const std::string text = plan.to_json();
+  const auto line_of = [&](const std::string& words) {
+    const std::size_t begin = text.rfind('\n', text.find(words)) + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(line_of("\n  \"recipe\""),
+            "  \"recipe\": {\"dtype\": \"bf16\", \"trainable\": true, \"optimizer\": "
+            "{\"operation\": \"adamw\", \"master\": \"fp32\", \"moments\": 2, \"moment_dtype\": "
+            "\"fp32\", \"scale_block\": 0, \"random\": false}},");
+  EXPECT_TRUE(line_of("\"unit\": \"a\"").ends_with(", \"recipe\": {\"trainable\": false}},"));
+  EXPECT_EQ(line_of("\"unit\": \"b\"").find("recipe"), std::string::npos);
+  EXPECT_EQ(Plan::from_json(text, "plan.json"), plan);
+}
+
 /// What from_json says of a Plan's text in which `from` is replaced by `to`.
 std::string refusal(const std::string& from, const std::string& to) {
   Plan plan;
-  plan.units = {{.unit = "a"}, {.unit = "b"}};
+  plan.units = {{.unit = "a"}, {.unit = "b"}, {.unit = "c", .recipe = {.trainable = false}}};
   plan.saved = {{1, 2, {{"0.norm", SavedAction::recompute}}}, {4, 4, {}}};
   std::string text = plan.to_json();
   const std::size_t at = text.find(from);
@@ -170,7 +213,19 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "Micro_steps: unknown key, expected one of version, backend, mesh, "},
       {"\"tensor\": 1", "\"tensor\": 2",
        "mesh.tensor: expected 1: every axis but data has one rank so far, found integer 2"},
-      {"\"version\": 3", "\"version\": 1", "version: expected version 3 of Plans, found integer 1"},
+      {"\"version\": 4", "\"version\": 3", "version: expected version 4 of Plans, found integer 3"},
+      {"\"master\": \"fp32\", ", "", "recipe.optimizer: misses the key \"master\""},
+      {"\"trainable\": true, ", "", "recipe: misses the key \"trainable\""},
+      {"\"master\": \"fp32\"", "\"master\": \"fp16\"",
+       "recipe.optimizer.master: expected one of fp32, packed, none, found string \"fp16\""},
+      {"\"moments\": 2", "\"moments\": 3",
+       "recipe.optimizer.moments: expected an integer from 0 to 2, found integer 3"},
+      {"\"moment_dtype\": \"fp32\"", "\"moment_dtype\": \"fp16\"",
+       "recipe.optimizer.moment_dtype: expected one of fp32, bf16, uint8, found string \"fp16\""},
+      {"{\"trainable\": false}", "{\"trained\": false}",
+       "units[2].recipe.trained: unknown key, expected one of dtype, trainable, optimizer"},
+      {"{\"trainable\": false}", "{\"optimizer\": {}}",
+       "units[2].recipe.optimizer: misses the key \"operation\""},
       {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
        "backend: expected one of cpu, cuda, found string \"tpu\""},
       {"\"batch\": 1", "\"batch\": 0", "shape.batch: expected an integer from 1 to "},

@@ -30,11 +30,15 @@ class Differentiator {
   }
 
  private:
-  /// A value needs a gradient when a trainable parameter flows into it.
+  [[nodiscard]] bool trains(std::size_t unit) const {
+    return options_.frozen.empty() || !options_.frozen[unit];
+  }
+
+  /// A value needs a gradient when a parameter that trains flows into it.
   void mark_needed() {
     needed_.assign(graph_.values.size(), false);
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
-      needed_[graph_.unit_values[u]] = graph_.units[u].trainable;
+      needed_[graph_.unit_values[u]] = trains(u);
     for (const Node& node : graph_.nodes) {
       const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [&](ValueId in) { return needs(in); });
@@ -367,11 +371,10 @@ class Differentiator {
     remember(target, sum);
   }
 
-  /// Every trainable unit has a gradient, with one version in all of its parts.
+  /// Every unit that trains has a gradient, with one version in all of its parts.
   void finish_units() {
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
-      if (graph_.units[u].trainable)
-        graph_.unit_gradients[u] = whole(gradient_root(graph_.unit_values[u]));
+      if (trains(u)) graph_.unit_gradients[u] = whole(gradient_root(graph_.unit_values[u]));
     fill_gradient_gaps(graph_);
   }
 

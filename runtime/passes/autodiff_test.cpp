@@ -89,11 +89,12 @@ TEST(Differentiate, FillsTheGapsOfEachUnitsGradientWithZeros) {
   EXPECT_GT(gaps, 100);
 }
 
-TEST(Differentiate, MakesOneFlatGradientPerTrainableUnitAndNoneForFrozenOnes) {
+TEST(Differentiate, MakesOneFlatGradientPerUnitAndNoneForFrozenOnes) {
   SmallModel model = small_model({});
   const std::size_t frozen = 1;  // the first layer's vectors or matrices
-  model.graph.units[frozen].trainable = false;
-  differentiate(model.graph, {});
+  std::vector<bool> is_frozen(model.graph.units.size(), false);
+  is_frozen[frozen] = true;
+  differentiate(model.graph, {.frozen = is_frozen});
   for (std::size_t u = 0; u < model.graph.units.size(); ++u) {
     const ValueId gradient = model.graph.unit_gradients[u];
     if (u == frozen) {
@@ -109,9 +110,10 @@ TEST(Differentiate, MakesOneFlatGradientPerTrainableUnitAndNoneForFrozenOnes) {
 
 TEST(Differentiate, AFrozenUnitChangesNoOtherGradient) {
   SmallModel all = small_model({}), some = small_model({});
-  some.graph.units[1].trainable = false;
+  std::vector<bool> frozen(some.graph.units.size(), false);
+  frozen[1] = true;
   differentiate(all.graph, {});
-  differentiate(some.graph, {});
+  differentiate(some.graph, {.frozen = frozen});
   EXPECT_LT(some.graph.nodes.size(), all.graph.nodes.size());
   LoneRank a(std::move(all.graph), all.loss, 3), b(std::move(some.graph), some.loss, 3);
   EXPECT_EQ(a.run(), b.run());

@@ -113,6 +113,15 @@ class Listing {
   std::vector<ValueId> order_;     // in which they are made
 };
 
+/// Whether the block has a value of that name. Where it is not saved, nothing reads it later: what
+/// is frozen needs less.
+bool makes(const Graph& graph, int block, const std::string& name) {
+  const std::string whole = graph.blocks[static_cast<std::size_t>(block)] + "." + name;
+  return std::ranges::any_of(graph.values, [&](const Value& value) {
+    return value.root == kNoValue && value.role == Role::activation && value.name == whole;
+  });
+}
+
 void check_action(const Graph& graph, const SavedValue& value, SavedAction action) {
   if ((action == SavedAction::host || action == SavedAction::disk) && !value.can_leave)
     throw InvalidArgument("the Plan sends '" + value.name + "' of block '" +
@@ -144,6 +153,7 @@ std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
         const auto& known = by_block[block];
         const auto at = known.find(name);
         if (at == known.end()) {
+          if (makes(graph, block, name)) continue;
           std::string names;
           for (const auto& [other, value] : known) names += (names.empty() ? "" : ", ") + other;
           throw InvalidArgument("the Plan names '" + name + "', which block '" +

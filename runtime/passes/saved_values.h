@@ -36,7 +36,8 @@ struct SavedValue {
 std::vector<SavedValue> list_saved_values(const Graph& graph);
 
 /// The action on each saved value of `graph`, by its root. Throws InvalidArgument naming block and
-/// value where the Plan names one that there is none of, or sends away one that cannot leave.
+/// value where the Plan names one that there is none of, or sends away one that cannot leave. A
+/// value that is not saved (of a frozen layer) may be named and has none.
 std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
                                              const std::vector<BlockActions>& planned);
 

@@ -101,5 +101,17 @@ TEST(SavedActions, RefuseToSendAwayWhatHasPartsOfSeveralVersions) {
   EXPECT_THAT(refusal("9.magic", SavedAction::keep), HasSubstr("does not save; it saves "));
 }
 
+/// So that freezing units of a Plan is all that there is to change.
+TEST(SavedValues, OfFrozenLayersMayBeNamedAllTheSame) {
+  const std::vector<BlockActions> of_all = SavedChoices(differentiated().graph).actions();
+  SmallModel frozen = small_model();
+  std::vector<bool> units;
+  for (const ParameterUnit& unit : frozen.graph.units) units.push_back(unit.block <= 1);
+  differentiate(frozen.graph, {.frozen = units});
+  EXPECT_THAT(names(frozen.graph, 1), ElementsAre("4.residual_add")) << "the next layer reads it";
+  const auto actions = saved_actions(frozen.graph, of_all);
+  EXPECT_EQ(actions.size(), list_saved_values(frozen.graph).size());
+}
+
 }  // namespace
 }  // namespace strata::runtime

@@ -1,5 +1,6 @@
 """A Plan printed by one run is run by another; machines that nobody has are planned for."""
 import json
+import pathlib
 import re
 import unittest
 
@@ -37,6 +38,14 @@ class PlanFiles(ProgramTest):
         ran = json.loads(re.search(r"(?ms)^\{$.*?^\}$", shown)[0])
         self.assertEqual(ran, plan)
 
+    def test_the_format_is_documented(self):
+        text = (pathlib.Path(__file__).parents[2] / "docs/formats/plan.md").read_text()
+        plan = self.printed(1)
+        self.assertEqual(set(re.findall(r"(?m)^\| `(\w+)` \|", text)), set(plan))
+        self.assertIn(f"| `version` | {plan['version']} |", text)
+        for name in [*plan["units"][0], *plan["recipe"], *plan["recipe"]["optimizer"]]:
+            self.assertRegex(text, rf'"{name}": |`{name}`')
+
     def test_a_plan_changed_by_hand(self):
         plan = self.printed(1)
         expected = self.state(1)
@@ -46,6 +55,38 @@ class PlanFiles(ProgramTest):
         plan["updates"] = "next_step"
         (self.home / "changed").write_text(json.dumps(plan))
         self.assertEqual(self.state(1, "--plan", "changed"), expected, "the same bits from other tiers")
+
+    def test_recipes_changed_by_hand(self):
+        """Layers' vectors stay as they are, the last unit keeps moments of 8 bits; a run of that goes on where it was saved."""
+        saving = ["--output", "out", "--save-every", "2"]
+        plan = self.printed(2, "--zero", "3", *saving)
+        self.assertEqual(plan["recipe"], {"dtype": "bf16", "trainable": True, "optimizer": {
+            "operation": "adamw", "master": "fp32", "moments": 2, "moment_dtype": "fp32", "scale_block": 0, "random": False}})
+        self.assertNotIn("recipe", str(plan["units"]), "of one kind all")
+        for unit in plan["units"]:
+            if unit["unit"].endswith(".vectors"):
+                unit["recipe"] = {"trainable": False}
+        plan["units"][-1]["recipe"] = {"optimizer": plan["recipe"]["optimizer"] | {
+            "operation": "adamw_8bit", "moment_dtype": "uint8", "scale_block": 128}}
+        (self.home / "changed").write_text(json.dumps(plan))
+        expected = self.state(2, "--plan", "changed", *saving, "--steps", "4")
+        kinds = {tuple(line.split()[1:3]) for line in expected.splitlines()}
+        self.assertLessEqual({("moment1", "fp32"), ("moment1", "uint8"), ("moment1_scale", "fp32")}, kinds)
+        self.assertNotIn("layernorm.weight moment1", expected)
+        resumed = self.state(2, "--plan", "changed", *saving, "--steps", "4", "--resume", "out/step-00000002", "--overwrite-output-dir")
+        self.assertEqual(resumed, expected)
+        for change, words in [({"dtype": "fp32"}, r"changed: units\[0\]\.recipe\.dtype: the Plan has fp32, this run has bf16 \(--dtype\)"),
+                              ({"optimizer": plan["recipe"]["optimizer"] | {"operation": "lion"}},
+                               r"units\[0\]\.recipe\.optimizer\.operation: the Plan has 'lion', this run has 'adamw' \(--optimizer\)"),
+                              ({"optimizer": plan["recipe"]["optimizer"] | {"scale_block": 128}},
+                               r"changed: the Plan's recipe of unit '.*' is none of its operation: adamw"),
+                              ({"optimizer": plan["recipe"]["optimizer"] | {"master": "packed"}},
+                               r"changed: the Plan's recipe of unit '.*' is none of its operation: adamw")]:
+            with self.subTest(change=change):
+                plan["units"][0]["recipe"] = change
+                (self.home / "changed").write_text(json.dumps(plan))
+                error = self.run_program(mlaunch(2, *JOB, "--plan", "changed", *saving, "--overwrite-output-dir"), expect=CONFIGURATION).stderr
+                self.assertRegex(error, words)
 
     def test_what_layers_save_changed_by_hand(self):
         """Attention is made again, the MLP's product waits in host memory, the other layer keeps all."""
@@ -69,7 +110,7 @@ class PlanFiles(ProgramTest):
     def test_a_plan_for_another_run_is_refused_by_field(self):
         self.printed(1)
         text = self.read("plan")
-        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 3', '"version": 1'),
+        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 4', '"version": 1'),
                              "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
             (self.home / name).write_text(change(text))
         for arguments, words in [(["--model", "gpt2-tiny"], r"plan: units\[\d\]\.unit: the Plan has .*, this run has .* \(--model\)"),
@@ -78,7 +119,7 @@ class PlanFiles(ProgramTest):
                                  (["--output", "out"], r"plan: saving: the Plan has 'none', this run has 'writing'"),
                                  (["--plan", "no_json"], r"no_json:1: "),
                                  (["--plan", "no_tile"], r"no_tile:\d+: limits\.tile_elements: expected a multiple of 1024 from there to \d+, found integer 0"),
-                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 3 of Plans, found integer 1"),
+                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 4 of Plans, found integer 1"),
                                  (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
             with self.subTest(arguments=arguments):
                 error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr

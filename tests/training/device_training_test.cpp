@@ -200,7 +200,7 @@ TEST(DeviceTraining, GivesTheSameBitsWithGradientsOnTheDisk) {
     training.options.tile_elements = 4096;
     training.options.steps = 2;
     const TrainingResult expected = run_training(training);
-    training.gradients = runtime::Tier::disk;
+    training.change_plan = put_gradients_on_disk;
     for (const int stage : world == 1 ? std::vector<int>{0} : std::vector<int>{1, 3})
       for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme}) {
         training.options.zero.stage = stage;

@@ -81,7 +81,7 @@ TrainingCase without_clipping(TrainingCase training) {
 /// order and types stay, with gradients on the disk.
 void expect_gradients_may_wait_on_the_disk(TrainingCase training, const TrainingResult& expected,
                                            StartRules rules) {
-  training.gradients = runtime::Tier::disk;
+  training.change_plan = put_gradients_on_disk;
   for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::nvme})
     for (const UpdateTime updates : rules) {
       if (optimizer == OffloadTarget::none && updates == UpdateTime::next_step) continue;

@@ -72,10 +72,10 @@ runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
 compile::StepPrograms programs_of(const TrainingCase& training, const comm::Seat& seat,
                                   const machine::Machine& machine) {
   const train::ProgramRequest request{training.model, training.options, true, 1, training.saving};
-  if (!training.gradients) return train::build_programs(request, seat, machine);
+  if (!training.change_plan) return train::build_programs(request, seat, machine);
   const compile::TrainingModel model = train::training_model(request);
   runtime::Plan plan = train::requested_plan(request, model, machine, seat.ranks);
-  for (runtime::UnitPlan& unit : plan.units) unit.gradient_tier = *training.gradients;
+  training.change_plan(plan);
   compile::Compiled compiled = compile::compile(model, plan, machine, comm::MeshSeat::of(seat));
   train::require_fit(compiled.fit, request);
   return std::move(compiled.programs);
@@ -115,6 +115,10 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
 }
 
 }  // namespace
+
+void put_gradients_on_disk(runtime::Plan& plan) {
+  for (runtime::UnitPlan& unit : plan.units) unit.gradient_tier = runtime::Tier::disk;
+}
 
 train::ModelConfig tiny_gpt2() {
   train::ModelConfig model;

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +26,13 @@ struct TrainingCase {
   /// How many targets of sample s count, its first ones: number s modulo their count. Empty: all.
   std::vector<int> valid_targets;
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
-  /// Where gradients wait for the update; nothing: where the search for a Plan puts them.
-  std::optional<runtime::Tier> gradients = {};
+  /// Changes the Plan that the options ask for, which is then compiled as it is; nothing: a Plan is
+  /// searched for.
+  std::function<void(runtime::Plan&)> change_plan = {};
 };
+
+/// As TrainingCase::change_plan: gradients wait on the disk for their updates.
+void put_gradients_on_disk(runtime::Plan& plan);
 
 struct TrainingResult {
   std::vector<kernels::StepMetrics> metrics;  ///< of each step, rank 0's

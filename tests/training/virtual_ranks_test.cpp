@@ -106,7 +106,7 @@ TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
       plain.options.tile_elements = 4096;
       const TrainingResult expected = run_training(plain);
       plain.options.offload.optimizer = OffloadTarget::nvme;
-      plain.gradients = runtime::Tier::disk;
+      plain.change_plan = put_gradients_on_disk;
       for (const int world : {1, 2}) {
         const TrainingCase training = on_ranks(plain, world);
         expect_same(expected, run_training(training), name_of(training));

@@ -19,7 +19,7 @@ compile::TrainingModel training_model(const ProgramRequest& request) {
     apply_weight_decay(built.graph.units, request.options);
     return built;
   };
-  model.optimizer = optimizer_settings(options);
+  model.optimizer = optimizer_attributes(options);
   model.control = control_attributes(options);
   model.save_rooms = save_rooms;
   model.vocabulary = request.model.vocabulary;

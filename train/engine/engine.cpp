@@ -296,7 +296,7 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
   start(*generation, 0);
   executor_->wait(last_run_);
   const std::span<std::byte> from = storage(runtime::host_name(compile::kLogits));
-  const DType dtype = programs_.settings.dtype;
+  const DType dtype = programs_.shape.dtype;
   std::vector<float> result(from.size() / static_cast<std::size_t>(size_of(dtype)));
   kernels::convert_range(dtype, from.data(), DType::f32,
                          reinterpret_cast<std::byte*>(result.data()),

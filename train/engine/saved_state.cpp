@@ -49,16 +49,15 @@ CheckpointLayout make_layout(const std::vector<runtime::ParameterUnit>& units,
                              const std::vector<std::vector<step::StateEntry>>& saved) {
   const std::map<Key, TensorSpec> specs = find_specs(saved);
   std::vector<TensorSpec> model, optimizer;
-  const std::vector<step::OptimizerState> kinds = step::optimizer_states(settings);
-  for (const runtime::ParameterUnit& unit : units) {
+  for (std::size_t u = 0; u < units.size(); ++u) {
     const auto add = [&](const std::string& kind, std::vector<TensorSpec>& list) {
-      for (const runtime::Segment& segment : unit.segments)
+      for (const runtime::Segment& segment : units[u].segments)
         if (const auto spec = specs.find({kind, segment.name}); spec != specs.end())
           list.push_back(spec->second);
     };
     add("parameter", model);
-    if (!unit.trainable) continue;
-    for (const step::OptimizerState& kind : kinds) add(kind.kind, optimizer);
+    for (const step::OptimizerState& kind : step::optimizer_states(settings.plan.units[u].recipe))
+      add(kind.kind, optimizer);
   }
   return {std::move(model), std::move(optimizer)};
 }

@@ -71,17 +71,18 @@ std::string describe_state(Engine& engine) {
   const compile::StepPrograms& set = engine.programs();
   std::vector<std::string> lines;  // "name kind dtype", in unit order
   std::map<std::string, std::size_t> line_of;
-  for (const runtime::ParameterUnit& unit : set.units)
-    for (const runtime::Segment& segment : unit.segments) {
+  for (std::size_t u = 0; u < set.units.size(); ++u) {
+    const runtime::UnitRecipe& recipe = set.settings.plan.units[u].recipe;
+    for (const runtime::Segment& segment : set.units[u].segments) {
       const auto add = [&](const std::string& kind, DType dtype) {
         line_of[segment.name + " " + kind] = lines.size();
         lines.push_back(segment.name + " " + kind + " " + std::string(name_of(dtype)));
       };
-      add("parameter", set.settings.dtype);
-      if (!unit.trainable) continue;
-      for (const step::OptimizerState& state : step::optimizer_states(set.settings))
+      add("parameter", recipe.dtype);
+      for (const step::OptimizerState& state : step::optimizer_states(recipe))
         add(state.kind, state.dtype);
     }
+  }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
   std::vector<std::byte> buffer;
   for (const step::StateEntry& entry : step::list_state(

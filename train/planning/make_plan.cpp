@@ -86,6 +86,38 @@ static_assert(static_cast<int>(OffloadTarget::none) == static_cast<int>(plan::Ho
 static_assert(static_cast<int>(OffloadTarget::cpu) == static_cast<int>(plan::Home::host));
 static_assert(static_cast<int>(OffloadTarget::nvme) == static_cast<int>(plan::Home::disk));
 
+runtime::OptimizerRecipe optimizer_recipe(const TrainOptions& options) {
+  const OptimizerType type = options.optimizer.type;
+  const StateRecipe state = options.state_recipe;
+  runtime::OptimizerRecipe recipe;
+  if (type == OptimizerType::sgd) {
+    recipe.operation = "sgd";
+    recipe.moments = options.optimizer.momentum > 0 ? 1 : 0;
+    return recipe;
+  }
+  const bool lion = type == OptimizerType::lion;
+  recipe.operation = lion ? "lion" : "adamw";
+  recipe.moments = lion ? 1 : 2;
+  if (is_packed(state)) {
+    recipe.operation += "_packed";
+    recipe.master = runtime::MasterFormat::packed;
+  }
+  if (has_bf16_moments(state)) {
+    recipe.moment_dtype = DType::bf16;
+    recipe.random = true;
+  }
+  if (state == StateRecipe::bf16_sr) {
+    recipe.operation += "_bf16";
+    recipe.master = runtime::MasterFormat::none;
+  }
+  if (state == StateRecipe::eight_bit) {
+    recipe.operation += "_8bit";
+    recipe.moment_dtype = DType::u8;
+    recipe.scale_block = kernels::kQuantizedBlock;
+  }
+  return recipe;
+}
+
 }  // namespace
 
 void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainOptions& options) {
@@ -113,6 +145,7 @@ plan::Choices choices_of(const TrainOptions& options) {
   choices.parameters = static_cast<plan::Home>(offload.parameters);
   choices.activations = static_cast<plan::Home>(offload.activations);
   choices.optimizer_part = offload.optimizer_ratio;
+  choices.recipe = {.dtype = options.dtype, .optimizer = optimizer_recipe(options)};
   choices.parameter_host_elements = offload.parameter_host_elements;
   if (offload.updates == UpdateTime::gradient) choices.updates = runtime::Updates::gradient;
   if (offload.updates == UpdateTime::step_end) choices.updates = runtime::Updates::step_end;
@@ -143,43 +176,16 @@ runtime::Plan plan_frame(const TrainOptions& options, int world) {
   return plan;
 }
 
-step::OptimizerSettings optimizer_settings(const TrainOptions& options) {
+kernels::Attributes optimizer_attributes(const TrainOptions& options) {
   const OptimizerOptions& o = options.optimizer;
-  const StateRecipe recipe = options.state_recipe;
-  step::OptimizerSettings settings;
-  if (o.type == OptimizerType::sgd) {
-    settings.operation = "sgd";
-    settings.moments = o.momentum > 0 ? 1 : 0;
-    settings.attributes = {
+  if (o.type == OptimizerType::sgd)
+    return {
         {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov ? 1.0 : 0.0}};
-    return settings;
-  }
-  const bool lion = o.type == OptimizerType::lion;
-  settings.operation = lion ? "lion" : "adamw";
-  settings.moments = lion ? 1 : 2;
-  settings.attributes = {{"beta1", o.beta1}, {"beta2", o.beta2}};
-  if (!lion) {
-    settings.attributes.set("eps", o.epsilon);
-    settings.attributes.set("decoupled", o.type == OptimizerType::adamw ? 1.0 : 0.0);
-  }
-  if (is_packed(recipe)) {
-    settings.operation += "_packed";
-    settings.master = step::MasterFormat::packed;
-  }
-  if (has_bf16_moments(recipe)) {
-    settings.moment_dtype = DType::bf16;
-    settings.random = true;
-  }
-  if (recipe == StateRecipe::bf16_sr) {
-    settings.operation += "_bf16";
-    settings.master = step::MasterFormat::none;
-  }
-  if (recipe == StateRecipe::eight_bit) {
-    settings.operation += "_8bit";
-    settings.moment_dtype = DType::u8;
-    settings.scale_block = kernels::kQuantizedBlock;
-  }
-  return settings;
+  kernels::Attributes attributes{{"beta1", o.beta1}, {"beta2", o.beta2}};
+  if (o.type == OptimizerType::lion) return attributes;
+  attributes.set("eps", o.epsilon);
+  attributes.set("decoupled", o.type == OptimizerType::adamw ? 1.0 : 0.0);
+  return attributes;
 }
 
 kernels::Attributes control_attributes(const TrainOptions& options) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/choices.h"
-#include "step/step.h"
+#include "kernels/device/attributes.h"
 #include "train/config/options.h"
 
 namespace strata::train {
@@ -18,8 +18,8 @@ plan::Choices choices_of(const TrainOptions& options);
 /// All else: mesh, types, the length of sequences, limits. plan::with_choices makes a Plan of both.
 runtime::Plan plan_frame(const TrainOptions& options, int world);
 
-/// The optimizer and the step's rules as attributes of their operations.
-step::OptimizerSettings optimizer_settings(const TrainOptions& options);
+/// Numbers of the optimizer and the step's rules as attributes of their operations.
+kernels::Attributes optimizer_attributes(const TrainOptions& options);
 kernels::Attributes control_attributes(const TrainOptions& options);
 
 /// Loss scale that the first step uses, 1 without scaling.

@@ -30,19 +30,17 @@ struct Row {
   Settings before = {};  ///< what makes the option mean something
 };
 
-/// Above the default persistence threshold, below it (and not decayed), frozen.
+/// Above the default persistence threshold, below it (and not decayed), far above it.
 std::vector<runtime::ParameterUnit> units() {
-  const auto unit = [](const char* name, std::int64_t elements, bool matrices, bool trainable) {
+  const auto unit = [](const char* name, std::int64_t elements, bool matrices) {
     runtime::ParameterUnit result;
     result.name = name;
     result.matrices = matrices;
-    result.trainable = trainable;
     result.elements = elements;
     result.segments.resize(1);
     return result;
   };
-  return {unit("big", 102'400, true, true), unit("small", 2'048, false, true),
-          unit("frozen", 204'800, true, false)};
+  return {unit("big", 102'400, true), unit("small", 2'048, false), unit("large", 204'800, true)};
 }
 
 /// Blocks 1 to 3 are layers; what they save has 64 KiB and more.
@@ -110,14 +108,7 @@ Effects effects_of(const TrainOptions& options) {
   runtime::Plan plan = plan_of(without_layers);
   plan.saved = plan_of(runtime::small_model(kShape).graph).saved;
   flatten(parse_json(plan.to_json(), "plan", {}), "plan", effects);
-  const step::OptimizerSettings optimizer = optimizer_settings(options);
-  effects["optimizer"] = optimizer.operation;
-  effects["optimizer.master"] = std::to_string(static_cast<int>(optimizer.master));
-  effects["optimizer.moments"] = std::to_string(optimizer.moments);
-  effects["optimizer.moment_dtype"] = name_of(optimizer.moment_dtype);
-  effects["optimizer.scale_block"] = std::to_string(optimizer.scale_block);
-  effects["optimizer.random"] = optimizer.random ? "1" : "0";
-  add_attributes(optimizer.attributes, "optimizer", effects);
+  add_attributes(optimizer_attributes(options), "optimizer", effects);
   add_attributes(control_attributes(options), "control", effects);
   effects["loss_scale"] = number_text(initial_loss_scale(options));
   return effects;
@@ -152,30 +143,30 @@ const Row kRows[] = {
     {{"offload.device_memory_bytes", "1GiB"}, {{"plan.budget_bytes.device", "1073741824"}}},
     {{"accumulation", "3"}, {{"plan.micro_steps", "3"}}},
     {{"virtual_ranks", "8"}, {{"plan.virtual_ranks", "8"}}},
-    {{"dtype", "bf16"}, {{"plan.shape.dtype", "bf16"}, {"plan.gradient.produced", "bf16"}}},
-    {{"dtype", "fp16"}, {{"plan.shape.dtype", "fp16"}, {"plan.gradient.produced", "fp16"},
+    {{"dtype", "bf16"}, {{"plan.shape.dtype", "bf16"}, {"plan.gradient.produced", "bf16"}, {"plan.recipe.dtype", "bf16"}}},
+    {{"dtype", "fp16"}, {{"plan.shape.dtype", "fp16"}, {"plan.gradient.produced", "fp16"}, {"plan.recipe.dtype", "fp16"},
                          {"control.scale_mode", "1"}, {"loss_scale", "65536"}}},
     {{"communication_dtype", "bf16"}, {{"plan.gradient.reduced", "bf16"}}},
     {{"accumulation_dtype", "bf16"}, {{"plan.gradient.accumulated", "bf16"}},
      {{"dtype", "bf16"}}},
-    {{"state_recipe", "packed-master"}, {{"optimizer", "adamw_packed"}, {"optimizer.master", "1"}}},
+    {{"state_recipe", "packed-master"}, {{"plan.recipe.optimizer.operation", "adamw_packed"}, {"plan.recipe.optimizer.master", "packed"}}},
     {{"state_recipe", "bf16-moments"},
-     {{"optimizer.moment_dtype", "bf16"}, {"optimizer.random", "1"}}},
+     {{"plan.recipe.optimizer.moment_dtype", "bf16"}, {"plan.recipe.optimizer.random", "true"}}},
     {{"state_recipe", "packed-bf16-moments"},
-     {{"optimizer", "adamw_packed"}, {"optimizer.master", "1"}, {"optimizer.moment_dtype", "bf16"},
-      {"optimizer.random", "1"}}},
+     {{"plan.recipe.optimizer.operation", "adamw_packed"}, {"plan.recipe.optimizer.master", "packed"}, {"plan.recipe.optimizer.moment_dtype", "bf16"},
+      {"plan.recipe.optimizer.random", "true"}}},
     {{"state_recipe", "8bit"},
-     {{"optimizer", "adamw_8bit"}, {"optimizer.moment_dtype", "uint8"},
-      {"optimizer.scale_block", "128"}}},
+     {{"plan.recipe.optimizer.operation", "adamw_8bit"}, {"plan.recipe.optimizer.moment_dtype", "uint8"},
+      {"plan.recipe.optimizer.scale_block", "128"}}},
     {{"state_recipe", "bf16-sr"},
-     {{"optimizer", "adamw_bf16"}, {"optimizer.master", "2"}, {"optimizer.moment_dtype", "bf16"},
-      {"optimizer.random", "1"}}},
+     {{"plan.recipe.optimizer.operation", "adamw_bf16"}, {"plan.recipe.optimizer.master", "none"}, {"plan.recipe.optimizer.moment_dtype", "bf16"},
+      {"plan.recipe.optimizer.random", "true"}}},
 
     {{"zero.stage", "1"}, {{"big.shard.optimizer", "true"}, {"small.shard.optimizer", "true"},
-                           {"frozen.shard.optimizer", "true"}}},
+                           {"large.shard.optimizer", "true"}}},
     {{"zero.stage", "2"}, {{"big.shard.gradient", "true"}, {"small.shard.gradient", "true"},
-                           {"frozen.shard.gradient", "true"}}, {{"zero.stage", "1"}}},
-    {{"zero.stage", "3"}, {{"big.shard.parameter", "true"}, {"frozen.shard.parameter", "true"}},
+                           {"large.shard.gradient", "true"}}, {{"zero.stage", "1"}}},
+    {{"zero.stage", "3"}, {{"big.shard.parameter", "true"}, {"large.shard.parameter", "true"}},
      {{"zero.stage", "2"}}},
     {{"zero.reduce_bucket_elements", "5000"}, {{"plan.limits.reduce_bucket_elements", "5000"}}},
     {{"zero.allgather_bucket_elements", "6000"}, {{"plan.limits.gather_bucket_elements", "6000"}}},
@@ -195,16 +186,16 @@ const Row kRows[] = {
     {{"tile_elements", "2048"}, {{"plan.limits.tile_elements", "2048"}}},
 
     {{"offload.optimizer", "cpu"},
-     {{"big.tier.optimizer", "pageable"}, {"small.tier.optimizer", "pageable"},
+     {{"big.tier.optimizer", "pageable"}, {"small.tier.optimizer", "pageable"}, {"large.tier.optimizer", "pageable"}, {"large.tier.gradient", "pinned"},
       {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"},
       {"plan.updates", "next_step"}}},
     {{"offload.optimizer", "nvme"},
-     {{"big.tier.optimizer", "disk"}, {"small.tier.optimizer", "disk"}, {"plan.updates", "next_step"}},
+     {{"big.tier.optimizer", "disk"}, {"small.tier.optimizer", "disk"}, {"large.tier.optimizer", "disk"}, {"plan.updates", "next_step"}},
      {{"accumulation", "2"}}},
     {{"offload.parameters", "cpu"},
-     {{"big.tier.parameter", "pinned"}, {"frozen.tier.parameter", "pinned"}}},
+     {{"big.tier.parameter", "pinned"}, {"large.tier.parameter", "pinned"}}},
     {{"offload.parameters", "nvme"},
-     {{"big.tier.parameter", "disk"}, {"frozen.tier.parameter", "disk"}}},
+     {{"big.tier.parameter", "disk"}, {"large.tier.parameter", "disk"}}},
     // Its half of the first unit and not that of the second.
     {{"offload.parameter_host_elements", "51200"}, {{"big.tier.parameter", "pinned"}},
      kParametersOnDisk},
@@ -214,8 +205,9 @@ const Row kRows[] = {
     {{"offload.activations", "nvme"},
      {{"plan.saved [1 3].0.norm", "disk"}, {"plan.saved [1 3].1.linear", "disk"}, {"plan.saved [1 3].2.gelu", "disk"}, {"plan.saved [1 3].4.residual_add", "disk"}}},
     {{"offload.optimizer_ratio", "0.75"},
-     {{"big.resident.device", "25600"}, {"small.resident.device", "1024"}}, kOptimizerOnDisk},
-    {{"offload.optimizer_ratio", "0.75"}, {{"big.resident.device", "13312"}},
+     {{"big.resident.device", "25600"}, {"small.resident.device", "1024"}, {"large.resident.device", "51200"}},
+     kOptimizerOnDisk},
+    {{"offload.optimizer_ratio", "0.75"}, {{"big.resident.device", "13312"}, {"large.resident.device", "25600"}},
      {{"offload.optimizer", "cpu"}, {"zero.stage", "1"}}},
     // Parameters on the disk are updated on one side.
     {{"offload.optimizer_ratio", "0.75"}, {{"small.resident.device", "1024"}},
@@ -225,25 +217,25 @@ const Row kRows[] = {
     {{"offload.layer_major", "true"}, {{"plan.order", "by_layer"}}, {{"accumulation", "2"}}},
     {{"offload.layer_major", "true"}, {}},
     {{"offload.layer_major", "true"},
-     {{"plan.order", "by_layer"}, {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"}},
+     {{"plan.order", "by_layer"}, {"big.tier.gradient", "pinned"}, {"small.tier.gradient", "pinned"}, {"large.tier.gradient", "pinned"}},
      {{"accumulation", "2"}, {"offload.optimizer", "cpu"}}},
 
     {{"optimizer.type", "adam"}, {{"optimizer.decoupled", "0"}}},
     {{"optimizer.type", "lion"},
-     {{"optimizer", "lion"}, {"optimizer.moments", "1"}, {"optimizer.eps", ""},
+     {{"plan.recipe.optimizer.operation", "lion"}, {"plan.recipe.optimizer.moments", "1"}, {"optimizer.eps", ""},
       {"optimizer.decoupled", ""}}},
     {{"optimizer.type", "sgd"},
-     {{"optimizer", "sgd"}, {"optimizer.moments", "0"}, {"optimizer.eps", ""},
+     {{"plan.recipe.optimizer.operation", "sgd"}, {"plan.recipe.optimizer.moments", "0"}, {"optimizer.eps", ""},
       {"optimizer.decoupled", ""}, {"optimizer.beta1", ""}, {"optimizer.beta2", ""},
       {"optimizer.momentum", "0"}, {"optimizer.dampening", "0"}, {"optimizer.nesterov", "0"}}},
     {{"optimizer.learning_rate", "0.5"}, {{"control.schedule_base", "0.5"}}},
     {{"optimizer.beta1", "0.5"}, {{"optimizer.beta1", "0.5"}, {"control.beta1", "0.5"}}},
     {{"optimizer.beta2", "0.75"}, {{"optimizer.beta2", "0.75"}, {"control.beta2", "0.75"}}},
     {{"optimizer.epsilon", "0.25"}, {{"optimizer.eps", "0.25"}}},
-    {{"optimizer.weight_decay", "0.125"}, {{"big.decay", "0.125"}, {"frozen.decay", "0.125"}}},
+    {{"optimizer.weight_decay", "0.125"}, {{"big.decay", "0.125"}, {"large.decay", "0.125"}}},
     {{"no_decay", "none"}, {{"small.decay", "0.125"}}, {{"optimizer.weight_decay", "0.125"}}},
     {{"optimizer.bias_correction", "false"}, {{"control.bias_correction", "0"}}},
-    {{"optimizer.momentum", "0.5"}, {{"optimizer.momentum", "0.5"}, {"optimizer.moments", "1"}},
+    {{"optimizer.momentum", "0.5"}, {{"optimizer.momentum", "0.5"}, {"plan.recipe.optimizer.moments", "1"}},
      kSgd},
     {{"optimizer.dampening", "0.5"}, {{"optimizer.dampening", "0.5"}}, kSgd},
     {{"optimizer.nesterov", "true"}, {{"optimizer.nesterov", "1"}}, kSgd},

@@ -40,12 +40,20 @@ std::string first_on_disk(const runtime::Plan& plan) {
   return "";
 }
 
+/// Whether two operations are one optimizer, which takes the same numbers, in formats of its state
+/// ("adamw", "adamw_8bit").
+bool is_format_of(std::string_view operation, std::string_view other) {
+  return std::ranges::any_of(kernels::all_operations(),
+                             [&](const auto* known) { return known->name == operation; }) &&
+         operation.substr(0, operation.find('_')) == other.substr(0, other.find('_'));
+}
+
 class Comparison {
  public:
   explicit Comparison(std::string file) : file_(std::move(file)) {}
 
   template <typename T>
-  void same(const char* field, T found, T asked, const char* flag) const {
+  void same(const std::string& field, T found, T asked, const char* flag) const {
     if (found == asked) return;
     refuse(field, text(found), text(asked), flag);
   }
@@ -93,8 +101,14 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     const auto name = [&](const runtime::Plan& of) {
       return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
     };
-    if (name(plan) != name(asked))
-      is.refuse("units[" + std::to_string(u) + "].unit", name(plan), name(asked), "--model");
+    const std::string unit = "units[" + std::to_string(u) + "].";
+    if (name(plan) != name(asked)) is.refuse(unit + "unit", name(plan), name(asked), "--model");
+    const runtime::UnitRecipe &found = plan.units[u].recipe, &of_run = asked.units[u].recipe;
+    is.same(unit + "recipe.dtype", found.dtype, of_run.dtype, "--dtype");
+    const std::string &operation = found.optimizer.operation, &runs = of_run.optimizer.operation;
+    if (!is_format_of(operation, runs))
+      is.refuse(unit + "recipe.optimizer.operation", "'" + operation + "'", "'" + runs + "'",
+                "--optimizer");
   }
   // What a step does that is not finite depends on it.
   if ((plan.updates == runtime::Updates::gradient) != (asked.updates == runtime::Updates::gradient))

@@ -19,6 +19,7 @@ Plan some_plan() {
   plan.mesh = comm::data_mesh(2);
   plan.shape = {DType::bf16, 4, 128};
   plan.units = {{.unit = "embedding"}, {.unit = "layer.0"}};
+  for (runtime::UnitPlan& unit : plan.units) unit.recipe.dtype = DType::bf16;
   return plan;
 }
 
@@ -44,7 +45,7 @@ TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
   EXPECT_EQ(read("a note\n" + plan.to_json() + "model: llama\n  {\n}\n", plan), plan);
   EXPECT_THROW(read("no plan at all\n", plan), ConfigError);
   EXPECT_THROW(read("", plan), ConfigError);
-  EXPECT_THROW(read("[0] {\n[0]   \"version\": 3\n", plan), ConfigError);
+  EXPECT_THROW(read("[0] {\n[0]   \"version\": 4\n", plan), ConfigError);
 }
 
 TEST(ReadPlan, NamesTheLineOfTheFile) {
@@ -58,11 +59,14 @@ TEST(ReadPlan, NamesTheLineOfTheFile) {
   }
 }
 
-TEST(ReadPlan, MayShardAndPlaceOtherwise) {
+TEST(ReadPlan, MayShardPlaceAndKeepOtherwise) {
   Plan plan = some_plan();
   plan.units[1].shard_parameter = true;
   plan.units[1].optimizer_tier = runtime::Tier::pageable;
   plan.saved = {{0, 1, {{"0.norm", runtime::SavedAction::recompute}}}};
+  plan.units[0].recipe.trainable = false;
+  plan.units[1].recipe.optimizer = {
+      .operation = "adamw_8bit", .moment_dtype = DType::u8, .scale_block = 128};
   plan.budget_bytes[0] = 1 << 20;
   plan.evaluates = true;
   EXPECT_EQ(read(plan.to_json(), some_plan()), plan);
@@ -101,6 +105,12 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
               HasSubstr("backend: the Plan has cuda, this run has cpu (--device)"));
   EXPECT_THAT(differs([](Plan& p) { p.units[1].unit = "layer.1"; }),
               HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
+  EXPECT_THAT(differs([](Plan& p) { p.units[1].recipe.dtype = DType::f32; }),
+              HasSubstr("units[1].recipe.dtype: the Plan has fp32, this run has bf16 (--dtype)"));
+  for (const char* other : {"lion", "sgd", "adamw_4bit"})
+    EXPECT_THAT(differs([&](Plan& p) { p.units[1].recipe.optimizer.operation = other; }),
+                HasSubstr("units[1].recipe.optimizer.operation: the Plan has '" +
+                          std::string(other) + "', this run has 'adamw' (--optimizer)"));
   EXPECT_THAT(differs([](Plan& p) { p.units.pop_back(); }),
               HasSubstr("units[1].unit: the Plan has none"));
   EXPECT_THAT(
