@@ -178,6 +178,11 @@ void declare_state(runtime::PersistentLayout& layout,
 
 namespace {
 
+void require_trained(const runtime::Plan& plan) {
+  if (std::ranges::none_of(plan.units, [](const auto& unit) { return unit.recipe.trainable; }))
+    throw InvalidArgument("the Plan trains no unit; set trainable of a recipe to true");
+}
+
 /// Whole parameters live where the Plan says; shards are added with their home.
 void place_parameters(Graph& graph, const StepSettings& settings) {
   for (std::size_t u = 0; u < graph.units.size(); ++u)
@@ -200,6 +205,7 @@ void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
                        const StepSettings& settings, const zero::MicroStepKind& position) {
   zero::check_plan(settings.plan, graph.units);
+  require_trained(settings.plan);
   check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);

@@ -41,8 +41,7 @@ TrainingCase mixed(TrainingCase training, StateRecipe recipe) {
   train::TrainOptions options = training.options;
   options.state_recipe = recipe;
   training.change_plan = [options](runtime::Plan& plan) {
-    const runtime::UnitRecipe other =
-        train::choices_of(options).recipe;
+    const runtime::UnitRecipe other = train::choices_of(options).recipe;
     for (runtime::UnitPlan& unit : plan.units)
       if (is_other(unit.unit)) unit.recipe = other;
   };
@@ -171,18 +170,23 @@ TEST_P(UnitRecipes, FrozenUnitsGiveTheSameBitsLayerByLayer) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, UnitRecipes, testing::Values(1, 2));
 
-TEST(UnitRecipesOf, ARecipeThatIsNoneOfItsOperationIsRefusedByUnit) {
-  TrainingCase training = case_of(1, 0, 1);
-  training.change_plan = [](runtime::Plan& plan) {
-    plan.units[1].recipe.optimizer.moment_dtype = DType::u8;
+TEST(UnitRecipesOf, PlansThatNoPassObeysAreRefused) {
+  const auto refused = [](const std::string& words,
+                          const std::function<void(runtime::Plan&)>& change) {
+    TrainingCase training = case_of(1, 0, 1);
+    training.change_plan = change;
+    try {
+      run_training(training);
+      ADD_FAILURE() << "accepted, expected " << words;
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
   };
-  try {
-    run_training(training);
-    ADD_FAILURE() << "accepted";
-  } catch (const InvalidArgument& error) {
-    EXPECT_NE(std::string(error.what()).find("recipe of unit '"), std::string::npos)
-        << error.what();
-  }
+  refused("the Plan's recipe of unit 'layer.0.vectors' is none of its operation: adamw",
+          [](runtime::Plan& plan) { plan.units[1].recipe.optimizer.moment_dtype = DType::u8; });
+  refused("the Plan trains no unit", [](runtime::Plan& plan) {
+    for (runtime::UnitPlan& unit : plan.units) unit.recipe.trainable = false;
+  });
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // data.
 #pragma once
 
-#include "plan/choices.h"
 #include "kernels/device/attributes.h"
+#include "plan/choices.h"
 #include "train/config/options.h"
 
 namespace strata::train {

@@ -16,12 +16,12 @@ void TraceListener::operator()(const SessionEvent& event) {
 
 void TraceListener::begin(const Equipping& equipping) {
   using enum runtime::TraceOf;
-  equipping.observers.push_back(
-      &recorder_.emplace(runtime::TraceOptions{.rank = equipping.ranks.rank(),
-                                               .of = equipping.machine.host_is_device() ? queues : device,
-                                               .steps = steps_,
-                                               .capacity_per_queue = kEvents,
-                                               .zero_ns = common_zero_ns(equipping.ranks)}));
+  equipping.observers.push_back(&recorder_.emplace(
+      runtime::TraceOptions{.rank = equipping.ranks.rank(),
+                            .of = equipping.machine.host_is_device() ? queues : device,
+                            .steps = steps_,
+                            .capacity_per_queue = kEvents,
+                            .zero_ns = common_zero_ns(equipping.ranks)}));
 }
 
 void TraceListener::write(comm::Communicator& ranks) const {
