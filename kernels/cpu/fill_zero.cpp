@@ -7,12 +7,14 @@
 namespace strata::kernels {
 
 void fill_zero_kernel(Stream& stream, const KernelCall& call) {
-  const Tensor& out = call.outputs[0];
-  for_each_run(&cpu(stream).pool(), {&out},
-               [&](std::int64_t row, std::int64_t col, std::int64_t count) {
-                 std::memset(element(out, row, col), 0,
-                             static_cast<std::size_t>(count * size_of(out.dtype())));
-               });
+  for (const Tensor& out : call.outputs) {
+    const std::int64_t size = size_of(out.dtype());
+    for_each_range(&cpu(stream).pool(), out.elements(), kTaskElements,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     std::memset(out.data + begin * size, 0,
+                                 static_cast<std::size_t>((end - begin) * size));
+                   });
+  }
 }
 
 }  // namespace strata::kernels

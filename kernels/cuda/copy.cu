@@ -1,6 +1,9 @@
 // kernels/ops/copy.h, fill_zero.h and select_rows.h on CUDA: elements as plain bits, 16 bytes at
 // once where they fit, so that each byte moves once. Pinned host memory is mapped where the device
 // sees it, so a copy from or to it is the same kernel.
+#include <algorithm>
+#include <span>
+
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/predicate.cuh"
@@ -63,10 +66,14 @@ struct Copy {
   }
 };
 
+/// Ranges that one launch fills.
+constexpr std::size_t kFilledParts = 16;
+
 template <typename U>
 struct FillArguments {
-  RowShape shape;
-  RowPointer<U> to;
+  RowShape shape;  ///< a row for each part, as long as the longest
+  U* parts[kFilledParts];
+  std::int64_t units[kFilledParts];
 };
 
 template <typename U, int N>
@@ -76,7 +83,7 @@ struct FillZero {
   struct Operands {};
   static STRATA_DEVICE Operands read(const Arguments&, Place) { return {}; }
   static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands&) {
-    write_pack(a.to, at, Pack<U, N>{});
+    if (at.col < a.units[at.row]) store<N>(a.parts[at.row] + at.col, Pack<U, N>{});
   }
 };
 
@@ -104,6 +111,24 @@ struct SelectRows {
   }
 };
 
+/// At most kFilledParts parts, in one launch.
+void fill_parts(kernels::Stream& stream, std::span<const kernels::Tensor> parts) {
+  const DType dtype = parts[0].dtype();
+  const bool fits = std::ranges::all_of(parts, [&](const kernels::Tensor& part) {
+    return packs_fit(elements_of_16_bytes(dtype), {&part});
+  });
+  with_units(dtype, fits, [&](auto unit, auto width) {
+    using U = decltype(unit);
+    FillArguments<U> arguments{{static_cast<std::int64_t>(parts.size()), 0}, {}, {}};
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      arguments.parts[k] = units_of<U>(parts[k]).data;
+      arguments.units[k] = unit_shape<U>(row_shape({&parts[k]}), dtype).cols;
+      arguments.shape.cols = std::max(arguments.shape.cols, arguments.units[k]);
+    }
+    launch_elementwise<FillZero<U, width()>>(stream, arguments);
+  });
+}
+
 }  // namespace
 
 void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
@@ -121,13 +146,9 @@ void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
 }
 
 void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call) {
-  const kernels::Tensor& y = call.outputs[0];
-  const DType dtype = y.dtype();
-  with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&y}), [&](auto unit, auto width) {
-    using U = decltype(unit);
-    launch_elementwise<FillZero<U, width()>>(
-        stream, {unit_shape<U>(row_shape({&y}), dtype), units_of<U>(y)});
-  });
+  for (std::size_t first = 0; first < call.outputs.size(); first += kFilledParts)
+    fill_parts(stream,
+               call.outputs.subspan(first, std::min(kFilledParts, call.outputs.size() - first)));
 }
 
 void select_rows(kernels::Stream& stream, const kernels::KernelCall& call) {

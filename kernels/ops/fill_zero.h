@@ -1,7 +1,7 @@
 // Zeros.
 //
-// attributes  dtype, rows, cols (absent: a vector of `rows` elements)
-// outputs     zeros [rows, cols] or [rows]; written in a view, gaps between rows are left alone
+// attributes  dtype, rows of output 0, rows.K of output K where there are more
+// outputs     zeros [rows], contiguous; any number of them, which one launch fills
 #pragma once
 
 #include "kernels/ops/operation.h"

@@ -11,42 +11,52 @@ namespace {
 
 constexpr std::byte kBefore{0xFF};
 
-/// Elements are zero, what lies between rows is as before.
-void expect_fills(const TensorType& type) {
-  const std::int64_t size = size_of(type.dtype);
+/// Parts of these sizes, `apart` elements from one another, are zero; what lies between them is as
+/// before.
+void expect_fills(DType dtype, const std::vector<std::int64_t>& parts, std::int64_t apart) {
+  const std::int64_t size = size_of(dtype);
+  std::int64_t elements = 0;
+  for (const std::int64_t part : parts) elements += part + apart;
   for (const auto& [name, runner] : all_runners()) {
-    TestTensor tensor(type);
-    std::fill(tensor.bytes().begin(), tensor.bytes().end(), kBefore);
-    const Tensor view = tensor.view();
-    runner(fill_zero_operation(), {}, {&view, 1}, {});
-    for (std::size_t i = 0; i < tensor.bytes().size(); ++i) {
-      const std::int64_t col = static_cast<std::int64_t>(i) / size % type.row_stride;
-      const bool gap = type.shape.ndim() > 1 && col >= type.shape.cols();
-      ASSERT_EQ(tensor.bytes()[i], gap ? kBefore : std::byte{0})
-          << type.to_string() << ", byte " << i << ", " << name;
+    TestTensor whole(TensorType(dtype, {elements}));
+    std::fill(whole.bytes().begin(), whole.bytes().end(), kBefore);
+    std::vector<std::byte> expected = whole.bytes();
+    std::vector<Tensor> views;
+    std::int64_t begin = 0;
+    for (const std::int64_t part : parts) {
+      views.push_back(whole.view());
+      views.back().data += begin * size;
+      views.back().type = TensorType(dtype, {part});
+      std::fill_n(expected.begin() + begin * size, part * size, std::byte{0});
+      begin += part + apart;
     }
+    runner(fill_zero_operation(), {}, views, {});
+    EXPECT_TRUE(whole.bytes() == expected)
+        << name_of(dtype) << ", " << parts.size() << " parts, " << apart << " apart, " << name;
   }
 }
 
 TEST(FillZero, WritesEveryElementOfALargeRange) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::i64, DType::u8})
-    for (const std::int64_t count : {1, 15, 16, 100'000, 100'001})
-      expect_fills(TensorType(dtype, {count}));
+    for (const std::int64_t count : {1, 15, 16, 100'000, 100'001}) expect_fills(dtype, {count}, 0);
 }
 
-// A stride that lets packs be moved, and others.
-TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f64, DType::u8}) {
-    expect_fills(TensorType(dtype, {2, 3}, 5));
-    expect_fills(TensorType(dtype, {300, 48}, 64));
-    expect_fills(TensorType(dtype, {300, 48}, 53));
-  }
+// Distances that let packs be moved, and others; more parts than one launch takes.
+TEST(FillZero, WritesPartsAndLeavesAloneWhatLiesBetweenThem) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64, DType::u8})
+    for (const std::int64_t apart : {16, 53}) {
+      expect_fills(dtype, {3, 1, 5}, apart);
+      expect_fills(dtype, {64, 832, 16, 4800}, apart);
+      expect_fills(dtype, std::vector<std::int64_t>(40, 48), apart);
+    }
 }
 
-TEST(FillZero, IsOfTheShapeOfItsAttributes) {
+TEST(FillZero, IsOfTheSizesOfItsAttributes) {
   const Attributes attributes{
-      {"dtype", static_cast<double>(DType::bf16)}, {"rows", 2}, {"cols", 3}};
-  EXPECT_EQ(fill_zero_operation().infer({}, attributes), Types{TensorType(DType::bf16, {2, 3})});
+      {"dtype", static_cast<double>(DType::bf16)}, {"rows", 2}, {"rows.1", 3}, {"rows.2", 1}};
+  EXPECT_EQ(fill_zero_operation().infer({}, attributes),
+            (Types{TensorType(DType::bf16, {2}), TensorType(DType::bf16, {3}),
+                   TensorType(DType::bf16, {1})}));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Misfit {
   Spread expected;
 };
 
-/// Of linear operations: all operands alike, partial sums too, and outputs as they are.
+/// Of linear operations: all operands alike, sums too, and outputs as they are; of none, zeros.
 inline constexpr const char* kAlike = "=";
 
 /// Fills `outputs` by an operation's rule, which gives each dimension of each operand a letter:
@@ -42,8 +42,8 @@ inline constexpr const char* kAlike = "=";
 /// is a partial sum, for each rank has added up its part of what is cut. No dimension that has no
 /// letter, or the letter '.', may be cut, and no input may be a partial sum, but for those with
 /// '+': they are added to the first output and are one where it is one. Of those with '*' only what
-/// all ranks have alike is read: they may be cut in any way. The output '0' holds zeros. Returns
-/// the first input that does not fit, those with '+' last.
+/// all ranks have alike is read: they may be cut in any way. Returns the first input that does not
+/// fit, those with '+' last.
 std::optional<Misfit> spread_outputs(std::string_view rule, std::span<const Spread> inputs,
                                      std::span<Spread> outputs);
 

@@ -83,6 +83,7 @@ const std::vector<Case>& cases() {
       {"embedding_backward", "00r", "!2 p"},
       {"embedding_backward", "rrr", "r"},
       {"fill_zero", "", "z"},
+      {"fill_zero", "", "zzz"},
       {"gelu", "0", "0"},
       {"gelu", "p", "!0 r"},
       {"gelu_backward", "11", "1"},

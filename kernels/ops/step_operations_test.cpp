@@ -1,12 +1,10 @@
-// accumulate and fill_zero on ranges as steps have them, in every way in which they run.
+// accumulate on ranges as steps have them, in every way in which they run.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "core/error.h"
 #include "kernels/ops/accumulate.h"
-#include "kernels/ops/fill_zero.h"
 #include "kernels/testing/kernel_test_support.h"
 
 namespace strata::kernels {
@@ -35,26 +33,6 @@ TEST(Accumulate, RefusesOtherShapes) {
   EXPECT_THROW(accumulate_operation().infer(
                    Types{TensorType(DType::f32, {4}), TensorType(DType::f32, {5})}, {}),
                InvalidArgument);
-}
-
-TEST(FillZero, WritesRowsAndLeavesGapsAlone) {
-  TestTensor tensor(TensorType(DType::bf16, {2, 3}, 5));
-  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
-  const Tensor view = tensor.view();
-  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
-  EXPECT_EQ(tensor.values<std::uint16_t>(),
-            (std::vector<std::uint16_t>{0, 0, 0, 0xFFFF, 0xFFFF, 0, 0, 0}));
-  const Attributes attributes{
-      {"dtype", static_cast<double>(DType::bf16)}, {"rows", 2}, {"cols", 3}};
-  EXPECT_EQ(fill_zero_operation().infer({}, attributes), Types{TensorType(DType::bf16, {2, 3})});
-}
-
-TEST(FillZero, WritesEveryElementOfALargeRange) {
-  TestTensor tensor(TensorType(DType::f32, {100'001}));
-  std::fill(tensor.bytes().begin(), tensor.bytes().end(), std::byte{0xFF});
-  const Tensor view = tensor.view();
-  any_runner()(fill_zero_operation(), {}, {&view, 1}, {});
-  EXPECT_EQ(tensor.values<float>(), std::vector<float>(100'001));
 }
 
 }  // namespace
