@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "runtime/graph/graph_builder.h"
 #include "runtime/graph/state_names.h"
@@ -70,6 +72,12 @@ TEST(Differentiate, AddsWhatTwoHeadsGiveToOneTableAndToOneView) {
 TEST(Differentiate, FillsTheGapsOfEachUnitsGradientWithZeros) {
   SmallModel model = small_model({.hidden = 40, .width = 72});
   differentiate(model.graph, {});
+  std::set<std::string> filled;
+  for (const Node& node : model.graph.nodes)
+    if (node.operation->name == "fill_zero") {
+      EXPECT_TRUE(filled.insert(node.label).second) << node.label << " stands twice";
+    }
+  EXPECT_TRUE(filled.contains("d layer.0.vectors.gaps"));
   LoneRank rank(std::move(model.graph), model.loss, 3);
   rank.run();
   int gaps = 0;

@@ -1,26 +1,32 @@
 #include "runtime/passes/gradient_gaps.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "runtime/graph/node_inserter.h"
 
 namespace strata::runtime {
 namespace {
 
-Node fill(Graph& graph, std::size_t unit, ByteRange range) {
-  const ValueId gradient = graph.unit_gradients[unit];
-  const DType dtype = graph.type(gradient).dtype;
-  const std::int64_t elements = (range.end - range.begin) / size_of(dtype);
+/// A node that fills nothing yet.
+Node filler(const Graph& graph, std::size_t unit) {
   Node node;
   node.operation = &kernels::find_operation("fill_zero");
-  node.attributes = {
-      {"rows", static_cast<double>(elements)}, {"cols", 1}, {"dtype", static_cast<double>(dtype)}};
-  node.label = "d " + graph.units[unit].name + ".gap";
+  node.attributes = {{"dtype", static_cast<double>(graph.type(graph.unit_gradients[unit]).dtype)}};
+  node.label = "d " + graph.units[unit].name + ".gaps";
   node.block = graph.units[unit].block;
   node.pass = Pass::backward;
-  node.outputs = {graph.add_view(gradient, range.begin,
-                                 kernels::TensorType(dtype, kernels::Shape{elements}), node.label)};
   return node;
+}
+
+void add_gap(Graph& graph, ValueId gradient, ByteRange range, Node& node) {
+  const DType dtype = graph.type(gradient).dtype;
+  const std::int64_t elements = (range.end - range.begin) / size_of(dtype);
+  const std::string number = node.outputs.empty() ? "" : "." + std::to_string(node.outputs.size());
+  node.attributes.set("rows" + number, static_cast<double>(elements));
+  node.outputs.push_back(graph.add_view(gradient, range.begin, {dtype, kernels::Shape{elements}},
+                                        node.label + number));
 }
 
 }  // namespace
@@ -41,11 +47,13 @@ void fill_gradient_gaps(Graph& graph) {
     std::sort(written.begin(), written.end(),
               [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
     written.push_back({graph.bytes(root), graph.bytes(root)});
+    Node fill = filler(graph, u);
     std::int64_t end = 0;
     for (const ByteRange& range : written) {
-      if (range.begin > end) inserter.before(first_writer, fill(graph, u, {end, range.begin}));
+      if (range.begin > end) add_gap(graph, graph.unit_gradients[u], {end, range.begin}, fill);
       end = std::max(end, range.end);
     }
+    if (!fill.outputs.empty()) inserter.before(first_writer, std::move(fill));
   }
   inserter.apply(graph);
 }

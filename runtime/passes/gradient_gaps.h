@@ -6,7 +6,7 @@
 namespace strata::runtime {
 
 /// Fills alignment gaps and unused parameters of every unit's gradient, in the version of
-/// Graph::unit_gradients and before the first node that writes to it.
+/// Graph::unit_gradients: all of a unit by one node, before the first that writes to it.
 void fill_gradient_gaps(Graph& graph);
 
 }  // namespace strata::runtime
