@@ -172,12 +172,14 @@ std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUni
   std::vector<SnapshotPiece> pieces;
   for (const StateEntry& entry : list_state(units, settings, StateScope::saved, 0)) {
     if (entry.kind == "scalar" || entry.tier == Tier::disk) continue;
-    const std::int64_t begin = entry.storage_element * size_of(entry.dtype);
-    pieces.push_back({.storage = entry.storage,
-                      .begin = begin,
-                      .end = begin + entry.elements * size_of(entry.dtype),
-                      .copy = {},
-                      .tier = entry.tier == Tier::device ? Tier::pinned : Tier::pageable});
+    for (const WindowRun& run : runs_of(entry.window)) {
+      const std::int64_t begin = entry.storage_element + run.storage_element;
+      pieces.push_back({.storage = entry.storage,
+                        .begin = begin * size_of(entry.dtype),
+                        .end = (begin + run.elements) * size_of(entry.dtype),
+                        .copy = {},
+                        .tier = entry.tier == Tier::device ? Tier::pinned : Tier::pageable});
+    }
   }
   std::ranges::sort(pieces, {},
                     [](const SnapshotPiece& p) { return std::pair(p.storage, p.begin); });

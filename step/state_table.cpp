@@ -113,10 +113,9 @@ class StateLister {
         {segment.offset_elements, segment.offset_elements + segment.elements}, range);
     const std::int64_t tensor_begin = kept.value_at(segment.offset_elements);
     const std::int64_t tensor_end = kept.value_at(segment.offset_elements + segment.elements);
+    const std::int64_t begin = kept.value_at(part.begin), end = kept.value_at(part.end);
+    if (begin == end) return;
     StateEntry entry;
-    entry.unit_element = kept.value_at(part.begin);
-    entry.elements = kept.value_at(part.end) - entry.unit_element;
-    if (entry.elements == 0) return;
     entry.name = segment.name;
     entry.kind = kept.kind;
     entry.storage = kept.storage;
@@ -125,9 +124,10 @@ class StateLister {
     entry.elements_per_value = kept.elements_per_value;
     entry.shape =
         kept.elements_per_value == 1 ? segment.shape : kernels::Shape{tensor_end - tensor_begin};
-    entry.first_element = entry.unit_element - tensor_begin;
-    entry.storage_element =
-        entry.unit_element - kept.value_at(kept.held.begin) + kept.storage_element;
+    entry.window.first = begin - tensor_begin;
+    entry.window.elements = end - begin;
+    entry.tensor_begin = tensor_begin;
+    entry.storage_element = begin - kept.value_at(kept.held.begin) + kept.storage_element;
     entry.initializer = segment.initializer;
     entry.owner = owner;
     entry.version = updates_;
@@ -142,7 +142,7 @@ class StateLister {
       entry.kind = "scalar";
       entry.storage = runtime::kStepState;
       entry.dtype = field.dtype;
-      entry.elements = 1;
+      entry.window.elements = 1;
       entry.storage_element = static_cast<std::int64_t>(field.offset_bytes) / size_of(field.dtype);
       entry.version = updates_;
       entries_.push_back(std::move(entry));

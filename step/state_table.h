@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "step/step.h"
+#include "step/tensor_window.h"
 
 namespace strata::step {
 
-/// Elements [first_element, first_element + elements) of one tensor in one kind of state, or one
-/// scalar of the step, and where this rank keeps them. Of a kind that has one value per block of
-/// elements_per_value elements of flat space, all counts and places are of these values, and a
-/// value belongs to the tensor in which its block begins.
+/// A window of one tensor in one kind of state, or one scalar of the step, and where this rank
+/// keeps it. Of a kind that has one value per block of elements_per_value elements of flat space,
+/// all counts and places are of these values, and a value belongs to the tensor in which its block
+/// begins.
 struct StateEntry {
   std::string name;     ///< Hugging Face name; of a scalar "step_state.FIELD" (kernels::StepState)
   std::string kind;     ///< "parameter", "scalar", or that of an OptimizerState
@@ -27,10 +28,9 @@ struct StateEntry {
   DType dtype = DType::f32;
   std::int64_t elements_per_value = 1;  ///< of the parameter
   kernels::Shape shape;  ///< of the whole tensor; values of blocks: their number; a scalar: []
-  std::int64_t first_element = 0;
-  std::int64_t elements = 0;
-  std::int64_t unit_element = 0;     ///< first_element in the unit's flat space; 0 of a scalar
-  std::int64_t storage_element = 0;  ///< first_element in the storage
+  TensorWindow window;   ///< of a scalar its one element
+  std::int64_t tensor_begin = 0;     ///< the tensor's element 0 in the unit's flat space
+  std::int64_t storage_element = 0;  ///< the window's first element in the storage
   runtime::Initializer initializer;
   int owner = 0;  ///< the rank that saves it, whoever else keeps a replica
   /// The update that made it, counted from 1: StepState::updates; 0: as initialized or loaded.
@@ -45,8 +45,8 @@ enum class StateScope : std::uint8_t {
 };
 
 /// Entries in unit order: unit, kind, tensor, owner; then the scalars in the order of StepState
-/// (none without trainable units: no step is made). `updates` becomes each entry's version. The
-/// owners of two neighbouring entries of a tensor differ, or their storages.
+/// (none without trainable units: no step is made). `updates` becomes each entry's version. Windows
+/// are ranges of their tensors; the owners of two neighbouring ones differ, or their storages.
 std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& units,
                                    const StepSettings& settings, StateScope scope,
                                    std::int64_t updates);

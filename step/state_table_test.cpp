@@ -113,10 +113,11 @@ void count(const std::vector<StateEntry>& entries, Counts& counts) {
   for (const StateEntry& entry : entries) {
     auto at = counts.find(entry.name + " " + entry.kind);
     ASSERT_NE(at, counts.end()) << entry.name << " " << entry.kind << " should not exist";
-    ASSERT_GT(entry.elements, 0);
-    ASSERT_LE(entry.first_element + entry.elements, static_cast<std::int64_t>(at->second.size()));
-    for (std::int64_t i = 0; i < entry.elements; ++i)
-      ++at->second[static_cast<std::size_t>(entry.first_element + i)];
+    ASSERT_GT(entry.window.elements, 0);
+    ASSERT_LE(entry.window.first + entry.window.elements,
+              static_cast<std::int64_t>(at->second.size()));
+    for (std::int64_t i = 0; i < entry.window.elements; ++i)
+      ++at->second[static_cast<std::size_t>(entry.window.first + i)];
   }
 }
 
@@ -178,8 +179,8 @@ TEST_P(StateTable, EveryEntryLiesInDeclaredStorageApartFromTheOthers) {
         EXPECT_EQ(value.type.dtype, entry.dtype);
         std::vector<int>& elements = used[entry.storage];
         elements.resize(static_cast<std::size_t>(value.type.shape.elements()), 0);
-        ASSERT_LE(entry.storage_element + entry.elements, value.type.shape.elements());
-        for (std::int64_t i = 0; i < entry.elements; ++i)
+        ASSERT_LE(entry.storage_element + entry.window.elements, value.type.shape.elements());
+        for (std::int64_t i = 0; i < entry.window.elements; ++i)
           ASSERT_EQ(elements[static_cast<std::size_t>(entry.storage_element + i)]++, 0)
               << entry.storage << " element " << entry.storage_element + i << " is claimed twice";
       }
@@ -194,8 +195,7 @@ TEST_P(StateTable, FlatPlaceAndTensorPlaceAgree) {
         for (const ParameterUnit& unit : units_)
           for (const runtime::Segment& segment : unit.segments)
             if (segment.name == entry.name) {
-              EXPECT_EQ(entry.unit_element - entry.first_element,
-                        values_in(entry.kind, 0, segment.offset_elements));
+              EXPECT_EQ(entry.tensor_begin, values_in(entry.kind, 0, segment.offset_elements));
             }
 }
 
@@ -204,8 +204,8 @@ TEST_P(StateTable, TheOwnerOfAnElementIsTheRankThatSavesIt) {
   const auto note = [](const StateEntry& entry, int rank, Elements& ranks) {
     auto& of = ranks[entry.name + " " + entry.kind];
     of.resize(static_cast<std::size_t>(entry.shape.elements()), -1);
-    for (std::int64_t i = 0; i < entry.elements; ++i)
-      of[static_cast<std::size_t>(entry.first_element + i)] = rank;
+    for (std::int64_t i = 0; i < entry.window.elements; ++i)
+      of[static_cast<std::size_t>(entry.window.first + i)] = rank;
   };
   for (const Case& c : cases()) {
     const auto settings = [&](int rank) { return settings_of(units_, c, rank); };
@@ -254,7 +254,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
         EXPECT_EQ(entries[f].name, "step_state." + fields[f]);
         EXPECT_EQ(entries[f].storage, runtime::kStepState);
         EXPECT_EQ(entries[f].owner, 0);
-        EXPECT_EQ(entries[f].elements, entries[f].shape.elements());
+        EXPECT_EQ(entries[f].window.elements, entries[f].shape.elements());
         const auto* at =
             reinterpret_cast<const std::byte*>(&state) + 8 * entries[f].storage_element;
         double number = 0;
@@ -285,8 +285,8 @@ TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
                   StateScope::held, 0))
     if (entry.kind == "moment1_scale") {
       EXPECT_EQ(entry.dtype, DType::f32);
-      EXPECT_EQ(entry.elements, entry.shape.elements());
-      scales[entry.name] += entry.elements;
+      EXPECT_EQ(entry.window.elements, entry.shape.elements());
+      scales[entry.name] += entry.window.elements;
     }
   EXPECT_EQ(scales, (std::map<std::string, std::int64_t>{
                         {"table", 55}, {"positions", 19}, {"q.bias", 1}, {"norm", 1}}));

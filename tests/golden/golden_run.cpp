@@ -104,8 +104,8 @@ void put_parameters(const train::Engine& engine, DType dtype, Tensors& parameter
     if (entry.kind != (dtype == DType::f32 ? "parameter" : "master")) continue;
     STRATA_CHECK(entry.dtype == DType::f32, entry.name, name_of(entry.dtype));
     std::vector<std::byte> buffer;
-    put(parameters, entry.name, entry.shape.elements(), entry.first_element,
-        engine.read(entry, 0, entry.elements, buffer));
+    put(parameters, entry.name, entry.shape.elements(), entry.window.first,
+        engine.read(entry, 0, entry.window.elements, buffer));
   }
 }
 

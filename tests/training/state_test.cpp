@@ -1,6 +1,7 @@
 // The state that step/state_table.h lists is all that a run goes on from (design 2.12).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -13,7 +14,9 @@
 #include "runtime/graph/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/engine/load_checkpoint.h"
 #include "train/engine/save_checkpoint.h"
+#include "train/engine/saved_state.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/planning/make_plan.h"
@@ -35,7 +38,7 @@ class SavedState {
       const std::int64_t size = size_of(entry.dtype);
       tensor.resize(static_cast<std::size_t>(entry.shape.elements() * size));
       const std::span<const std::byte> from = engine.storage(entry);
-      std::copy(from.begin(), from.end(), tensor.begin() + entry.first_element * size);
+      std::copy(from.begin(), from.end(), tensor.begin() + entry.window.first * size);
     }
   }
 
@@ -43,7 +46,7 @@ class SavedState {
     for (const step::StateEntry& entry : entries(engine, step::StateScope::held)) {
       const std::vector<std::byte>& tensor = tensors_.at(entry.name + " " + entry.kind);
       const std::span<std::byte> to = engine.storage(entry);
-      std::memcpy(to.data(), tensor.data() + entry.first_element * size_of(entry.dtype), to.size());
+      std::memcpy(to.data(), tensor.data() + entry.window.first * size_of(entry.dtype), to.size());
     }
   }
 
@@ -215,6 +218,125 @@ TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
   };
   EXPECT_GT(remains(false), 0);
   EXPECT_EQ(remains(true), 0);
+}
+
+/// A weight whose rows are two cells long, of one layer of a run on one rank.
+constexpr const char* kWide = "transformer.h.0.mlp.c_fc.weight";
+
+TrainingCase wide_case(DType dtype) {
+  TrainingCase training = case_of(dtype, 0);
+  training.model.layers = 1;
+  training.model.intermediate = 2 * train::kCellElements;
+  training.options.global_batch /= kWorld;
+  training.world = 1;
+  return training;
+}
+
+/// What the rank saves, scalars left out, with kWide in columns of one cell: as ranks along the
+/// tensor axis have it, but that here rows are apart in the storage.
+std::vector<step::StateEntry> in_columns(const train::Engine& engine) {
+  std::vector<step::StateEntry> entries;
+  for (const step::StateEntry& entry : step::list_state(
+           engine.programs().units, engine.programs().settings, step::StateScope::saved, 0)) {
+    if (entry.kind == "scalar") continue;
+    if (entry.name != kWide) {
+      entries.push_back(entry);
+      continue;
+    }
+    const std::int64_t row = entry.shape[1];
+    for (std::int64_t column = 0; column < row; column += train::kCellElements) {
+      entries.push_back(entry);
+      entries.back().window = {.elements = entry.shape[0] * train::kCellElements,
+                               .first_column = column,
+                               .columns = train::kCellElements,
+                               .tensor_columns = row,
+                               .storage_columns = row};
+      entries.back().storage_element += column;
+    }
+  }
+  return entries;
+}
+
+train::Digest digest_of(const train::Engine& engine, const std::vector<step::StateEntry>& entries) {
+  train::Digest sum;
+  for (const step::StateEntry& entry : entries) sum += train::entry_digest(engine, entry);
+  return sum;
+}
+
+TEST(EntriesOfColumns, AreDigestedAndLoadedAsRowsAre) {
+  const TestDirectory directory;
+  PosixFileSystem files;
+  const std::string saved = save_first_weights(wide_case(DType::f32), directory / "saved");
+  for (const DType dtype : {DType::f32, DType::bf16})  // read in place, and made from fp32
+    on_engines(wide_case(dtype), [&](train::Engine& engine) {
+      const std::vector<step::StateEntry> columns = in_columns(engine);
+      const std::vector<step::StateEntry> rows = step::list_state(
+          engine.programs().units, engine.programs().settings, step::StateScope::saved, 0);
+      const train::ModelFiles model(saved);
+      train::initialize_weights(engine, 1);
+      const std::string expected = train::describe_state(engine);
+      const auto spoil_wide = [&] {
+        for (const step::StateEntry& entry : columns)
+          if (entry.name == kWide && entry.kind != "moment1" && entry.kind != "moment2") {
+            const std::span<std::byte> bytes = engine.storage(entry);
+            std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+          }
+        EXPECT_NE(train::describe_state(engine), expected);
+      };
+      for (const step::StateEntry& entry : rows) {
+        if (entry.name != kWide) continue;
+        std::vector<step::StateEntry> parts = columns;
+        std::erase_if(parts, [&](const step::StateEntry& part) {
+          return part.name != kWide || part.kind != entry.kind;
+        });
+        EXPECT_EQ(parts.size(), 2u);
+        EXPECT_EQ(digest_of(engine, parts).hex(), digest_of(engine, {entry}).hex()) << entry.kind;
+      }
+      spoil_wide();
+      for (const step::StateEntry& entry : columns)
+        if (entry.kind == "parameter" || entry.kind == "master")
+          train::load_entry(engine, model, *wide_case(dtype).model.family, entry);
+      EXPECT_EQ(train::describe_state(engine), expected);
+      spoil_wide();
+      train::load_checkpoint(engine, train::CheckpointReader(files, saved), columns);
+      EXPECT_EQ(train::describe_state(engine), expected);
+    });
+}
+
+TEST(EntriesOfColumns, AreSavedAsRowsAre) {
+  on_engines(wide_case(DType::bf16), [&](train::Engine& engine) {
+    train::initialize_weights(engine, 1);
+    const compile::StepPrograms& set = engine.programs();
+    const train::SavedState rows(set), columns(set.units, set.settings, {in_columns(engine)});
+    EXPECT_GT(columns.pieces().size(), rows.pieces().size());
+    train::ValueCheck check;
+    const auto bytes_of = [&](const train::SavedState& state) {
+      std::map<std::size_t, std::vector<std::byte>> bytes;  // by file, in order
+      std::vector<std::byte> buffer;
+      for (const train::RoutedPiece& routed : state.pieces()) {
+        if (state.is_header(routed.piece)) continue;
+        const auto piece =
+            state.read(engine, train::SaveSource::state, routed.piece, buffer, check);
+        bytes[routed.piece.file].insert(bytes[routed.piece.file].end(), piece.begin(), piece.end());
+      }
+      return bytes;
+    };
+    EXPECT_TRUE(bytes_of(columns) == bytes_of(rows));
+    std::vector<std::byte> buffer;
+    std::set<std::string> storages;
+    for (const step::StateEntry& entry : in_columns(engine)) storages.insert(entry.storage);
+    std::int64_t routed_bytes = 0, all_bytes = 0;
+    for (const train::RoutedPiece& routed : columns.pieces())
+      if (!columns.is_header(routed.piece)) all_bytes += routed.piece.size_bytes();
+    for (const std::string& storage : storages)
+      for (const auto& routed : columns.route(storage, 0, engine.storage(storage), check)) {
+        const auto same =
+            columns.read(engine, train::SaveSource::state, routed.piece, buffer, check);
+        EXPECT_TRUE(std::ranges::equal(routed.bytes, same));
+        routed_bytes += routed.piece.size_bytes();
+      }
+    EXPECT_EQ(routed_bytes, all_bytes);
+  });
 }
 
 TEST(DumpState, ListsEveryTensorAndEveryScalarOnce) {

@@ -47,6 +47,31 @@ std::unique_ptr<runtime::OutletDisk> make_outlet(const compile::StepPrograms& pr
   return std::make_unique<runtime::OutletDisk>(disk, outlet);
 }
 
+std::vector<step::WindowRun> runs_of(const step::StateEntry& entry, std::int64_t first,
+                                     std::int64_t count) {
+  STRATA_CHECK(first >= 0 && count >= 0 && first + count <= entry.window.elements, entry.name,
+               first, count, entry.window.elements);
+  return step::runs_of(entry.window, first, count);
+}
+
+/// What read(run, buffer) gives of each run, one after another: the bytes themselves of a single
+/// one, else a copy in `buffer`.
+template <typename Read>
+std::span<const std::byte> join(const step::StateEntry& entry, std::int64_t first,
+                                std::int64_t count, std::vector<std::byte>& buffer,
+                                const Read& read) {
+  const std::vector<step::WindowRun> runs = runs_of(entry, first, count);
+  if (runs.size() == 1) return read(runs.front(), buffer);
+  std::vector<std::byte> joined, part;
+  joined.reserve(static_cast<std::size_t>(count * size_of(entry.dtype)));
+  for (const step::WindowRun& run : runs) {
+    const std::span<const std::byte> bytes = read(run, part);
+    joined.insert(joined.end(), bytes.begin(), bytes.end());
+  }
+  buffer = std::move(joined);
+  return buffer;
+}
+
 }  // namespace
 
 EngineMemory::EngineMemory(const compile::StepPrograms& programs, const ExecutionSite& site,
@@ -67,13 +92,12 @@ EngineMemory::Place EngineMemory::place(const std::string& name) const {
   return {&value, value.offset_bytes, value.type.span_bytes()};
 }
 
-EngineMemory::Place EngineMemory::place(const step::StateEntry& entry, std::int64_t first,
-                                        std::int64_t count) const {
-  STRATA_CHECK(first >= 0 && count >= 0 && first + count <= entry.elements, entry.name, first,
-               count, entry.elements);
+EngineMemory::Place EngineMemory::place(const step::StateEntry& entry,
+                                        const step::WindowRun& run) const {
   const Place whole = place(entry.storage);
   const std::int64_t size = size_of(entry.dtype);
-  return {whole.value, whole.offset_bytes + (entry.storage_element + first) * size, count * size};
+  return {whole.value, whole.offset_bytes + (entry.storage_element + run.storage_element) * size,
+          run.elements * size};
 }
 
 bool EngineMemory::on_host(const Place& place) const {
@@ -113,7 +137,7 @@ std::span<std::byte> EngineMemory::storage(const std::string& name) const {
 }
 
 std::span<std::byte> EngineMemory::storage(const step::StateEntry& entry) const {
-  const Place at = place(entry, 0, entry.elements);
+  const Place at = place(entry, {.elements = storage_extent(entry.window)});
   STRATA_CHECK(on_host(at), "the host cannot touch", entry.name);
   return {address(at), static_cast<std::size_t>(at.bytes)};
 }
@@ -121,16 +145,30 @@ std::span<std::byte> EngineMemory::storage(const step::StateEntry& entry) const 
 std::span<const std::byte> EngineMemory::read(const step::StateEntry& entry, std::int64_t first,
                                               std::int64_t count,
                                               std::vector<std::byte>& buffer) const {
-  return read(place(entry, first, count), buffer);
+  return join(entry, first, count, buffer,
+              [&](const step::WindowRun& run, std::vector<std::byte>& into) {
+                return read(place(entry, run), into);
+              });
 }
 
 std::span<const std::byte> EngineMemory::read_snapshot(const step::StateEntry& entry,
                                                        std::int64_t first, std::int64_t count,
                                                        std::vector<std::byte>& buffer) const {
+  return join(entry, first, count, buffer,
+              [&](const step::WindowRun& run, std::vector<std::byte>& into) {
+                return read_held(entry, run, into);
+              });
+}
+
+/// A run as the last snapshot has it.
+std::span<const std::byte> EngineMemory::read_held(const step::StateEntry& entry,
+                                                   const step::WindowRun& run,
+                                                   std::vector<std::byte>& buffer) const {
   const std::int64_t size = size_of(entry.dtype);
-  const std::int64_t begin = (entry.storage_element + first) * size;
+  const std::int64_t begin = (entry.storage_element + run.storage_element) * size;
+  const std::int64_t bytes = run.elements * size;
   if (entry.tier == runtime::Tier::disk) {
-    const Place at = place(entry, first, count);
+    const Place at = place(entry, run);
     buffer.resize(static_cast<std::size_t>(at.bytes));
     records_->read_held(at.offset_bytes, buffer, entry.name);
     return buffer;
@@ -141,12 +179,12 @@ std::span<const std::byte> EngineMemory::read_snapshot(const step::StateEntry& e
       [](const auto& piece) { return std::pair(std::string_view(piece.storage), piece.begin); });
   STRATA_CHECK(behind != pieces.begin(), entry.name, "is in no snapshot");
   const step::SnapshotPiece& piece = *std::prev(behind);
-  STRATA_CHECK(piece.storage == entry.storage && begin + count * size <= piece.end &&
+  STRATA_CHECK(piece.storage == entry.storage && begin + bytes <= piece.end &&
                    piece.tier != runtime::Tier::disk,
                entry.name, "is in no snapshot");
   Place at = place(piece.copy);
   at.offset_bytes += begin - piece.begin;
-  at.bytes = count * size;
+  at.bytes = bytes;
   return read(at, buffer);
 }
 
@@ -172,7 +210,11 @@ std::span<const std::byte> EngineMemory::read(const std::string& name,
 
 void EngineMemory::write(const step::StateEntry& entry, std::int64_t first,
                          std::span<const std::byte> bytes) const {
-  write(place(entry, first, static_cast<std::int64_t>(bytes.size()) / size_of(entry.dtype)), bytes);
+  const std::int64_t size = size_of(entry.dtype);
+  for (const step::WindowRun& run :
+       runs_of(entry, first, static_cast<std::int64_t>(bytes.size()) / size))
+    write(place(entry, run), bytes.subspan(static_cast<std::size_t>(run.element * size),
+                                           static_cast<std::size_t>(run.elements * size)));
 }
 
 void EngineMemory::write(const std::string& name, std::span<const std::byte> bytes) const {

@@ -73,10 +73,12 @@ class EngineMemory {
   [[nodiscard]] std::byte* address(const Place& place) const;
   [[nodiscard]] bool on_host(const Place& place) const;
   [[nodiscard]] Place place(const std::string& name) const;
-  [[nodiscard]] Place place(const step::StateEntry& entry, std::int64_t first,
-                            std::int64_t count) const;
+  [[nodiscard]] Place place(const step::StateEntry& entry, const step::WindowRun& run) const;
   [[nodiscard]] std::span<const std::byte> read(const Place& place,
                                                 std::vector<std::byte>& buffer) const;
+  [[nodiscard]] std::span<const std::byte> read_held(const step::StateEntry& entry,
+                                                     const step::WindowRun& run,
+                                                     std::vector<std::byte>& buffer) const;
   void write(const Place& place, std::span<const std::byte> bytes) const;
 
   const compile::StepPrograms& programs_;

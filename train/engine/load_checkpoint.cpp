@@ -11,7 +11,6 @@
 #include "kernels/math/float16.h"
 #include "kernels/ops/initialize.h"
 #include "train/engine/saved_state.h"
-#include "train/engine/state_digest.h"
 #include "train/files/convert.h"
 
 namespace strata::train {
@@ -36,13 +35,11 @@ class Load {
  public:
   Load(Engine& engine, const CheckpointReader& reader) : engine_(engine), reader_(reader) {}
 
-  std::vector<std::string> run() {
+  std::vector<std::string> run(const std::vector<step::StateEntry>& entries) {
     engine_.require_drained("load_checkpoint");
-    const compile::StepPrograms& set = engine_.programs();
-    for (const step::StateEntry& entry : step::list_state(
-             set.units, set.settings, step::StateScope::held, step_state(engine_).updates))
+    for (const step::StateEntry& entry : entries)
       if (entry.kind != "scalar") load(entry);
-    refuse_what_has_no_place(SavedState(set).layout());
+    refuse_what_has_no_place(SavedState(engine_.programs()).layout());
     reader_.read(in_place_);
     return {notes_.begin(), notes_.end()};
   }
@@ -75,16 +72,16 @@ class Load {
   }
 
   void load(const step::StateEntry& entry) {
-    if (entry.elements == 0) return;
     const Source source = source_of(entry);
     if (source == Source::as_is && in_host_memory(entry)) {
-      in_place_.push_back({stored(entry.kind, entry.name), entry.first_element, entry.elements,
-                           engine_.storage(entry)});
+      add_ranges(*stored(entry.kind, entry.name), runs_of(entry.window),
+                 &step::WindowRun::storage_element, engine_.storage(entry), in_place_);
       return;
     }
-    for (std::int64_t first = 0; first < entry.elements; first += kBufferElements) {
-      const std::int64_t count = std::min(kBufferElements, entry.elements - first);
-      engine_.write(entry, first, elements(entry, source, entry.first_element + first, count));
+    for (std::int64_t first = 0; first < entry.window.elements; first += kBufferElements) {
+      const std::int64_t count = std::min(kBufferElements, entry.window.elements - first);
+      engine_.write(entry, first,
+                    elements(entry, source, runs_of(entry.window, first, count), count));
     }
   }
 
@@ -153,28 +150,43 @@ class Load {
                     "': " + reader_.directory() + " " + what);
   }
 
-  /// Stored bytes of a tensor, valid until the next call for the same buffer.
-  std::span<const std::byte> stored_bytes(const Tensor& tensor, std::int64_t first,
+  using Runs = std::vector<step::WindowRun>;
+  using Ranges = std::vector<CheckpointReader::Range>;
+
+  /// What runs of a tensor, each to its `place` in `to`, ask of the checkpoint.
+  static void add_ranges(const Tensor& tensor, const Runs& runs,
+                         std::int64_t step::WindowRun::*place, std::span<std::byte> to,
+                         Ranges& ranges) {
+    const std::int64_t size = size_of(*tensor.stored.dtype);
+    for (const step::WindowRun& run : runs)
+      ranges.push_back({&tensor, run.tensor_element, run.elements,
+                        to.subspan(static_cast<std::size_t>(run.*place * size),
+                                   static_cast<std::size_t>(run.elements * size))});
+  }
+
+  /// Stored bytes of `count` elements of a tensor, valid until the next call for the same buffer.
+  std::span<const std::byte> stored_bytes(const Tensor& tensor, const Runs& runs,
                                           std::int64_t count, std::vector<std::byte>& buffer) {
     buffer.resize(static_cast<std::size_t>(count * size_of(*tensor.stored.dtype)));
-    const CheckpointReader::Range range{&tensor, first, count, buffer};
-    reader_.read({&range, 1});
+    Ranges ranges;
+    add_ranges(tensor, runs, &step::WindowRun::element, buffer, ranges);
+    reader_.read(ranges);
     return buffer;
   }
 
   std::span<const std::byte> elements(const step::StateEntry& entry, Source source,
-                                      std::int64_t first, std::int64_t count) {
+                                      const Runs& runs, std::int64_t count) {
     if (source == Source::as_is)
-      return stored_bytes(*stored(entry.kind, entry.name), first, count, stored_);
+      return stored_bytes(*stored(entry.kind, entry.name), runs, count, stored_);
     std::vector<float> values(static_cast<std::size_t>(count));
     const auto convert = [&](const std::string& kind) {
       const Tensor& tensor = *stored(kind, entry.name);
-      const std::span<const std::byte> bytes = stored_bytes(tensor, first, count, stored_);
+      const std::span<const std::byte> bytes = stored_bytes(tensor, runs, count, stored_);
       convert_elements(*tensor.stored.dtype, bytes.data(), DType::f32,
                        reinterpret_cast<std::byte*>(values.data()), count);
     };
     if (source == Source::remainder)
-      unpack(entry, first, count, values);
+      unpack(entry, runs, values);
     else
       convert(source == Source::converted ? entry.kind
                                           : (source == Source::master ? "master" : "parameter"));
@@ -187,14 +199,14 @@ class Load {
     return result_;
   }
 
-  void unpack(const step::StateEntry& entry, std::int64_t first, std::int64_t count,
-              std::span<float> values) {
+  void unpack(const step::StateEntry& entry, const Runs& runs, std::span<float> values) {
+    const auto count = static_cast<std::int64_t>(values.size());
     const Tensor &parameters = *stored("parameter", entry.name),
                  &remainders = *stored("remainder", entry.name);
     if (parameters.stored.dtype != DType::bf16 || remainders.stored.dtype != DType::i16)
       refuse(entry, "keeps a remainder beside parameters that are not bf16");
-    const std::span<const std::byte> upper = stored_bytes(parameters, first, count, stored_);
-    const std::span<const std::byte> lower = stored_bytes(remainders, first, count, other_);
+    const std::span<const std::byte> upper = stored_bytes(parameters, runs, count, stored_);
+    const std::span<const std::byte> lower = stored_bytes(remainders, runs, count, other_);
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::uint16_t parameter = 0;
       std::int16_t remainder = 0;
@@ -206,7 +218,7 @@ class Load {
 
   Engine& engine_;
   const CheckpointReader& reader_;
-  std::vector<CheckpointReader::Range> in_place_;
+  Ranges in_place_;
   std::vector<std::byte> stored_, other_, result_;
   std::set<std::string> notes_;
 };
@@ -214,7 +226,14 @@ class Load {
 }  // namespace
 
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader) {
-  return Load(engine, reader).run();
+  const compile::StepPrograms& set = engine.programs();
+  return load_checkpoint(engine, reader,
+                         step::list_state(set.units, set.settings, step::StateScope::held, 0));
+}
+
+std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader,
+                                         const std::vector<step::StateEntry>& entries) {
+  return Load(engine, reader).run(entries);
 }
 
 }  // namespace strata::train

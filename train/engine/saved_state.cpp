@@ -88,19 +88,20 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
     for (const step::StateEntry& entry : saved[rank]) {
       const std::size_t tensor =
           (entry.kind == "parameter" ? model : optimizer).at(stored_name(entry));
-      const Piece piece = layout_.piece(tensor, entry.first_element, entry.elements);
-      if (piece.size_bytes() == 0) continue;
-      pieces[rank].push_back(piece);
-      if (static_cast<int>(rank) == rank_) entries_.push_back({piece, entry});
+      for (const step::WindowRun& run : runs_of(entry.window)) {
+        const Piece piece = layout_.piece(tensor, run.tensor_element, run.elements);
+        pieces[rank].push_back(piece);
+        if (static_cast<int>(rank) == rank_) entries_.push_back({piece, entry, run});
+      }
     }
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.piece.file, a.piece.begin) < std::pair(b.piece.file, b.piece.begin);
   });
   for (std::size_t e = 0; e < entries_.size(); ++e) {
     const step::StateEntry& state = entries_[e].state;
+    const std::int64_t begin = state.storage_element + entries_[e].run.storage_element;
     const bool fresh =
-        by_storage_.try_emplace({state.storage, state.storage_element * size_of(state.dtype)}, e)
-            .second;
+        by_storage_.try_emplace({state.storage, begin * size_of(state.dtype)}, e).second;
     STRATA_CHECK(fresh, state.storage, "is saved twice");
   }
   assignment_ = assign_blocks(layout_, pieces);
@@ -163,10 +164,11 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
   // Borders of blocks may cut an element.
   const std::int64_t size = size_of(entry.state.dtype), begin = piece.begin - entry.piece.begin;
   const std::int64_t first = begin / size;
-  const std::int64_t end = (piece.end - entry.piece.begin + size - 1) / size;
+  const std::int64_t count = (piece.end - entry.piece.begin + size - 1) / size - first;
+  const std::int64_t at = entry.run.element + first;
   const std::span<const std::byte> whole =
-      source == SaveSource::state ? engine.read(entry.state, first, end - first, buffer)
-                                  : engine.read_snapshot(entry.state, first, end - first, buffer);
+      source == SaveSource::state ? engine.read(entry.state, at, count, buffer)
+                                  : engine.read_snapshot(entry.state, at, count, buffer);
   check.look(stored_name(entry.state), entry.state.dtype, whole);
   return whole.subspan(static_cast<std::size_t>(begin - first * size),
                        static_cast<std::size_t>(piece.size_bytes()));

@@ -31,6 +31,9 @@ class SavedState {
   SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings);
   explicit SavedState(const compile::StepPrograms& programs)
       : SavedState(programs.units, programs.settings) {}
+  /// `saved[rank]`: what a rank saves, as it is listed (scalars left out) or cut from that.
+  SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings,
+             const std::vector<std::vector<step::StateEntry>>& saved);
 
   [[nodiscard]] const CheckpointLayout& layout() const { return layout_; }
   [[nodiscard]] const BlockAssignment& assignment() const { return assignment_; }
@@ -71,13 +74,12 @@ class SavedState {
                                           ValueCheck& check) const;
 
  private:
-  /// Of this rank.
+  /// A run of an entry of this rank.
   struct Entry {
     Piece piece;
     step::StateEntry state;
+    step::WindowRun run;
   };
-  SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings,
-             const std::vector<std::vector<step::StateEntry>>& saved);
 
   int rank_;
   CheckpointLayout layout_;

@@ -6,7 +6,6 @@
 
 #include "core/json_writer.h"
 #include "runtime/graph/state_names.h"
-#include "train/files/digest.h"
 
 namespace strata::train {
 namespace {
@@ -54,7 +53,7 @@ std::string describe_scalars(const Engine& engine) {
            set.units, set.settings, step::StateScope::held, step_state(engine).updates))
     if (entry.kind == "scalar")
       text += entry.name + " scalar " + std::string(name_of(entry.dtype)) + " " +
-              scalar_text(entry.dtype, engine.read(entry, 0, entry.elements, buffer)) + "\n";
+              scalar_text(entry.dtype, engine.read(entry, 0, entry.window.elements, buffer)) + "\n";
   return text;
 }
 
@@ -65,6 +64,22 @@ kernels::StepState step_state(const Engine& engine) {
   std::vector<std::byte> buffer;
   std::memcpy(&state, engine.read(runtime::kStepState, buffer).data(), sizeof state);
   return state;
+}
+
+Digest entry_digest(const Engine& engine, const step::StateEntry& entry) {
+  const std::int64_t size = size_of(entry.dtype);
+  Digest sum;
+  std::vector<std::byte> buffer;
+  for (std::int64_t first = 0; first < entry.window.elements; first += kChunkElements) {
+    const std::int64_t count = std::min(kChunkElements, entry.window.elements - first);
+    const std::span<const std::byte> bytes = engine.read(entry, first, count, buffer);
+    for (const step::WindowRun& run : runs_of(entry.window, first, count))
+      sum += range_digest(entry.name, entry.kind, entry.tensor_begin, run.tensor_element,
+                          bytes.subspan(static_cast<std::size_t>(run.element * size),
+                                        static_cast<std::size_t>(run.elements * size)),
+                          size, entry.elements_per_value);
+  }
+  return sum;
 }
 
 std::string describe_state(Engine& engine) {
@@ -84,18 +99,11 @@ std::string describe_state(Engine& engine) {
     }
   }
   std::vector<std::int64_t> limbs(lines.size() * kLimbs, 0);
-  std::vector<std::byte> buffer;
   for (const step::StateEntry& entry : step::list_state(
            set.units, set.settings, step::StateScope::saved, step_state(engine).updates)) {
     if (entry.kind == "scalar") continue;
     std::int64_t* sum = &limbs[line_of.at(entry.name + " " + entry.kind) * kLimbs];
-    for (std::int64_t first = 0; first < entry.elements; first += kChunkElements) {
-      const std::int64_t count = std::min(kChunkElements, entry.elements - first);
-      add_limbs(range_digest(entry.name, entry.kind, entry.unit_element - entry.first_element,
-                             entry.first_element + first, engine.read(entry, first, count, buffer),
-                             size_of(entry.dtype), entry.elements_per_value),
-                sum);
-    }
+    add_limbs(entry_digest(engine, entry), sum);
   }
   engine.sum_over_ranks(limbs);
   std::string text;

@@ -31,7 +31,7 @@ std::vector<TrainerState::Scalar> read_scalars(const Engine& engine) {
   std::vector<TrainerState::Scalar> scalars;
   std::vector<std::byte> buffer;
   for (const step::StateEntry& entry : scalar_entries(engine)) {
-    const std::span<const std::byte> bytes = engine.read(entry, 0, entry.elements, buffer);
+    const std::span<const std::byte> bytes = engine.read(entry, 0, entry.window.elements, buffer);
     if (entry.dtype == DType::i64)
       scalars.push_back({entry.name, value_of<std::int64_t>(bytes)});
     else

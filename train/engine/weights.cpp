@@ -49,13 +49,15 @@ class DeviceInitializer {
     STRATA_CHECK(storage.tier == runtime::Tier::device, entry.name);
     std::byte* const to =
         engine.arena().base() + storage.offset_bytes + entry.storage_element * size_of(entry.dtype);
-    for (std::int64_t first = 0; first < entry.elements; first += kDeviceElements) {
-      const std::int64_t count = std::min(kDeviceElements, entry.elements - first);
-      const kernels::Attributes attributes =
-          tensor.attributes(entry.dtype, entry.first_element + first, count);
-      const kernels::Tensor out{kernels::TensorType(entry.dtype, {count}),
-                                to + first * size_of(entry.dtype)};
-      kernel_(*stream_, {{}, {&out, 1}, {}, attributes});
+    for (std::int64_t first = 0; first < entry.window.elements; first += kDeviceElements) {
+      const std::int64_t count = std::min(kDeviceElements, entry.window.elements - first);
+      for (const step::WindowRun& run : runs_of(entry.window, first, count)) {
+        const kernels::Attributes attributes =
+            tensor.attributes(entry.dtype, run.tensor_element, run.elements);
+        const kernels::Tensor out{kernels::TensorType(entry.dtype, {run.elements}),
+                                  to + run.storage_element * size_of(entry.dtype)};
+        kernel_(*stream_, {{}, {&out, 1}, {}, attributes});
+      }
     }
   }
   /// Until all is there.
@@ -69,6 +71,12 @@ class DeviceInitializer {
   kernels::Kernel kernel_;
   std::unique_ptr<kernels::Stream> stream_;
 };
+
+/// The values asked for that stand side by side in the tensor.
+std::span<float> values_of(const step::WindowRun& run, std::span<float> values) {
+  return values.subspan(static_cast<std::size_t>(run.element),
+                        static_cast<std::size_t>(run.elements));
+}
 
 /// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5), a
 /// remainder what that leaves of it: 0 of values that are bf16 already. `buffer` is scratch.
@@ -122,10 +130,11 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
       continue;
     }
     const auto initializer = kernels::InitialValues::from(
-        tensor.attributes(entry.dtype, entry.first_element, entry.elements));
-    for_chunks(engine.pool(), entry.elements, [&](std::int64_t first, std::int64_t count) {
+        tensor.attributes(entry.dtype, entry.window.first, entry.window.elements));
+    for_chunks(engine.pool(), entry.window.elements, [&](std::int64_t first, std::int64_t count) {
       std::vector<float> values(static_cast<std::size_t>(count));
-      kernels::initial_values(initializer, entry.first_element + first, values);
+      for (const step::WindowRun& run : runs_of(entry.window, first, count))
+        kernels::initial_values(initializer, run.tensor_element, values_of(run, values));
       std::vector<std::byte> buffer;
       store(engine, entry, first, values, buffer);
     });
@@ -135,19 +144,23 @@ void initialize_weights(Engine& engine, std::int64_t seed) {
 
 void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family) {
   engine.require_drained("load_weights");
-  std::vector<float> values(kDrawnElements);
+  for (const step::StateEntry& entry : held_entries(engine))
+    if (is_weight(entry)) load_entry(engine, files, family, entry);
+}
+
+void load_entry(Engine& engine, const ModelFiles& files, const ModelFamily& family,
+                const step::StateEntry& entry) {
+  const std::string name = stored_name(files, family, entry.name);
+  check_shape(files.at(name), entry);
+  std::vector<float> values;
   std::vector<std::byte> buffer;
-  for (const step::StateEntry& entry : held_entries(engine)) {
-    if (!is_weight(entry)) continue;
-    const std::string name = stored_name(files, family, entry.name);
-    check_shape(files.at(name), entry);
-    for (std::int64_t first = 0; first < entry.elements; first += kDrawnElements) {
-      const std::int64_t count = std::min(kDrawnElements, entry.elements - first);
-      const std::span<float> chunk(values.data(), static_cast<std::size_t>(count));
-      files.read(name, entry.first_element + first, count, DType::f32,
-                 std::as_writable_bytes(chunk));
-      store(engine, entry, first, chunk, buffer);
-    }
+  for (std::int64_t first = 0; first < entry.window.elements; first += kDrawnElements) {
+    const std::int64_t count = std::min(kDrawnElements, entry.window.elements - first);
+    values.resize(static_cast<std::size_t>(count));
+    for (const step::WindowRun& run : runs_of(entry.window, first, count))
+      files.read(name, run.tensor_element, run.elements, DType::f32,
+                 std::as_writable_bytes(values_of(run, values)));
+    store(engine, entry, first, values, buffer);
   }
 }
 
