@@ -1,5 +1,6 @@
 #include "kernels/ops/accumulate.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
@@ -14,17 +15,14 @@ Types infer(TypeSpan inputs, const Attributes&) {
   return {inputs[0]};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 const Operation& accumulate_operation() {
-  static const Operation operation{
-      .name = "accumulate", .infer = infer, .cost = cost, .spread = kAlike, .aliases = {{0, 0}}};
+  static const Operation operation{.name = "accumulate",
+                                   .infer = infer,
+                                   .cost = cost_per_output<1>,
+                                   .spread = kAlike,
+                                   .aliases = {{0, 0}}};
   return operation;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/ops/adamw.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/optimizer_operands.h"
 
 namespace strata::kernels {
@@ -7,26 +8,18 @@ namespace {
 
 constexpr std::string_view kMoments[] = {"m", "v"};
 
+template <bool kPacked>
 Types infer(TypeSpan inputs, const Attributes& attributes) {
-  return optimizer_outputs("adamw", inputs, attributes, false, kMoments);
-}
-
-Types infer_packed(TypeSpan inputs, const Attributes& attributes) {
-  return optimizer_outputs("adamw_packed", inputs, attributes, true, kMoments);
-}
-
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 15.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return optimizer_outputs(kPacked ? "adamw_packed" : "adamw", inputs, attributes, kPacked,
+                           kMoments);
 }
 
 }  // namespace
 
 const Operation& adamw_operation() {
   static const Operation operation{.name = "adamw",
-                                   .infer = infer,
-                                   .cost = cost,
+                                   .infer = infer<false>,
+                                   .cost = cost_per_output<15>,
                                    .spread = "n,n,n,n,,*->n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};
@@ -35,8 +28,8 @@ const Operation& adamw_operation() {
 
 const Operation& adamw_packed_operation() {
   static const Operation operation{.name = "adamw_packed",
-                                   .infer = infer_packed,
-                                   .cost = cost,
+                                   .infer = infer<true>,
+                                   .cost = cost_per_output<15>,
                                    .spread = "n,n,n,n,n,,*->n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}, {3, 3}},
                                    .predicated = true};

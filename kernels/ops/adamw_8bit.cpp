@@ -1,5 +1,6 @@
 #include "kernels/ops/adamw_8bit.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 #include "kernels/ops/step_state.h"
 
@@ -29,18 +30,12 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   return outputs;
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 80.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 const Operation& adamw_8bit_operation() {
   static const Operation operation{.name = "adamw_8bit",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<80>,
                                    .spread = "n,n,n,n,n,n,->n,n,n,n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}},
                                    .predicated = true};

@@ -1,5 +1,6 @@
 #include "kernels/ops/adamw_bf16.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 #include "kernels/ops/optimizer_operands.h"
 #include "kernels/ops/step_state.h"
@@ -25,18 +26,12 @@ Types infer(TypeSpan inputs, const Attributes&) {
   return {inputs[0], inputs[1], inputs[2]};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 15.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 const Operation& adamw_bf16_operation() {
   static const Operation operation{.name = "adamw_bf16",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<15>,
                                    .spread = "n,n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};

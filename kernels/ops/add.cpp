@@ -1,5 +1,6 @@
 #include "kernels/ops/add.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
@@ -14,12 +15,6 @@ Types infer(TypeSpan inputs, const Attributes&) {
   return {TensorType(a.dtype, a.shape)};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = static_cast<double>(outputs[0].shape.elements());
-  return cost;
-}
-
 GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
   return {{}, {{0, {Source::output_gradient, 0}}, {1, {Source::output_gradient, 0}}}};
 }
@@ -29,7 +24,7 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
 const Operation& add_operation() {
   static const Operation operation{.name = "add",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<1>,
                                    .spread = kAlike,
                                    .gradient = gradient,
                                    .aliases = {{0, 0}}};

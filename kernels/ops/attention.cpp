@@ -1,7 +1,7 @@
 #include "kernels/ops/attention.h"
 
+#include <fmt/core.h>
 #include <limits>
-#include <string>
 
 #include "core/error.h"
 #include "kernels/ops/operand_check.h"
@@ -14,8 +14,8 @@ void check_scale(const char* name, const Attributes& attributes) {
   const double scale = attributes.real("scale");
   if (scale >= std::numeric_limits<float>::min() && scale <= std::numeric_limits<float>::max())
     return;
-  throw InvalidArgument(std::string(name) + ": scale is " + std::to_string(scale) +
-                        ", expected a positive number, such as 1 / sqrt(head size)");
+  throw InvalidArgument(fmt::format(
+      "{}: scale is {:f}, expected a positive number, such as 1 / sqrt(head size)", name, scale));
 }
 
 /// Checks q, k, v from input `first` on and rng behind them; returns the batch.
@@ -28,10 +28,10 @@ std::int64_t check_operands(const OperandCheck& check, std::size_t first, std::s
   check.require(k.shape[0] == q.shape[0] && k.shape[2] == q.shape[2], first + 1, "k",
                 "rows and head size of q, " + q.to_string());
   check.require(k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0, first + 1, "k",
-                "a number of heads that divides q's " + std::to_string(q.shape[1]));
+                fmt::format("a number of heads that divides q's {}", q.shape[1]));
   check.shape(first + 2, "v", k.shape);
   check.require(q.shape[2] <= kAttentionMaxHeadSize, first, "q",
-                "a head size of at most " + std::to_string(kAttentionMaxHeadSize));
+                fmt::format("a head size of at most {}", kAttentionMaxHeadSize));
   const std::int64_t sequence = attributes.integer("sequence");
   const bool drops = attributes.real("p", 0) > 0;
   check.count(rng + (drops ? 1u : 0u), rng + (drops ? 1u : 0u));

@@ -1,11 +1,12 @@
 #include "kernels/ops/dropout.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
-constexpr double kFlops = 10;  // per element, integer rounds of the generator counted
+constexpr int kFlops = 10;  // per element, integer rounds of the generator counted
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
   const OperandCheck check("dropout", inputs);
@@ -13,12 +14,6 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   const TensorType& x = check.floats(0, "x", {2, 3});
   check.random(1, x.shape.rows(), attributes.integer("sequence"));
   return {TensorType(x.dtype, x.shape)};
-}
-
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = kFlops * static_cast<double>(outputs[0].shape.elements());
-  return cost;
 }
 
 GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
@@ -31,7 +26,7 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes&) {
 const Operation& dropout_operation() {
   static const Operation operation{.name = "dropout",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<kFlops>,
                                    .spread = "n,n->n",
                                    .gradient = gradient,
                                    .aliases = {{0, 0}}};

@@ -1,5 +1,7 @@
 #include "kernels/ops/embedding.h"
 
+#include <fmt/core.h>
+
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
@@ -87,8 +89,7 @@ Types infer_position(TypeSpan inputs, const Attributes& attributes) {
   const std::int64_t sequence = attributes.integer("sequence");
   samples_of("position_backward", dx.shape[0], sequence);
   const std::int64_t rows = attributes.integer("rows");
-  check.require(rows >= sequence, 0, "dx",
-                "a sequence of at most " + std::to_string(rows) + " positions");
+  check.require(rows >= sequence, 0, "dx", fmt::format("a sequence of at most {} positions", rows));
   return {TensorType(check.gradient_dtype(attributes, dx.dtype), {rows, dx.shape[1]})};
 }
 

@@ -1,17 +1,12 @@
 #include "kernels/ops/gelu.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
-constexpr double kForwardFlops = 30, kBackwardFlops = 45;  // per element, the exponential counted
-
-Cost cost_of(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes, double flops) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = flops * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
+constexpr int kForwardFlops = 30, kBackwardFlops = 45;  // per element, the exponential counted
 
 Types infer(TypeSpan inputs, const Attributes&) {
   const OperandCheck check("gelu", inputs);
@@ -34,26 +29,21 @@ Types infer_backward(TypeSpan inputs, const Attributes&) {
   return {TensorType(dy.dtype, dy.shape)};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  return cost_of(inputs, outputs, attributes, kForwardFlops);
-}
-
-Cost cost_backward(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  return cost_of(inputs, outputs, attributes, kBackwardFlops);
-}
-
 }  // namespace
 
 const Operation& gelu_operation() {
-  static const Operation operation{
-      .name = "gelu", .infer = infer, .cost = cost, .spread = "nf->nf", .gradient = gradient};
+  static const Operation operation{.name = "gelu",
+                                   .infer = infer,
+                                   .cost = cost_per_output<kForwardFlops>,
+                                   .spread = "nf->nf",
+                                   .gradient = gradient};
   return operation;
 }
 
 const Operation& gelu_backward_operation() {
   static const Operation operation{.name = "gelu_backward",
                                    .infer = infer_backward,
-                                   .cost = cost_backward,
+                                   .cost = cost_per_output<kBackwardFlops>,
                                    .spread = "nf,nf->nf",
                                    .aliases = {{0, 0}}};
   return operation;

@@ -1,6 +1,6 @@
 #include "kernels/ops/head_loss.h"
 
-#include <string>
+#include <fmt/core.h>
 
 #include "core/error.h"
 #include "kernels/ops/operand_check.h"
@@ -21,14 +21,14 @@ OperandCheck check_inputs(std::string_view operation, TypeSpan inputs,
   const Shape& x = matrix(0, "x");
   const Shape& w = matrix(1, "W");
   check.require(x[1] == w[1], 1, "W",
-                "[V, " + std::to_string(x[1]) + "] for x of " + inputs[0].to_string());
+                fmt::format("[V, {}] for x of {}", x[1], inputs[0].to_string()));
   check.type(2, "targets", TensorType(DType::i32, {x[0]}));
   check.type(3, "scale", TensorType(DType::f32, {2}));
   const std::int64_t vocabulary = attributes.integer("vocabulary");
   if (vocabulary < 1 || vocabulary > w[0])
-    throw InvalidArgument(std::string(operation) + ": attribute vocabulary is " +
-                          std::to_string(vocabulary) + ", expected 1 to " + std::to_string(w[0]) +
-                          ", the rows of W");
+    throw InvalidArgument(
+        fmt::format("{}: attribute vocabulary is {}, expected 1 to {}, the rows of W", operation,
+                    vocabulary, w[0]));
   return check;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/ops/initialize.h"
 
+#include <fmt/core.h>
 #include <cmath>
 
 #include "core/error.h"
@@ -13,8 +14,8 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   check.count(0, 0);
   const double deviation = attributes.real("deviation", 0);
   if (!(deviation >= 0) || std::isinf(deviation))
-    throw InvalidArgument("initialize: deviation is " + std::to_string(deviation) +
-                          ", expected a number that is not negative");
+    throw InvalidArgument(fmt::format(
+        "initialize: deviation is {:f}, expected a number that is not negative", deviation));
   const bool remainder = static_cast<DType>(attributes.integer("dtype")) == DType::i16;
   return {TensorType(remainder ? DType::i16 : check.float_attribute(attributes, "dtype"),
                      {attributes.integer("rows")})};

@@ -1,16 +1,13 @@
 #include "kernels/ops/linear.h"
 
-#include <string>
+#include <fmt/core.h>
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/linear_products.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
 namespace {
-
-std::string extent(const char* what, std::int64_t expected) {
-  return std::string(what) + " of " + std::to_string(expected);
-}
 
 /// Operand `i` is seen as a matrix of two dimensions.
 const TensorType& matrix(const OperandCheck& check, std::size_t i, std::string_view name) {
@@ -29,7 +26,7 @@ Types infer_linear(TypeSpan inputs, const Attributes& attributes) {
   const bool transposed = is_transposed(attributes);
   const std::int64_t in = transposed ? w.shape.rows() : w.shape.cols();
   const std::int64_t out = transposed ? w.shape.cols() : w.shape.rows();
-  check.require(in == x.shape.cols(), 1, "W", extent("an input size", x.shape.cols()));
+  check.require(in == x.shape.cols(), 1, "W", fmt::format("an input size of {}", x.shape.cols()));
   if (inputs.size() == 3) check.type(2, "bias", TensorType(w.dtype, {out}));
   return {TensorType(x.dtype, {x.shape.rows(), out})};
 }
@@ -42,7 +39,8 @@ Types infer_input(TypeSpan inputs, const Attributes& attributes) {
   const bool transposed = is_transposed(attributes);
   const std::int64_t in = transposed ? w.shape.rows() : w.shape.cols();
   const std::int64_t out = transposed ? w.shape.cols() : w.shape.rows();
-  check.require(out == dy.shape.cols(), 1, "W", extent("an output size", dy.shape.cols()));
+  check.require(out == dy.shape.cols(), 1, "W",
+                fmt::format("an output size of {}", dy.shape.cols()));
   return {TensorType(dy.dtype, {dy.shape.rows(), in})};
 }
 
@@ -52,7 +50,7 @@ Types infer_weight(TypeSpan inputs, const Attributes& attributes) {
   const TensorType& dy = matrix(check, 0, "dy");
   const TensorType& x = matrix(check, 1, "x");
   check.require(x.shape.rows() == dy.shape.rows(), 1, "x",
-                extent("a number of rows", dy.shape.rows()));
+                fmt::format("a number of rows of {}", dy.shape.rows()));
   const std::int64_t in = x.shape.cols(), out = dy.shape.cols();
   const DType dtype = check.gradient_dtype(attributes, dy.dtype);
   return {is_transposed(attributes) ? TensorType(dtype, {in, out}) : TensorType(dtype, {out, in})};
@@ -89,12 +87,6 @@ Cost product_cost(const MatmulTypes& types, TypeSpan inputs, TypeSpan outputs,
 template <MatmulTypes (*kTypes)(TypeSpan, TypeSpan, const Attributes&)>
 Cost cost_of(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
   return product_cost(kTypes(inputs, outputs, attributes), inputs, outputs, attributes);
-}
-
-Cost bias_cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = static_cast<double>(inputs[0].shape.elements());
-  return cost;
 }
 
 GradientRule linear_gradient(TypeSpan inputs, TypeSpan, const Attributes&) {
@@ -169,8 +161,10 @@ const Operation& linear_backward_weight_operation() {
 }
 
 const Operation& linear_backward_bias_operation() {
-  static const Operation operation{
-      .name = "linear_backward_bias", .infer = infer_bias, .cost = bias_cost, .spread = "nm->m"};
+  static const Operation operation{.name = "linear_backward_bias",
+                                   .infer = infer_bias,
+                                   .cost = cost_per_input<1>,
+                                   .spread = "nm->m"};
   return operation;
 }
 

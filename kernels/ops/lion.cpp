@@ -1,5 +1,6 @@
 #include "kernels/ops/lion.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/optimizer_operands.h"
 
 namespace strata::kernels {
@@ -7,26 +8,17 @@ namespace {
 
 constexpr std::string_view kMoments[] = {"m"};
 
+template <bool kPacked>
 Types infer(TypeSpan inputs, const Attributes& attributes) {
-  return optimizer_outputs("lion", inputs, attributes, false, kMoments);
-}
-
-Types infer_packed(TypeSpan inputs, const Attributes& attributes) {
-  return optimizer_outputs("lion_packed", inputs, attributes, true, kMoments);
-}
-
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 9.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return optimizer_outputs(kPacked ? "lion_packed" : "lion", inputs, attributes, kPacked, kMoments);
 }
 
 }  // namespace
 
 const Operation& lion_operation() {
   static const Operation operation{.name = "lion",
-                                   .infer = infer,
-                                   .cost = cost,
+                                   .infer = infer<false>,
+                                   .cost = cost_per_output<9>,
                                    .spread = "n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}},
                                    .predicated = true};
@@ -35,8 +27,8 @@ const Operation& lion_operation() {
 
 const Operation& lion_packed_operation() {
   static const Operation operation{.name = "lion_packed",
-                                   .infer = infer_packed,
-                                   .cost = cost,
+                                   .infer = infer<true>,
+                                   .cost = cost_per_output<9>,
                                    .spread = "n,n,n,n,,*->n,n,n",
                                    .aliases = {{0, 0}, {1, 1}, {2, 2}},
                                    .predicated = true};

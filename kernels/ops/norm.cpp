@@ -2,33 +2,19 @@
 
 #include <algorithm>
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
-constexpr double kForwardFlops = 8, kBackwardFlops = 16;  // per element
-constexpr std::int64_t kFloat = sizeof(float);
+constexpr int kForwardFlops = 8, kBackwardFlops = 16;  // per element
 
 std::int64_t columns_of(const TensorType& x) { return x.shape[x.shape.ndim() - 1]; }
 
 TensorType stats_type(const TensorType& x) {
   if (x.shape.ndim() == 2) return {DType::f32, {x.shape[0], 2}};
   return {DType::f32, {x.shape[0], x.shape[1], 2}};
-}
-
-Cost cost_of(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes, double flops) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = flops * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  return cost_of(inputs, outputs, attributes, kForwardFlops);
-}
-
-Cost cost_backward(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  return cost_of(inputs, outputs, attributes, kBackwardFlops);
 }
 
 void check_vector(const OperandCheck& check, std::size_t i, const char* name,
@@ -128,15 +114,18 @@ std::int64_t norm_chunk_vectors(std::int64_t columns) {
 }
 
 const Operation& norm_operation() {
-  static const Operation operation{
-      .name = "norm", .infer = infer, .cost = cost, .spread = "n,,->n,n", .gradient = gradient};
+  static const Operation operation{.name = "norm",
+                                   .infer = infer,
+                                   .cost = cost_per_output<kForwardFlops>,
+                                   .spread = "n,,->n,n",
+                                   .gradient = gradient};
   return operation;
 }
 
 const Operation& norm_backward_operation() {
   static const Operation operation{.name = "norm_backward",
                                    .infer = infer_backward,
-                                   .cost = cost_backward,
+                                   .cost = cost_per_output<kBackwardFlops>,
                                    .spread = "n,n,,n,n->n,,",
                                    .aliases = {{0, 0}}};
   return operation;
@@ -145,7 +134,7 @@ const Operation& norm_backward_operation() {
 const Operation& residual_norm_operation() {
   static const Operation operation{.name = "residual_norm",
                                    .infer = infer_residual,
-                                   .cost = cost,
+                                   .cost = cost_per_output<kForwardFlops>,
                                    .spread = rule_residual,
                                    .gradient = gradient_residual};
   return operation;

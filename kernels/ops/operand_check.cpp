@@ -1,5 +1,6 @@
 #include "kernels/ops/operand_check.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "core/error.h"
@@ -17,17 +18,15 @@ bool is_float(DType type) {
 
 void OperandCheck::count(std::size_t least, std::size_t most) const {
   if (inputs_.size() >= least && inputs_.size() <= most) return;
-  std::string expected = std::to_string(least);
-  if (most != least) expected += " to " + std::to_string(most);
-  throw InvalidArgument(std::string(operation_) + ": " + std::to_string(inputs_.size()) +
-                        " operands, expected " + expected);
+  throw InvalidArgument(fmt::format("{}: {} operands, expected {}{}", operation_, inputs_.size(),
+                                    least, most != least ? fmt::format(" to {}", most) : ""));
 }
 
 void OperandCheck::require(bool holds, std::size_t i, std::string_view name,
                            const std::string& expected) const {
   if (holds) return;
-  throw InvalidArgument(std::string(operation_) + ": " + std::string(name) + " is " +
-                        inputs_[i].to_string() + ", expected " + expected);
+  throw InvalidArgument(
+      fmt::format("{}: {} is {}, expected {}", operation_, name, inputs_[i].to_string(), expected));
 }
 
 const TensorType& OperandCheck::floats(std::size_t i, std::string_view name) const {
@@ -38,10 +37,8 @@ const TensorType& OperandCheck::floats(std::size_t i, std::string_view name) con
 const TensorType& OperandCheck::floats(std::size_t i, std::string_view name,
                                        std::initializer_list<int> ndims) const {
   const TensorType& found = floats(i, name);
-  std::string expected;
-  for (int ndim : ndims) expected += (expected.empty() ? "" : " or ") + std::to_string(ndim);
-  require(std::find(ndims.begin(), ndims.end(), found.shape.ndim()) != ndims.end(), i, name,
-          expected + " dimensions");
+  require(std::ranges::find(ndims, found.shape.ndim()) != ndims.end(), i, name,
+          fmt::format("{} dimensions", fmt::join(ndims, " or ")));
   return found;
 }
 
@@ -71,8 +68,8 @@ void OperandCheck::random(std::size_t i, std::int64_t rows, std::int64_t sequenc
 DType OperandCheck::float_attribute(const Attributes& attributes, std::string_view name) const {
   const auto dtype = static_cast<DType>(attributes.integer(name));
   if (!is_float(dtype))
-    throw InvalidArgument(std::string(operation_) + ": attribute " + std::string(name) + " is " +
-                          std::string(name_of(dtype)) + ", expected " + kFloats);
+    throw InvalidArgument(fmt::format("{}: attribute {} is {}, expected {}", operation_, name,
+                                      name_of(dtype), kFloats));
   return dtype;
 }
 
@@ -83,9 +80,8 @@ DType OperandCheck::gradient_dtype(const Attributes& attributes, DType otherwise
 
 std::int64_t samples_of(std::string_view operation, std::int64_t rows, std::int64_t sequence) {
   if (sequence <= 0 || rows % sequence != 0)
-    throw InvalidArgument(std::string(operation) + ": " + std::to_string(rows) +
-                          " rows are no whole number of samples of sequence " +
-                          std::to_string(sequence));
+    throw InvalidArgument(fmt::format("{}: {} rows are no whole number of samples of sequence {}",
+                                      operation, rows, sequence));
   return rows / sequence;
 }
 

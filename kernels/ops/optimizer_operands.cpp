@@ -1,6 +1,6 @@
 #include "kernels/ops/optimizer_operands.h"
 
-#include <string>
+#include <fmt/core.h>
 
 #include "core/error.h"
 #include "kernels/ops/operand_check.h"
@@ -11,8 +11,9 @@ namespace strata::kernels {
 void check_stochastic_source(std::string_view operation, TypeSpan inputs, std::size_t i) {
   OperandCheck(operation, inputs).dtype(i, "rng", DType::i64);
   if (inputs[i].shape.ndim() != 1 || inputs[i].shape.elements() < 2)
-    throw InvalidArgument(std::string(operation) + ": rng is " + inputs[i].to_string() +
-                          ", expected i64 of at least 2 elements, seed and step");
+    throw InvalidArgument(
+        fmt::format("{}: rng is {}, expected i64 of at least 2 elements, seed and step", operation,
+                    inputs[i].to_string()));
 }
 
 Types optimizer_outputs(std::string_view operation, TypeSpan inputs, const Attributes& attributes,

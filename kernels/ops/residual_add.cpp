@@ -1,5 +1,6 @@
 #include "kernels/ops/residual_add.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
@@ -16,12 +17,6 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   return {TensorType(x.dtype, x.shape)};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = static_cast<double>(outputs[0].shape.elements());
-  return cost;
-}
-
 GradientRule gradient(TypeSpan, TypeSpan, const Attributes& attributes) {
   const GradientOperand dy{Source::output_gradient, 0};
   if (attributes.real("p", 0) == 0) return {{}, {{0, dy}, {1, dy}}};
@@ -33,7 +28,7 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes& attributes) {
 const Operation& residual_add_operation() {
   static const Operation operation{.name = "residual_add",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<1>,
                                    .spread = "n,n,n->n",
                                    .gradient = gradient,
                                    .aliases = {{0, 0}}};

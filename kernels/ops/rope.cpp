@@ -1,29 +1,28 @@
 #include "kernels/ops/rope.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 
 namespace strata::kernels {
 namespace {
 
+constexpr int kTableFlops = 100;  // per element, a sine or cosine in fp64
+
 Types infer_table(TypeSpan inputs, const Attributes& attributes) {
   OperandCheck("rope_table", inputs).count(0, 0);
   const std::int64_t head_size = attributes.integer("head_size");
   if (head_size <= 0 || head_size % 2 != 0)
-    throw InvalidArgument("rope_table: head_size is " + std::to_string(head_size) +
-                          ", expected an even number");
+    throw InvalidArgument(
+        fmt::format("rope_table: head_size is {}, expected an even number", head_size));
   const std::int64_t scaling = attributes.integer("scaling", 0);
   if (scaling < 0 || scaling > static_cast<std::int64_t>(RopeScalingKind::yarn))
-    throw InvalidArgument("rope_table: scaling is " + std::to_string(scaling) +
-                          ", expected 0 (none), 1 (linear), 2 (llama3) or 3 (yarn)");
+    throw InvalidArgument(fmt::format(
+        "rope_table: scaling is {}, expected 0 (none), 1 (linear), 2 (llama3) or 3 (yarn)",
+        scaling));
   return {TensorType(DType::f32, {attributes.integer("sequence"), head_size})};
-}
-
-Cost cost_table(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  constexpr double kFlops = 100;  // fp64 sine or cosine
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = kFlops * static_cast<double>(outputs[0].shape.elements());
-  return cost;
 }
 
 Types infer(TypeSpan inputs, const Attributes& attributes) {
@@ -41,12 +40,6 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   return {TensorType(x.dtype, x.shape)};
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 3 * static_cast<double>(outputs[0].shape.elements());
-  return cost;
-}
-
 /// A rotation's transpose is its inverse.
 GradientRule gradient(TypeSpan, TypeSpan, const Attributes& attributes) {
   const double flipped = attributes.integer("inverse", 0) == 0 ? 1 : 0;
@@ -57,14 +50,15 @@ GradientRule gradient(TypeSpan, TypeSpan, const Attributes& attributes) {
 }  // namespace
 
 const Operation& rope_table_operation() {
-  static const Operation operation{.name = "rope_table", .infer = infer_table, .cost = cost_table};
+  static const Operation operation{
+      .name = "rope_table", .infer = infer_table, .cost = cost_per_output<kTableFlops>};
   return operation;
 }
 
 const Operation& rope_operation() {
   static const Operation operation{.name = "rope",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<3>,
                                    .spread = "nh,->nh",
                                    .gradient = gradient,
                                    .aliases = {{0, 0}}};

@@ -1,5 +1,6 @@
 #include "kernels/ops/sgd.h"
 
+#include "kernels/ops/element_cost.h"
 #include "kernels/ops/operand_check.h"
 #include "kernels/ops/step_state.h"
 
@@ -28,12 +29,6 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   return outputs;
 }
 
-Cost cost(TypeSpan inputs, TypeSpan outputs, const Attributes& attributes) {
-  Cost cost = memory_cost(inputs, outputs, attributes);
-  cost.flops = 7.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 std::string_view rule(const Attributes& attributes) {
   return attributes.real("momentum", 0) > 0 ? "n,n,n,->n,n,n" : "n,n,->n,n";
 }
@@ -45,7 +40,7 @@ const Operation& sgd_operation() {
   // attributes, which an alias cannot say.
   static const Operation operation{.name = "sgd",
                                    .infer = infer,
-                                   .cost = cost,
+                                   .cost = cost_per_output<7>,
                                    .spread = rule,
                                    .aliases = {{0, 0}},
                                    .predicated = true};
