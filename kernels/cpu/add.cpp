@@ -1,7 +1,5 @@
 #include "kernels/ops/add.h"
 
-#include <functional>
-
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/segments.h"
@@ -13,8 +11,7 @@ void add_kernel(Stream& stream, const KernelCall& call) {
   const auto body = [](const float* const* in, float* const* out, const Segment& segment) {
     for (std::int64_t i = 0; i < segment.count; ++i) out[0][i] = in[0][i] + in[1][i];
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]},
-                   std::ref(body));
+  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "kernels/cpu/attention_task.h"
@@ -191,7 +190,7 @@ void attention_kernel(Stream& stream, const KernelCall& call) {
   STRATA_CHECK(call.workspace.size() >= static_cast<std::size_t>(scratch_floats) * sizeof(float) *
                                             static_cast<std::size_t>(pool.threads()));
 
-  const auto body = [&](std::int64_t index, int worker) {
+  pool.parallel_for(batch * heads * spans, [&](std::int64_t index, int worker) {
     const std::int64_t first = (spans - 1 - index % spans) * span;  // longest first
     const std::int64_t head = index / spans % heads, sample = index / spans / heads;
     const std::int64_t row = sample * shape.sequence;
@@ -207,8 +206,7 @@ void attention_kernel(Stream& stream, const KernelCall& call) {
         static_cast<std::uint64_t>(head * shape.sequence) * shape.row_blocks};
     auto* scratch = reinterpret_cast<float*>(call.workspace.data()) + worker * scratch_floats;
     HWY_DYNAMIC_DISPATCH(attend)(task, shape, scratch);
-  };
-  pool.parallel_for(batch * heads * spans, std::ref(body));
+  });
 }
 
 }  // namespace strata::kernels

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 
 #include "kernels/cpu/attention_task.h"
 #include "kernels/cpu/cpu_stream.h"
@@ -174,7 +173,7 @@ void attention_backward_kernel(Stream& stream, const KernelCall& call) {
   STRATA_CHECK(call.workspace.size() >= static_cast<std::size_t>(scratch_floats) * sizeof(float) *
                                             static_cast<std::size_t>(pool.threads()));
 
-  const auto body = [&](std::int64_t index, int worker) {
+  pool.parallel_for(batch * kv_heads, [&](std::int64_t index, int worker) {
     const std::int64_t sample = index / kv_heads, kv_head = index % kv_heads;
     const std::int64_t row = sample * shape.sequence;
     auto* scratch = reinterpret_cast<float*>(call.workspace.data()) + worker * scratch_floats;
@@ -195,8 +194,7 @@ void attention_backward_kernel(Stream& stream, const KernelCall& call) {
       HWY_DYNAMIC_DISPATCH(run_head)(task, queries, shape, scratch);
     }
     HWY_DYNAMIC_DISPATCH(finish_keys)(task, shape, scratch);
-  };
-  pool.parallel_for(batch * kv_heads, std::ref(body));
+  });
 }
 
 }  // namespace strata::kernels

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/check.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/float_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/columns.cpp"
@@ -41,21 +41,12 @@ void sum_columns(const Tensor& matrix, std::int64_t first, std::int64_t count, f
   STRATA_CHECK(count <= kColumnBlock, count);
   constexpr std::int64_t kRows = 32;
   std::array<double, kColumnBlock> totals{};
-  std::array<float, kColumnBlock> widened;
+  float widened[kColumnBlock];
   for (std::int64_t begin = 0; begin < matrix.rows(); begin += kRows) {
     std::fill_n(sums, count, 0.0F);
     const std::int64_t end = std::min(matrix.rows(), begin + kRows);
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::byte* from =
-          matrix.data + (row * matrix.row_stride() + first) * size_of(matrix.dtype());
-      const auto* values = reinterpret_cast<const float*>(from);
-      if (matrix.dtype() != DType::f32) {
-        convert_range(matrix.dtype(), from, DType::f32,
-                      reinterpret_cast<std::byte*>(widened.data()), count);
-        values = widened.data();
-      }
-      add_row(values, sums, count);
-    }
+    for (std::int64_t row = begin; row < end; ++row)
+      add_row(floats_of(matrix, row, first, count, widened), sums, count);
     for (std::int64_t i = 0; i < count; ++i) totals[static_cast<std::size_t>(i)] += sums[i];
   }
   for (std::int64_t i = 0; i < count; ++i)

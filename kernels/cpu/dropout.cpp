@@ -1,7 +1,5 @@
 #include "kernels/ops/dropout.h"
 
-#include <functional>
-
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/dropout_row.h"
 #include "kernels/cpu/layer_kernels.h"
@@ -62,7 +60,7 @@ void dropout_kernel(Stream& stream, const KernelCall& call) {
   const auto body = [&](const float* const* in, float* const* out, const Segment& segment) {
     dropout.apply(nullptr, in[0], out[0], segment.row, segment.column, segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, std::ref(body));
+  for_each_segment(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, body);
 }
 
 void residual_add_kernel(Stream& stream, const KernelCall& call) {
@@ -74,8 +72,7 @@ void residual_add_kernel(Stream& stream, const KernelCall& call) {
   const auto body = [&](const float* const* in, float* const* out, const Segment& segment) {
     dropout.apply(in[0], in[1], out[0], segment.row, segment.column, segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]},
-                   std::ref(body));
+  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
+#include "kernels/cpu/ranges.h"
 #include "kernels/cpu/segments.h"
 
 namespace strata::kernels {
@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kColumnsPerTask = 128;
 constexpr std::int64_t kRowsPerTask = 64;
-
-std::int64_t tasks_of(std::int64_t count, std::int64_t per_task) {
-  return (count + per_task - 1) / per_task;
-}
 
 void add_into(float* sum, const float* from, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += from[i];
@@ -27,18 +23,13 @@ void add_into(float* sum, const float* from, std::int64_t n) {
 void start_gradient(ThreadPool& pool, const Tensor* existing, const Tensor& to) {
   if (existing != nullptr && existing->data == to.data) return;
   const auto row_bytes = static_cast<std::size_t>(to.cols() * size_of(to.dtype()));
-  const auto body = [&](std::int64_t task, int) {
-    const std::int64_t last = std::min(to.rows(), (task + 1) * kRowsPerTask);
-    for (std::int64_t r = task * kRowsPerTask; r < last; ++r) {
-      std::byte* row = to.data + r * to.row_stride() * size_of(to.dtype());
+  for_each_range(&pool, to.rows(), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
       if (existing == nullptr)
-        std::memset(row, 0, row_bytes);
+        std::memset(element(to, r, 0), 0, row_bytes);
       else
-        std::memcpy(row, existing->data + r * existing->row_stride() * size_of(to.dtype()),
-                    row_bytes);
-    }
-  };
-  pool.parallel_for(tasks_of(to.rows(), kRowsPerTask), std::ref(body));
+        std::memcpy(element(to, r, 0), element(*existing, r, 0), row_bytes);
+  });
 }
 
 /// Adds the rows of dx named by keys [first, last) (id, row), all of one id, to columns of its row.
@@ -67,15 +58,14 @@ void embedding_kernel(Stream& stream, const KernelCall& call) {
   const auto body = [&](const float* const*, float* const* out, const Segment& segment) {
     const std::int32_t id = ids[segment.row];
     STRATA_CHECK(id >= 0 && id < table.rows(), "token", id, "of", table.rows());
-    load_floats(table.data + (id * table.row_stride() + segment.column) * size_of(table.dtype()),
-                table.dtype(), out[0], segment.count);
+    load_floats(element(table, id, segment.column), table.dtype(), out[0], segment.count);
     if (positions == nullptr) return;
     float buffer[kSegment];
     add_into(out[0],
              floats_of(*positions, segment.row % sequence, segment.column, segment.count, buffer),
              segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {}, {x}, std::ref(body));
+  for_each_segment(cpu(stream).pool(), {}, {x}, body);
 }
 
 void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
@@ -93,17 +83,14 @@ void embedding_backward_kernel(Stream& stream, const KernelCall& call) {
   std::uint64_t* const end = keys + dx.rows();
   std::sort(keys, end);
 
-  const auto body = [&](std::int64_t task, int) {
-    const std::int64_t column = task * kColumnsPerTask;
-    const std::int64_t count = std::min(kColumnsPerTask, to.cols() - column);
+  for_each_range(&pool, to.cols(), kColumnsPerTask, [&](std::int64_t column, std::int64_t stop) {
     for (std::uint64_t* first = keys; first < end;) {
       std::uint64_t* last = first + 1;
       while (last < end && *last >> 32 == *first >> 32) ++last;
-      add_rows(first, last, dx, to, column, count);
+      add_rows(first, last, dx, to, column, stop - column);
       first = last;
     }
-  };
-  pool.parallel_for(tasks_of(to.cols(), kColumnsPerTask), std::ref(body));
+  });
 }
 
 void position_backward_kernel(Stream& stream, const KernelCall& call) {
@@ -116,7 +103,7 @@ void position_backward_kernel(Stream& stream, const KernelCall& call) {
     for (std::int64_t row = segment.row; row < dx.rows(); row += sequence)
       add_into(out[0], floats_of(dx, row, segment.column, segment.count, buffer), segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {}, {call.outputs[0]}, std::ref(body));
+  for_each_segment(cpu(stream).pool(), {}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

@@ -1,7 +1,5 @@
 #include "kernels/ops/gelu.h"
 
-#include <functional>
-
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/segments.h"
@@ -83,7 +81,7 @@ void gelu_kernel(Stream& stream, const KernelCall& call) {
     else
       HWY_DYNAMIC_DISPATCH(gelu_erf_row)(in[0], out[0], segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, std::ref(body));
+  for_each_segment(cpu(stream).pool(), {call.inputs[0]}, {call.outputs[0]}, body);
 }
 
 void gelu_backward_kernel(Stream& stream, const KernelCall& call) {
@@ -94,8 +92,7 @@ void gelu_backward_kernel(Stream& stream, const KernelCall& call) {
     else
       HWY_DYNAMIC_DISPATCH(gelu_erf_backward_row)(in[0], in[1], out[0], segment.count);
   };
-  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]},
-                   std::ref(body));
+  for_each_segment(cpu(stream).pool(), {call.inputs[0], call.inputs[1]}, {call.outputs[0]}, body);
 }
 
 }  // namespace strata::kernels

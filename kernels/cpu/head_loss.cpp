@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "core/check.h"
@@ -114,15 +113,15 @@ void Head::run() {
   for (std::int64_t first = 0; first < g_.rows; first += g_.chunk_rows) {
     begin_chunk(first);
     const auto logits = [this](std::int64_t task, int worker) { logits_tile(task, worker); };
-    pool_.parallel_for(divide_up(chunk_rows_, g_.tile_rows) * g_.strips, std::ref(logits));
+    pool_.parallel_for(divide_up(chunk_rows_, g_.tile_rows) * g_.strips, logits);
     const auto join = [this](std::int64_t task, int) {
       const std::int64_t end = std::min(chunk_rows_, (task + 1) * kJoinedRows);
       for (std::int64_t row = task * kJoinedRows; row < end; ++row) join_row(row);
     };
-    pool_.parallel_for(divide_up(chunk_rows_, kJoinedRows), std::ref(join));
+    pool_.parallel_for(divide_up(chunk_rows_, kJoinedRows), join);
     if (!train_) continue;
     const auto weights = [this](std::int64_t task, int worker) { weight_strip(task, worker); };
-    pool_.parallel_for(g_.strips, std::ref(weights));
+    pool_.parallel_for(g_.strips, weights);
     input_gradient();
   }
   const double* losses = region<double>(g_.row_losses);

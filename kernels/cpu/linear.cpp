@@ -1,14 +1,11 @@
 #include "kernels/ops/linear.h"
 
-#include <algorithm>
-#include <array>
-#include <functional>
-
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/convert.h"
 #include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/product_kernels.h"
+#include "kernels/cpu/ranges.h"
 #include "kernels/ops/linear_products.h"
 
 namespace strata::kernels {
@@ -38,15 +35,12 @@ void linear_backward_weight_kernel(Stream& stream, const KernelCall& call) {
 void linear_backward_bias_kernel(Stream& stream, const KernelCall& call) {
   const Tensor& dy = call.inputs[0];
   const Tensor& dbias = call.outputs[0];
-  const auto block = [&](std::int64_t task, int) {
-    const std::int64_t first = task * kColumnBlock;
-    const std::int64_t count = std::min(kColumnBlock, dy.cols() - first);
-    std::array<float, kColumnBlock> sums;
-    sum_columns(dy, first, count, sums.data());
-    convert_range(DType::f32, reinterpret_cast<const std::byte*>(sums.data()), dbias.dtype(),
-                  dbias.data + first * size_of(dbias.dtype()), count);
-  };
-  cpu(stream).pool().parallel_for((dy.cols() + kColumnBlock - 1) / kColumnBlock, std::ref(block));
+  for_each_range(&cpu(stream).pool(), dy.cols(), kColumnBlock,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   float sums[kColumnBlock];
+                   sum_columns(dy, begin, end - begin, sums);
+                   store_floats(sums, element(dbias, 0, begin), dbias.dtype(), end - begin);
+                 });
 }
 
 }  // namespace strata::kernels

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "core/check.h"
 #include "kernels/cpu/columns.h"
@@ -213,7 +212,7 @@ void MatmulEngine::run(const Matmul& product, std::span<std::byte> scratch) {
                                                      (which & 1) != 0 ? last_n : tiling.n,
                                                      product.accumulate, in_place));
   const auto task = [&run](std::int64_t index, int worker) { run.tile(index, worker); };
-  pool_.parallel_for(tiling.rows * tiling.cols, std::ref(task));
+  pool_.parallel_for(tiling.rows * tiling.cols, task);
 }
 
 }  // namespace strata::kernels

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/dropout_row.h"
@@ -66,11 +65,10 @@ constexpr std::int64_t kElementsPerTask = 16384;
 template <class Body>
 void for_each_vector(ThreadPool& pool, const Vectors& vectors, const Body& body) {
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / vectors.columns);
-  const auto task_body = [&](std::int64_t task, int worker) {
+  pool.parallel_for((vectors.count + per_task - 1) / per_task, [&](std::int64_t task, int worker) {
     const std::int64_t last = std::min(vectors.count, (task + 1) * per_task);
     for (std::int64_t i = task * per_task; i < last; ++i) body(i, worker);
-  };
-  pool.parallel_for((vectors.count + per_task - 1) / per_task, std::ref(task_body));
+  });
 }
 
 /// What norm and residual_norm share: the parameters as fp32 and the second half of the work.

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <functional>
 
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/norm_vectors.h"
+#include "kernels/cpu/ranges.h"
 #include "kernels/ops/norm.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -58,18 +58,16 @@ namespace {
 void add_chunks(ThreadPool& pool, const float* partial, std::int64_t chunks, std::int64_t stride,
                 const Tensor& to) {
   constexpr std::int64_t kColumns = 128;
-  const auto body = [&](std::int64_t task, int) {
-    const std::int64_t column = task * kColumns;
-    const std::int64_t n = std::min(kColumns, to.elements() - column);
+  for_each_range(&pool, to.elements(), kColumns, [&](std::int64_t column, std::int64_t end) {
+    const std::int64_t n = end - column;
     double sum[kColumns] = {};
     float rounded[kColumns];
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
       for (std::int64_t i = 0; i < n; ++i)
         sum[i] += static_cast<double>(partial[chunk * stride + column + i]);
     for (std::int64_t i = 0; i < n; ++i) rounded[i] = static_cast<float>(sum[i]);
-    store_floats(rounded, to.data + column * size_of(to.dtype()), to.dtype(), n);
-  };
-  pool.parallel_for((to.elements() + kColumns - 1) / kColumns, std::ref(body));
+    store_floats(rounded, element(to, 0, column), to.dtype(), n);
+  });
 }
 
 }  // namespace
@@ -90,7 +88,7 @@ void norm_backward_kernel(Stream& stream, const KernelCall& call) {
   float* partial = rows.take(2 * chunks);  // dweight, dbias of each chunk
   float* buffers = rows.take(4 * pool.threads());
 
-  const auto body = [&](std::int64_t chunk, int worker) {
+  pool.parallel_for(chunks, [&](std::int64_t chunk, int worker) {
     float* buffer = buffers + 4 * worker * columns;
     float* dweight = partial + 2 * chunk * columns;
     float* dbias = has_bias ? dweight + columns : nullptr;
@@ -105,8 +103,7 @@ void norm_backward_kernel(Stream& stream, const KernelCall& call) {
       (d, v, weight, s, to, columns, rms, vectors.stats(stats, i), dweight, dbias);
       vectors.put(to, dx, i);
     }
-  };
-  pool.parallel_for(chunks, std::ref(body));
+  });
   add_chunks(pool, partial, chunks, 2 * columns, call.outputs[1]);
   if (has_bias) add_chunks(pool, partial + columns, chunks, 2 * columns, call.outputs[2]);
 }

@@ -93,12 +93,10 @@ void norm_squares_kernel(Stream& stream, const KernelCall& call) {
   STRATA_CHECK(call.workspace.size() >= part_bytes, "workspace", call.workspace.size());
   std::memset(parts, 0, part_bytes);
 
-  const std::int64_t count = gradient.elements();
-  const auto task = [&](std::int64_t index, int worker) {
-    add_cells(gradient, index * kTaskElements, std::min(count, (index + 1) * kTaskElements),
-              parts + worker * kWords);
-  };
-  pool.parallel_for((count + kTaskElements - 1) / kTaskElements, std::ref(task));
+  for_each_range(&pool, gradient.elements(), kTaskElements,
+                 [&](std::int64_t begin, std::int64_t end, int worker) {
+                   add_cells(gradient, begin, end, parts + worker * kWords);
+                 });
 
   if (call.attributes.integer("first", 0) != 0)
     std::memset(word, 0, kWordBytes);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
+#include <type_traits>
 
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/device/tensor.h"
@@ -15,18 +15,22 @@ namespace strata::kernels {
 /// 1,024.
 inline constexpr std::int64_t kTaskElements = 32 * 1024;
 
-/// body(begin, end) for ranges of `grain` that cover [0, count); on the calling thread without a
-/// pool. Allocates nothing.
+/// body(begin, end), or body(begin, end, worker), for ranges of `grain` that cover [0, count); on
+/// the calling thread without a pool. Allocates nothing.
 template <typename Body>
 void for_each_range(ThreadPool* pool, std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t tasks = (count + grain - 1) / grain;
-  const auto task = [&](std::int64_t index, int) {
-    body(index * grain, std::min(count, (index + 1) * grain));
+  const auto task = [&](std::int64_t index, int worker) {
+    const std::int64_t begin = index * grain, end = std::min(count, begin + grain);
+    if constexpr (std::is_invocable_v<const Body&, std::int64_t, std::int64_t, int>)
+      body(begin, end, worker);
+    else
+      body(begin, end);
   };
   if (pool == nullptr || tasks <= 1) {
     for (std::int64_t index = 0; index < tasks; ++index) task(index, 0);
   } else {
-    pool->parallel_for(tasks, std::ref(task));
+    pool->parallel_for(tasks, task);
   }
 }
 

@@ -1,11 +1,9 @@
 #include "kernels/ops/rope.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/layer_kernels.h"
+#include "kernels/cpu/ranges.h"
 #include "kernels/math/sine_cosine.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -51,7 +49,7 @@ void rope_table_kernel(Stream& stream, const KernelCall& call) {
   const std::span<double> frequencies(reinterpret_cast<double*>(call.workspace.data()),
                                       static_cast<std::size_t>(half));
   const double factor = rope_frequencies(call.attributes, frequencies);
-  const auto body = [&](std::int64_t position, int) {
+  cpu(stream).pool().parallel_for(table.rows(), [&](std::int64_t position, int) {
     float* row = table.row<float>(position);
     for (std::int64_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(position) * frequencies[static_cast<std::size_t>(i)];
@@ -59,8 +57,7 @@ void rope_table_kernel(Stream& stream, const KernelCall& call) {
       row[i] = static_cast<float>(of.cosine * factor);
       row[half + i] = static_cast<float>(of.sine * factor);
     }
-  };
-  cpu(stream).pool().parallel_for(table.rows(), std::ref(body));
+  });
 }
 
 void rope_kernel(Stream& stream, const KernelCall& call) {
@@ -69,19 +66,18 @@ void rope_kernel(Stream& stream, const KernelCall& call) {
   STRATA_CHECK(head_size <= kMostHeadSize);
   const std::int64_t sequence = call.attributes.integer("sequence");
   const float sign = call.attributes.integer("inverse", 0) != 0 ? -1.0f : 1.0f;
-  const auto body = [&](std::int64_t task, int) {
-    alignas(64) float from_buffer[kMostHeadSize], to_buffer[kMostHeadSize];
-    const std::int64_t last = std::min(x.rows(), (task + 1) * kRowsPerTask);
-    for (std::int64_t n = task * kRowsPerTask; n < last; ++n)
-      for (std::int64_t h = 0; h < heads; ++h) {
-        const float* from = floats_of(x, n, h * head_size, head_size, from_buffer);
-        float* to = floats_for(y, n, h * head_size, to_buffer);
-        HWY_DYNAMIC_DISPATCH(rope_head)
-        (from, table.row<float>(n % sequence), to, head_size / 2, sign);
-        put_floats(to, y, n, h * head_size, head_size);
-      }
-  };
-  cpu(stream).pool().parallel_for((x.rows() + kRowsPerTask - 1) / kRowsPerTask, std::ref(body));
+  for_each_range(&cpu(stream).pool(), x.rows(), kRowsPerTask,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   alignas(64) float from_buffer[kMostHeadSize], to_buffer[kMostHeadSize];
+                   for (std::int64_t n = begin; n < end; ++n)
+                     for (std::int64_t h = 0; h < heads; ++h) {
+                       const float* from = floats_of(x, n, h * head_size, head_size, from_buffer);
+                       float* to = floats_for(y, n, h * head_size, to_buffer);
+                       HWY_DYNAMIC_DISPATCH(rope_head)
+                       (from, table.row<float>(n % sequence), to, head_size / 2, sign);
+                       put_floats(to, y, n, h * head_size, head_size);
+                     }
+                 });
 }
 
 }  // namespace strata::kernels

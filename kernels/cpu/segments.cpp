@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/float_rows.h"
+#include "kernels/cpu/ranges.h"
 
 namespace strata::kernels {
 namespace {
@@ -35,8 +36,8 @@ void run_segment(TensorList inputs, TensorList outputs, const SegmentBody& body,
 
 }  // namespace
 
-void for_each_segment(ThreadPool& pool, TensorList inputs, TensorList outputs,
-                      const SegmentBody& body) {
+void for_each_segment_of(ThreadPool& pool, TensorList inputs, TensorList outputs,
+                         const SegmentBody& body) {
   STRATA_CHECK(inputs.size() <= kMostTensors && outputs.size() <= kMostTensors);
   const std::int64_t rows = outputs.begin()->rows(), columns = outputs.begin()->cols();
   for (const TensorList& list : {inputs, outputs})
@@ -44,15 +45,13 @@ void for_each_segment(ThreadPool& pool, TensorList inputs, TensorList outputs,
       STRATA_CHECK(tensor.rows() == rows && tensor.cols() == columns, tensor.type.to_string());
   const std::int64_t per_row = (columns + kSegment - 1) / kSegment;
   const std::int64_t segments = rows * per_row;
-  const auto task_body = [&](std::int64_t task, int) {
-    const std::int64_t last = std::min(segments, (task + 1) * kSegmentsPerTask);
-    for (std::int64_t i = task * kSegmentsPerTask; i < last; ++i) {
+  for_each_range(&pool, segments, kSegmentsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t column = i % per_row * kSegment;
       run_segment(inputs, outputs, body,
                   {i / per_row, column, std::min(kSegment, columns - column)});
     }
-  };
-  pool.parallel_for((segments + kSegmentsPerTask - 1) / kSegmentsPerTask, std::ref(task_body));
+  });
 }
 
 Tensor columns_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {

@@ -24,11 +24,17 @@ struct Segment {
 using SegmentBody =
     std::function<void(const float* const* inputs, float* const* outputs, const Segment& segment)>;
 
+void for_each_segment_of(ThreadPool& pool, std::initializer_list<Tensor> inputs,
+                         std::initializer_list<Tensor> outputs, const SegmentBody& body);
+
 /// Calls `body` for all segments, on all threads of `pool`. All tensors have the same rows and
-/// columns and any float type; an output may be the same view as an input. Pass std::ref(lambda):
-/// nothing is allocated then. At most four inputs and outputs each.
+/// columns and any float type; an output may be the same view as an input. At most four inputs and
+/// outputs each. Allocates nothing.
+template <typename Body>
 void for_each_segment(ThreadPool& pool, std::initializer_list<Tensor> inputs,
-                      std::initializer_list<Tensor> outputs, const SegmentBody& body);
+                      std::initializer_list<Tensor> outputs, const Body& body) {
+  for_each_segment_of(pool, inputs, outputs, std::cref(body));
+}
 
 /// Columns [first, first + count) of a 2-D tensor.
 Tensor columns_of(const Tensor& tensor, std::int64_t first, std::int64_t count);

@@ -1,7 +1,5 @@
 #include "kernels/ops/swiglu.h"
 
-#include <functional>
-
 #include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/layer_kernels.h"
 #include "kernels/cpu/segments.h"
@@ -53,7 +51,7 @@ void swiglu_kernel(Stream& stream, const KernelCall& call) {
   };
   const std::int64_t width = y.cols();
   for_each_segment(cpu(stream).pool(), {columns_of(x, 0, width), columns_of(x, width, width)}, {y},
-                   std::ref(body));
+                   body);
 }
 
 void swiglu_backward_kernel(Stream& stream, const KernelCall& call) {
@@ -64,7 +62,7 @@ void swiglu_backward_kernel(Stream& stream, const KernelCall& call) {
   };
   const std::int64_t width = dy.cols();
   for_each_segment(cpu(stream).pool(), {dy, columns_of(x, 0, width), columns_of(x, width, width)},
-                   {columns_of(dx, 0, width), columns_of(dx, width, width)}, std::ref(body));
+                   {columns_of(dx, 0, width), columns_of(dx, width, width)}, body);
 }
 
 }  // namespace strata::kernels

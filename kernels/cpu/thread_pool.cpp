@@ -90,7 +90,7 @@ ThreadPool::~ThreadPool() {
 
 int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
 
-void ThreadPool::parallel_for(std::int64_t tasks, const Body& body) {
+void ThreadPool::run(std::int64_t tasks, const Body& body) {
   if (tasks <= 0) return;
   State& state = *state_;
   STRATA_CHECK(!state.running.exchange(true), "parallel_for inside parallel_for");

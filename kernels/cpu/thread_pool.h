@@ -22,11 +22,15 @@ class ThreadPool {
 
   [[nodiscard]] int threads() const;
   /// Runs body(task, worker) for task in [0, tasks), worker in [0, threads()), and returns when all
-  /// are done. The body must not throw.
-  void parallel_for(std::int64_t tasks,
-                    const std::function<void(std::int64_t task, int worker)>& body);
+  /// are done. The body must not throw. Allocates nothing.
+  template <typename Body>
+  void parallel_for(std::int64_t tasks, const Body& body) {
+    run(tasks, std::cref(body));
+  }
 
  private:
+  void run(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& body);
+
   struct State;
   std::unique_ptr<State> state_;
 };
