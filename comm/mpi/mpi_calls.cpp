@@ -1,5 +1,6 @@
 #include "comm/mpi/mpi_calls.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -22,8 +23,8 @@ void check_mpi(int result, const char* call, std::string_view collective) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(result, text, &length);
-  const std::string where = collective.empty() ? "" : " in '" + std::string(collective) + "'";
-  throw PeerError(call + where + " failed: " + text);
+  throw PeerError(fmt::format("{}{} failed: {}", call,
+                              collective.empty() ? "" : fmt::format(" in '{}'", collective), text));
 }
 
 bool MpiRequests::test() {

@@ -16,14 +16,6 @@ namespace {
 constexpr std::size_t kPartBytes = std::size_t{1} << 24;
 constexpr int kTag = 1;
 
-template <typename Call>
-void for_each_part(std::span<std::byte> piece, Call&& call) {
-  for (std::size_t first = 0; first < piece.size(); first += kPartBytes) {
-    const std::size_t bytes = std::min(kPartBytes, piece.size() - first);
-    call(piece.data() + first, static_cast<int>(bytes));
-  }
-}
-
 std::span<std::byte> bytes_at(const std::byte* base, std::int64_t offset, std::int64_t bytes) {
   if (bytes == 0) return {};
   // MPI's send side takes const void*; one piece type serves both directions.
@@ -32,22 +24,35 @@ std::span<std::byte> bytes_at(const std::byte* base, std::int64_t offset, std::i
 
 }  // namespace
 
+template <typename Call>
+void MpiCommunicator::begin(const char* name, std::span<std::byte> piece, const Call& call) {
+  for (std::size_t first = 0; first < piece.size(); first += kPartBytes) {
+    const auto bytes = static_cast<int>(std::min(kPartBytes, piece.size() - first));
+    requests_.begin(
+        name, [&](MPI_Request* request) { return call(piece.data() + first, bytes, request); });
+  }
+}
+
+template <typename Call>
+void MpiCommunicator::run_whole(const char* name, const Collective& collective,
+                                const std::byte* operand, const Call& call) {
+  begin(name, bytes_at(operand, 0, collective.partition.total() * size_of(collective.input_type)),
+        call);
+  requests_.finish();
+}
+
 template <typename Outgoing, typename Incoming>
 void MpiCommunicator::exchange(const Outgoing& outgoing, const Incoming& incoming) {
   for (int step = 1; step < world_; ++step) {
     const int source = (rank_ + world_ - step) % world_;
-    for_each_part(incoming(source), [&](std::byte* data, int bytes) {
-      requests_.begin("MPI_Irecv", [&](MPI_Request* request) {
-        return MPI_Irecv(data, bytes, MPI_BYTE, source, kTag, comm_, request);
-      });
+    begin("MPI_Irecv", incoming(source), [&](std::byte* data, int bytes, MPI_Request* request) {
+      return MPI_Irecv(data, bytes, MPI_BYTE, source, kTag, comm_, request);
     });
   }
   for (int step = 1; step < world_; ++step) {
     const int target = (rank_ + step) % world_;
-    for_each_part(outgoing(target), [&](std::byte* data, int bytes) {
-      requests_.begin("MPI_Isend", [&](MPI_Request* request) {
-        return MPI_Isend(data, bytes, MPI_BYTE, target, kTag, comm_, request);
-      });
+    begin("MPI_Isend", outgoing(target), [&](std::byte* data, int bytes, MPI_Request* request) {
+      return MPI_Isend(data, bytes, MPI_BYTE, target, kTag, comm_, request);
     });
   }
   requests_.finish();
@@ -92,25 +97,17 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
 }
 
 void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {
-  const std::int64_t bytes = collective.partition.total() * size_of(DType::i64);
-  for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests_.begin("MPI_Iallreduce", [&](MPI_Request* request) {
-      // Unsigned: the sum wraps.
-      return MPI_Iallreduce(MPI_IN_PLACE, part, part_bytes / 8, MPI_UINT64_T, MPI_SUM, comm_,
-                            request);
-    });
-  });
-  requests_.finish();
+  run_whole(
+      "MPI_Iallreduce", collective, data, [&](std::byte* part, int bytes, MPI_Request* request) {
+        // Unsigned: the sum wraps.
+        return MPI_Iallreduce(MPI_IN_PLACE, part, bytes / 8, MPI_UINT64_T, MPI_SUM, comm_, request);
+      });
 }
 
 void MpiCommunicator::broadcast(const Collective& collective, std::byte* data) {
-  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  for_each_part(bytes_at(data, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests_.begin("MPI_Ibcast", [&](MPI_Request* request) {
-      return MPI_Ibcast(part, part_bytes, MPI_BYTE, 0, comm_, request);
-    });
+  run_whole("MPI_Ibcast", collective, data, [&](std::byte* part, int bytes, MPI_Request* request) {
+    return MPI_Ibcast(part, bytes, MPI_BYTE, 0, comm_, request);
   });
-  requests_.finish();
 }
 
 void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* input,
@@ -127,24 +124,16 @@ void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* 
 }
 
 void MpiCommunicator::send(const Collective& collective, const std::byte* input) {
-  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  for_each_part(bytes_at(input, 0, bytes), [&](std::byte* part, int part_bytes) {
+  run_whole("MPI_Issend", collective, input, [&](std::byte* part, int bytes, MPI_Request* request) {
     // Synchronous, so that code which deadlocks without buffering does so on every backend.
-    requests_.begin("MPI_Issend", [&](MPI_Request* request) {
-      return MPI_Issend(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
-    });
+    return MPI_Issend(part, bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
   });
-  requests_.finish();
 }
 
 void MpiCommunicator::receive(const Collective& collective, std::byte* output) {
-  const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
-  for_each_part(bytes_at(output, 0, bytes), [&](std::byte* part, int part_bytes) {
-    requests_.begin("MPI_Irecv", [&](MPI_Request* request) {
-      return MPI_Irecv(part, part_bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
-    });
+  run_whole("MPI_Irecv", collective, output, [&](std::byte* part, int bytes, MPI_Request* request) {
+    return MPI_Irecv(part, bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
   });
-  requests_.finish();
 }
 
 void MpiCommunicator::barrier() {

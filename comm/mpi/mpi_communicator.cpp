@@ -20,8 +20,10 @@ void initialize_mpi() {
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   // MPI runs in the communication queue's thread, which need not be the one that came here.
   if (provided < MPI_THREAD_SERIALIZED)
-    throw HostError("this MPI library cannot be called from changing threads (thread level " +
-                    std::to_string(provided) + "); Strata needs MPI_THREAD_SERIALIZED");
+    throw HostError(
+        fmt::format("this MPI library cannot be called from changing threads (thread level {}); "
+                    "Strata needs MPI_THREAD_SERIALIZED",
+                    provided));
 }
 
 }  // namespace
@@ -64,33 +66,30 @@ void MpiCommunicator::execute(kernels::Stream& /*stream*/, const Collective& col
                "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
   failed_ = true;  // until it is known to be false
   requests_.belong_to(what);
+  run_kind(collective, input, output, workspace);
+  failed_ = false;
+}
+
+void MpiCommunicator::run_kind(const Collective& collective, const std::byte* input,
+                               std::byte* output, std::span<std::byte> workspace) {
   switch (collective.kind) {
     case CollectiveKind::all_gather:
-      all_gather(collective, input, output);
-      break;
+      return all_gather(collective, input, output);
     case CollectiveKind::reduce_scatter:
-      reduce_scatter(collective, input, reinterpret_cast<float*>(output), workspace);
-      break;
+      return reduce_scatter(collective, input, reinterpret_cast<float*>(output), workspace);
     case CollectiveKind::all_reduce:
-      all_reduce(collective, output);
-      break;
+      return all_reduce(collective, output);
     case CollectiveKind::broadcast:
-      broadcast(collective, output);
-      break;
+      return broadcast(collective, output);
     case CollectiveKind::all_to_all:
-      all_to_all(collective, input, output);
-      break;
+      return all_to_all(collective, input, output);
     case CollectiveKind::send:
-      send(collective, input);
-      break;
+      return send(collective, input);
     case CollectiveKind::receive:
-      receive(collective, output);
-      break;
+      return receive(collective, output);
     case CollectiveKind::barrier:
-      barrier();
-      break;
+      return barrier();
   }
-  failed_ = false;
 }
 
 void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {

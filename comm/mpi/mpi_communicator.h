@@ -41,6 +41,15 @@ class MpiCommunicator final : public Communicator {
   /// `outgoing` and `incoming` map a rank to the span of its bytes.
   template <typename Outgoing, typename Incoming>
   void exchange(const Outgoing& outgoing, const Incoming& incoming);
+  /// Begins call(data, bytes, request), named `name`, for parts of `piece` that MPI can count.
+  template <typename Call>
+  void begin(const char* name, std::span<std::byte> piece, const Call& call);
+  /// The same for all elements of the collective, and waits.
+  template <typename Call>
+  void run_whole(const char* name, const Collective& collective, const std::byte* operand,
+                 const Call& call);
+  void run_kind(const Collective& collective, const std::byte* input, std::byte* output,
+                std::span<std::byte> workspace);
   void all_gather(const Collective& collective, const std::byte* input, std::byte* output);
   void reduce_scatter(const Collective& collective, const std::byte* input, float* output,
                       std::span<std::byte> workspace);

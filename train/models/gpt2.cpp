@@ -28,22 +28,22 @@ class Gpt2 {
 
   Body build() {
     b_.begin_block("embedding");
-    const ValueId tokens = b_.padded_matrix("transformer.wte.weight", c_.vocabulary,
-                                            c_.padded_vocabulary(), c_.hidden, normal_);
+    const ValueId tokens = token_matrix("transformer.wte.weight");
     const ValueId positions =
         b_.matrix({{"transformer.wpe.weight", c_.context}}, c_.hidden, normal_);
     ValueId x = b_.dropout(b_.embedding(tokens, positions), embedding_dropout_);
     for (std::int64_t i = 0; i < c_.layers; ++i) x = layer(i, x);
     b_.begin_block("head");
     const Affine ln_f = norm("transformer.ln_f");
-    ValueId head = tokens;
-    if (!c_.tied_embeddings)
-      head = b_.padded_matrix("lm_head.weight", c_.vocabulary, c_.padded_vocabulary(), c_.hidden,
-                              normal_);
+    const ValueId head = c_.tied_embeddings ? tokens : token_matrix("lm_head.weight");
     return {b_.norm(x, ln_f, c_.norm_epsilon, false), head};
   }
 
  private:
+  ValueId token_matrix(const char* name) {
+    return b_.padded_matrix(name, c_.vocabulary, c_.padded_vocabulary(), c_.hidden, normal_);
+  }
+
   ValueId layer(std::int64_t index, ValueId x) {
     b_.begin_block("layer." + std::to_string(index));
     const std::string h = "transformer.h." + std::to_string(index);

@@ -23,36 +23,38 @@ class Llama {
 
   Body build() {
     b_.begin_block("embedding");
-    const ValueId tokens = b_.padded_matrix("model.embed_tokens.weight", c_.vocabulary,
-                                            c_.padded_vocabulary(), c_.hidden, normal_);
+    const ValueId tokens = token_matrix("model.embed_tokens.weight");
     ValueId x = b_.embedding(tokens, kNoValue);
     table_ = b_.rope_table(rope_attributes());
     for (std::int64_t i = 0; i < c_.layers; ++i) x = layer(i, x);
     b_.begin_block("head");
     const Affine last = norm("model.norm", c_.hidden);
-    ValueId head = tokens;
-    if (!c_.tied_embeddings)
-      head = b_.padded_matrix("lm_head.weight", c_.vocabulary, c_.padded_vocabulary(), c_.hidden,
-                              normal_);
+    const ValueId head = c_.tied_embeddings ? tokens : token_matrix("lm_head.weight");
     return {b_.norm(x, last, c_.norm_epsilon, true), head};
   }
 
  private:
+  ValueId token_matrix(const char* name) {
+    return b_.padded_matrix(name, c_.vocabulary, c_.padded_vocabulary(), c_.hidden, normal_);
+  }
+
   ValueId layer(std::int64_t index, ValueId x) {
     b_.begin_block("layer." + std::to_string(index));
     const std::string prefix = "model.layers." + std::to_string(index);
     const Affine input_norm = norm(prefix + ".input_layernorm", c_.hidden);
-    const Affine qkv = qkv_product(prefix + ".self_attn");
-    const Affine q_norm =
-        c_.head_norms ? norm(prefix + ".self_attn.q_norm", c_.head_size) : Affine{};
-    const Affine k_norm =
-        c_.head_norms ? norm(prefix + ".self_attn.k_norm", c_.head_size) : Affine{};
-    const Affine o = output_product(prefix + ".self_attn.o_proj", c_.heads * c_.head_size,
-                                    c_.hidden, c_.attention_output_bias);
+    const std::string attention = prefix + ".self_attn.", mlp = prefix + ".mlp.";
+    const std::int64_t q = c_.heads * c_.head_size, kv = c_.kv_heads * c_.head_size;
+    const Affine qkv =
+        product({{attention + "q_proj", q}, {attention + "k_proj", kv}, {attention + "v_proj", kv}},
+                c_.hidden, c_.attention_bias);
+    const Affine q_norm = c_.head_norms ? norm(attention + "q_norm", c_.head_size) : Affine{};
+    const Affine k_norm = c_.head_norms ? norm(attention + "k_norm", c_.head_size) : Affine{};
+    const Affine o = product({{attention + "o_proj", c_.hidden}}, q, c_.attention_output_bias);
     const Affine post_norm = norm(prefix + ".post_attention_layernorm", c_.hidden);
-    const Affine gate_up = gate_up_product(prefix + ".mlp");
-    const Affine down =
-        output_product(prefix + ".mlp.down_proj", c_.intermediate, c_.hidden, c_.mlp_bias);
+    const Affine gate_up =
+        product({{mlp + "gate_proj", c_.intermediate}, {mlp + "up_proj", c_.intermediate}},
+                c_.hidden, c_.mlp_bias);
+    const Affine down = product({{mlp + "down_proj", c_.hidden}}, c_.intermediate, c_.mlp_bias);
 
     const ValueId packed = b_.linear(b_.norm(x, input_norm, c_.norm_epsilon, true), qkv);
     runtime::Heads heads = b_.split_heads(packed, c_.heads, c_.kv_heads, c_.head_size);
@@ -72,36 +74,15 @@ class Llama {
     return {b_.vector({{name + ".weight", width}}, {0, 1}), kNoValue};
   }
 
-  Affine qkv_product(const std::string& name) {
-    const std::int64_t q = c_.heads * c_.head_size, kv = c_.kv_heads * c_.head_size;
-    Affine affine;
-    affine.weight = b_.matrix({{name + ".q_proj.weight", q},
-                               {name + ".k_proj.weight", kv},
-                               {name + ".v_proj.weight", kv}},
-                              c_.hidden, normal_);
-    if (c_.attention_bias)
-      affine.bias = b_.vector(
-          {{name + ".q_proj.bias", q}, {name + ".k_proj.bias", kv}, {name + ".v_proj.bias", kv}},
-          {0, 0});
-    return affine;
-  }
-
-  Affine gate_up_product(const std::string& name) {
-    Affine affine;
-    affine.weight = b_.matrix({{name + ".gate_proj.weight", c_.intermediate},
-                               {name + ".up_proj.weight", c_.intermediate}},
-                              c_.hidden, normal_);
-    if (c_.mlp_bias)
-      affine.bias = b_.vector(
-          {{name + ".gate_proj.bias", c_.intermediate}, {name + ".up_proj.bias", c_.intermediate}},
-          {0, 0});
-    return affine;
-  }
-
-  Affine output_product(const std::string& name, std::int64_t in, std::int64_t out, bool bias) {
-    Affine affine;
-    affine.weight = b_.matrix({{name + ".weight", out}}, in, normal_);
-    if (bias) affine.bias = b_.vector({{name + ".bias", out}}, {0, 0});
+  /// One product in place of those that files have, by name and outputs of each.
+  Affine product(const std::vector<runtime::WeightPart>& parts, std::int64_t in, bool bias) {
+    const auto all = [&](const char* what) {
+      std::vector<runtime::WeightPart> named = parts;
+      for (runtime::WeightPart& part : named) part.name += what;
+      return named;
+    };
+    Affine affine{b_.matrix(all(".weight"), in, normal_), kNoValue};
+    if (bias) affine.bias = b_.vector(all(".bias"), {0, 0});
     return affine;
   }
 
