@@ -1,5 +1,6 @@
 #include "launcher/device_choice.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -28,7 +29,7 @@ std::vector<std::string> first(int count) {
 }
 
 bool contains(const std::vector<std::string>& devices, const std::string& device) {
-  return std::find(devices.begin(), devices.end(), device) != devices.end();
+  return std::ranges::find(devices, device) != devices.end();
 }
 
 std::string pool_text(const HostDevices& host) {
@@ -88,9 +89,7 @@ std::vector<std::string> choose_devices(const DeviceRequest& request, const Host
 }
 
 std::string device_list(const std::vector<std::string>& devices) {
-  std::string list;
-  for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
-  return list;
+  return fmt::format("{}", fmt::join(devices, ","));
 }
 
 }  // namespace strata::launcher

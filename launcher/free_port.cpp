@@ -1,6 +1,7 @@
 #include "launcher/free_port.h"
 
 #include <arpa/inet.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -35,8 +36,9 @@ int find_free_port() {
   std::uniform_int_distribution<int> ports(kLowest, kHighest);
   for (int attempt = 0; attempt < kAttempts; ++attempt)
     if (const int port = ports(numbers); is_free(port)) return port;
-  throw HostError("found no free TCP port from " + std::to_string(kLowest) + " to " +
-                  std::to_string(kHighest) + " for MASTER_PORT; name one with --master_port");
+  throw HostError(fmt::format(
+      "found no free TCP port from {} to {} for MASTER_PORT; name one with --master_port", kLowest,
+      kHighest));
 }
 
 }  // namespace strata::launcher

@@ -1,4 +1,5 @@
 // The program mlaunch: command line in, ranks run, exit code out.
+#include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -31,9 +32,10 @@ void refuse_to_be_a_rank() {
     throw_system_error("unsetenv");
   const RankContext context = rank_context_from_environment();
   if (context.world > 1)
-    throw InvalidArgument("mlaunch was itself started as rank " + std::to_string(context.rank) +
-                          " of " + std::to_string(context.world) + " by " + context.started_by +
-                          "; start the program directly there, or mlaunch alone");
+    throw InvalidArgument(
+        fmt::format("mlaunch was itself started as rank {} of {} by {}; start the program directly "
+                    "there, or mlaunch alone",
+                    context.rank, context.world, context.started_by));
 }
 
 [[noreturn]] void become_mpirun(const Options& options, const std::string& program) {

@@ -56,14 +56,8 @@ std::vector<Action> StateMachine::handle(TimePoint now, const Event& event) {
 }
 
 std::optional<TimePoint> StateMachine::next_deadline() const {
-  std::optional<TimePoint> next;
-  const auto consider = [&next](const std::optional<TimePoint>& time) {
-    if (time && (!next || *time < *next)) next = time;
-  };
-  if (!escalations_.empty()) consider(escalations_.back().time);
-  consider(orphan_deadline_);
-  consider(drain_deadline_);
-  return next;
+  const auto next = sooner(orphan_deadline_, drain_deadline_);
+  return escalations_.empty() ? next : sooner(next, escalations_.back().time);
 }
 
 void StateMachine::on(const RankEnded& event) {

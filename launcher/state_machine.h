@@ -23,6 +23,12 @@ namespace strata::launcher {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+/// The sooner of two times; nullopt: never.
+inline std::optional<TimePoint> sooner(const std::optional<TimePoint>& a,
+                                       const std::optional<TimePoint>& b) {
+  return !a || (b && *b < *a) ? b : a;
+}
+
 // Events.
 struct RankEnded {
   int rank;

@@ -173,12 +173,8 @@ void Supervisor::wait_for_something() {
 }
 
 int Supervisor::poll_timeout_ms() const {
-  std::optional<TimePoint> next = machine_.next_deadline();
-  const auto consider = [&next](const std::optional<TimePoint>& time) {
-    if (time && (!next || *time < *next)) next = time;
-  };
-  consider(server_.next_deadline());
-  if (ending_leftovers_ && !leftovers_gone_) consider(now() + kLeftoverPoll);
+  std::optional<TimePoint> next = sooner(machine_.next_deadline(), server_.next_deadline());
+  if (ending_leftovers_ && !leftovers_gone_) next = sooner(next, now() + kLeftoverPoll);
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
