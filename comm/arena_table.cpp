@@ -1,5 +1,6 @@
 #include "comm/arena_table.h"
 
+#include <fmt/core.h>
 #include <functional>
 #include <string>
 
@@ -9,8 +10,9 @@ namespace strata::comm {
 
 int ArenaTable::add(const ArenaRegion& region) {
   if (region.base == nullptr || region.bytes <= 0)
-    throw InvalidArgument("an arena of " + std::to_string(region.bytes) +
-                          " bytes cannot be registered; every rank needs a non-empty one");
+    throw InvalidArgument(
+        fmt::format("an arena of {} bytes cannot be registered; every rank needs a non-empty one",
+                    region.bytes));
   regions_.push_back(region);
   return static_cast<int>(regions_.size()) - 1;
 }

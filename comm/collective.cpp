@@ -33,24 +33,22 @@ std::string describe(const Collective& collective) {
 }
 
 std::string_view describe_into(const Collective& collective, std::span<char> text) {
-  std::size_t used = 0;
-  const auto append = [&](const char* format, auto... values) {
-    const int length = std::snprintf(text.data() + used, text.size() - used, format, values...);
-    used = std::min(used + static_cast<std::size_t>(std::max(length, 0)), text.size() - 1);
+  char* end = text.data();
+  const auto append = [&](fmt::string_view format, const auto&... values) {
+    const char* last = &text.back();
+    end = fmt::format_to_n(end, last - end, fmt::runtime(format), values...).out;
+    *end = '\0';
   };
-  const auto word = [&](const char* before, std::string_view name) {
-    append("%s%.*s", before, static_cast<int>(name.size()), name.data());
-  };
-  word("", name_of(collective.kind));
-  if (collective.kind == CollectiveKind::barrier) return {text.data(), used};
-  word(" ", name_of(collective.input_type));
+  append("{}", name_of(collective.kind));
+  if (collective.kind == CollectiveKind::barrier) return {text.data(), end};
+  append(" {}", name_of(collective.input_type));
   if (collective.kind == CollectiveKind::reduce_scatter)
-    word(" as ", name_of(collective.wire_type));
+    append(" as {}", name_of(collective.wire_type));
   if (!collective.partition.bounds.empty())
-    append(", %lld elements over %d ranks", static_cast<long long>(collective.partition.total()),
+    append(", {} elements over {} ranks", collective.partition.total(),
            collective.partition.ranks());
-  if (collective.peer >= 0) append(", peer %d", collective.peer);
-  return {text.data(), used};
+  if (collective.peer >= 0) append(", peer {}", collective.peer);
+  return {text.data(), end};
 }
 
 std::uint64_t fingerprint(const Collective& collective) {

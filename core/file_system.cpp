@@ -54,7 +54,7 @@ class PosixFile final : public StorageFile {
   }
 
   void reserve(std::int64_t size_bytes) override {
-    const std::string what = " of " + std::to_string(size_bytes) + " bytes";
+    const std::string what = " of " + bytes_text(static_cast<std::size_t>(size_bytes));
     if (::ftruncate(cached_.get(), size_bytes) != 0)
       throw IoError(path_, 0, "cannot set the size" + what, errno);
     if (size_bytes == 0) return;

@@ -95,7 +95,7 @@ std::string JsonValue::describe() const {
       return name + " " + shortened(document_->text_of(node));
     case JsonKind::array:
     case JsonKind::object:
-      return name + " of " + std::to_string(node.child_count);
+      return fmt::format("{} of {}", name, node.child_count);
   }
   return name;
 }

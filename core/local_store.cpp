@@ -1,4 +1,5 @@
 // The KeyValueStore of ranks that are threads of one process, or of a single rank.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -48,8 +49,8 @@ class LocalStore final : public KeyValueStore {
   const Value& wait_for(const std::map<std::string, Value>& entries, const std::string& key,
                         std::chrono::milliseconds timeout, std::unique_lock<std::mutex>& lock) {
     if (!changed_.wait_for(lock, timeout, [&] { return entries.contains(key); }))
-      throw PeerError("nobody put key '" + key + "' into the store of this process within " +
-                      std::to_string(timeout.count()) + " ms");
+      throw PeerError(fmt::format("nobody put key '{}' into the store of this process within {} ms",
+                                  key, timeout.count()));
     return entries.at(key);
   }
 

@@ -39,8 +39,9 @@ int integer(const char* name, int smallest) {
   const auto value = parse_integer(text_or(name, ""));
   if (!value || *value < smallest || *value > INT_MAX)
     throw ConfigError(
-        assignment(name) + ": expected an integer of at least " + std::to_string(smallest) +
-        "; it is set by the program that starts the ranks, unset it to start one rank");
+        fmt::format("{}: expected an integer of at least {}; it is set by the program that starts "
+                    "the ranks, unset it to start one rank",
+                    assignment(name), smallest));
   return static_cast<int>(*value);
 }
 
@@ -187,9 +188,10 @@ bool is_rank_of_torch() {
 }
 
 [[noreturn]] void refuse_torch(const std::string& why, int world) {
-  throw ConfigError(why + "; on one host `mlaunch -np " + std::to_string(world) +
-                    " train ...` or `torchrun --nproc_per_node " + std::to_string(world) +
-                    " --no-python train ...` starts the ranks, once RANK and WORLD_SIZE are unset");
+  throw ConfigError(
+      fmt::format("{0}; on one host `mlaunch -np {1} train ...` or `torchrun --nproc_per_node {1} "
+                  "--no-python train ...` starts the ranks, once RANK and WORLD_SIZE are unset",
+                  why, world));
 }
 
 const char* first_given(const char* name, const char* otherwise) {

@@ -1,6 +1,7 @@
 #include "core/rendezvous_server.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -153,7 +154,7 @@ void RendezvousServer::park_or_answer(Client& client, const StoreMessage& messag
     return p.socket == client.socket.get();
   });
   if (static_cast<std::size_t>(open) >= kMaxOpenRequests)
-    throw DataError("more than " + std::to_string(kMaxOpenRequests) + " requests wait at once");
+    throw DataError(fmt::format("more than {} requests wait at once", kMaxOpenRequests));
   parked_.push_back({client.socket.get(), message.id, wants_fd, message.key,
                      now + bounded_timeout(message.timeout_ms)});
 }
@@ -225,8 +226,8 @@ std::vector<std::string> RendezvousServer::disconnect_broken() {
   for (const auto& [socket, client] : clients_) {
     if (client.broken.empty()) continue;
     sockets.push_back(socket);
-    complaints.push_back("disconnected rank " + std::to_string(client.rank) +
-                         " from the rendezvous: " + client.broken);
+    complaints.push_back(
+        fmt::format("disconnected rank {} from the rendezvous: {}", client.rank, client.broken));
   }
   for (const int socket : sockets) disconnect(socket);
   return complaints;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
 constexpr std::uint32_t kVersion = 2;
+constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "saving",
                                                        "done",     "failed"};
@@ -84,15 +85,13 @@ StatusPage StatusPage::open(int fd) {
   struct stat info {};
   checked(::fstat(fd, &info), "opening a status page");
   if (info.st_size != static_cast<off_t>(sizeof(StatusPageData)))
-    throw HostError("the status page has " + std::to_string(info.st_size) + " bytes, expected " +
-                    std::to_string(sizeof(StatusPageData)) +
-                    "; start programs and launcher from the same build");
+    throw HostError(fmt::format("the status page has {} bytes, expected {}{}", info.st_size,
+                                sizeof(StatusPageData), kSameBuild));
   UniqueFd own(checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0), "duplicating a status page"));
   StatusPage page(std::move(own), map_page(fd));
   if (page.data_->magic != kPageMagic || page.data_->version != kVersion)
-    throw HostError("the status page has layout version " + std::to_string(page.data_->version) +
-                    ", expected " + std::to_string(kVersion) +
-                    "; start programs and launcher from the same build");
+    throw HostError(fmt::format("the status page has layout version {}, expected {}{}",
+                                page.data_->version, kVersion, kSameBuild));
   return page;
 }
 

@@ -1,6 +1,6 @@
 #include "machine/hardware_file.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -237,11 +237,8 @@ class Reader {
     const auto members = value.members();
     body();
     for (const auto& [key, member] : members)
-      if (std::ranges::find(keys_, key) == keys_.end()) {
-        std::string known;
-        for (const std::string& name : keys_) known += (known.empty() ? "" : ", ") + name;
-        member.fail("unknown key, expected one of " + known);
-      }
+      if (std::ranges::find(keys_, key) == keys_.end())
+        member.fail(fmt::format("unknown key, expected one of {}", fmt::join(keys_, ", ")));
     here_ = outer;
     keys_ = std::move(outer_keys);
   }
@@ -274,9 +271,8 @@ Machine load_hardware(const std::string& name_or_file) {
   std::error_code error;
   if (std::filesystem::is_regular_file(name_or_file, error))
     return read_hardware(read_whole_file(name_or_file, kMostFileBytes), name_or_file);
-  std::string names;
-  for (const std::string& name : hardware_names()) names += (names.empty() ? "" : ", ") + name;
-  throw ConfigError("hardware '" + name_or_file + "' is neither a file nor one of " + names);
+  throw ConfigError(fmt::format("hardware '{}' is neither a file nor one of {}", name_or_file,
+                                fmt::join(hardware_names(), ", ")));
 }
 
 }  // namespace strata::machine

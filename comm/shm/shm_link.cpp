@@ -53,9 +53,10 @@ ShmLink::ShmLink(std::shared_ptr<KeyValueStore> store, int rank, int world)
 
 void ShmLink::offer(int arena, const ArenaRegion& region) {
   if (region.memfd < 0)
-    throw InvalidArgument("rank " + std::to_string(rank_) + ": arena of " +
-                          std::to_string(region.bytes) +
-                          " bytes is private memory; peers on this host can map memfd arenas only");
+    throw InvalidArgument(fmt::format(
+        "rank {}: arena of {} bytes is private memory; peers on this host can map memfd "
+        "arenas only",
+        rank_, region.bytes));
   store_->put_fd(arena_key(arena, rank_), region.memfd);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/attention_problem.h"
 
+#include <fmt/core.h>
 #include <vector>
 
 namespace strata::cuda {
@@ -22,10 +23,8 @@ std::vector<TensorType> head_operands(bool backward, TypeSpan inputs, TypeSpan o
 }  // namespace
 
 std::string AttentionProblem::to_string() const {
-  return std::string("attention") + (backward ? " backward" : "") + ", " +
-         std::string(name_of(dtype)) + ", B " + std::to_string(batch) + " T " +
-         std::to_string(sequence) + " heads " + std::to_string(heads) + "/" +
-         std::to_string(kv_heads) + " D " + std::to_string(head_size);
+  return fmt::format("attention{}, {}, B {} T {} heads {}/{} D {}", backward ? " backward" : "",
+                     name_of(dtype), batch, sequence, heads, kv_heads, head_size);
 }
 
 AttentionProblem attention_problem(bool backward, TypeSpan inputs, TypeSpan outputs,

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_device.h"
 
+#include <fmt/core.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdio>
@@ -99,7 +100,7 @@ class CudaGraph final : public kernels::Recording {
 const CudaEvent& cuda(const kernels::Event& event) { return static_cast<const CudaEvent&>(event); }
 
 std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 }  // namespace
@@ -114,16 +115,17 @@ DeviceCount count_devices() {
   (void)cudaDriverGetVersion(&driver);
   if (result == cudaErrorInsufficientDriver || driver == 0) {
     count.why_none = driver == 0 ? "no NVIDIA driver is installed (libcuda.so.1 was not found)"
-                                 : "the NVIDIA driver serves CUDA " + version_text(driver) +
-                                       ", this build needs CUDA " + version_text(CUDART_VERSION) +
-                                       "; update the driver";
+                                 : fmt::format(
+                                       "the NVIDIA driver serves CUDA {}, this build needs "
+                                       "CUDA {}; update the driver",
+                                       version_text(driver), version_text(CUDART_VERSION));
   } else if (result == cudaErrorNoDevice || result == cudaSuccess) {
     count.why_none =
         "the NVIDIA driver shows this process no GPU; look at nvidia-smi and at "
         "CUDA_VISIBLE_DEVICES";
   } else {
-    count.why_none = std::string("cudaGetDeviceCount failed: ") + cudaGetErrorName(result) + " (" +
-                     cudaGetErrorString(result) + ")";
+    count.why_none = fmt::format("cudaGetDeviceCount failed: {} ({})", cudaGetErrorName(result),
+                                 cudaGetErrorString(result));
   }
   return count;
 }
@@ -132,8 +134,9 @@ std::unique_ptr<kernels::Device> open_device(int ordinal, Libraries libraries, T
   const DeviceCount count = count_devices();
   if (count.devices == 0) throw HostError("no CUDA device: " + count.why_none);
   if (ordinal < 0 || ordinal >= count.devices)
-    throw HostError("CUDA device " + std::to_string(ordinal) + " was asked for, but this process " +
-                    "sees " + std::to_string(count.devices) + "; look at CUDA_VISIBLE_DEVICES");
+    throw HostError(fmt::format(
+        "CUDA device {} was asked for, but this process sees {}; look at CUDA_VISIBLE_DEVICES",
+        ordinal, count.devices));
   return std::make_unique<CudaDevice>(ordinal, libraries, tf32);
 }
 
@@ -142,11 +145,10 @@ CudaDevice::CudaDevice(int ordinal, Libraries libraries, Tf32 tf32)
   make_current();
   STRATA_CUDA(cudaGetDeviceProperties(&properties_, ordinal_));
   if (!probe_runs())
-    throw HostError(std::string(properties_.name) + " is of architecture sm_" +
-                    std::to_string(properties_.major) + std::to_string(properties_.minor) +
-                    ", this binary holds code for " STRATA_CUDA_ARCHITECTURES
-                    "; configure with -DSTRATA_CUDA_ARCHITECTURES=" +
-                    std::to_string(properties_.major) + std::to_string(properties_.minor));
+    throw HostError(fmt::format(
+        "{0} is of architecture sm_{1}{2}, this binary holds code for {3}; configure with "
+        "-DSTRATA_CUDA_ARCHITECTURES={1}{2}",
+        properties_.name, properties_.major, properties_.minor, STRATA_CUDA_ARCHITECTURES));
   if (libraries == Libraries::used) open_libraries();
 }
 
@@ -173,8 +175,8 @@ void CudaDevice::open_libraries() {
                                      "STRATA_CUDA_PATH"))
           .path();
     };
-    const std::string major = std::to_string(CUDART_VERSION / 1000);
-    const CudnnFiles files{file("libcudnn.so.9"), file("libcudart.so." + major)};
+    const CudnnFiles files{file("libcudnn.so.9"),
+                           file(fmt::format("libcudart.so.{}", CUDART_VERSION / 1000))};
     attention_ = std::make_unique<CudnnAttention>(files, architecture(),
                                                   [this](const std::string& text) { note(text); });
     cudnn_path_ = files.cudnn;
@@ -216,16 +218,13 @@ void CudaDevice::make_current() const { STRATA_CUDA(cudaSetDevice(ordinal_)); }
 std::string CudaDevice::description() const {
   int driver = 0;
   STRATA_CUDA(cudaDriverGetVersion(&driver));
-  char text[400];
-  std::snprintf(
-      text, sizeof text, "%s (sm_%d%d, %d SMs, %.1f GiB), driver for CUDA %s", properties_.name,
-      properties_.major, properties_.minor, properties_.multiProcessorCount,
-      static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver).c_str());
-  std::string all = text;
+  std::string all = fmt::format(
+      "{} (sm_{}{}, {} SMs, {:.1f} GiB), driver for CUDA {}", properties_.name, properties_.major,
+      properties_.minor, properties_.multiProcessorCount,
+      static_cast<double>(properties_.totalGlobalMem) / (1 << 30), version_text(driver));
   if (cublas_lt_)
-    all += ", cuBLASLt " + std::to_string(cublas_lt_->version()) + " (" + cublas_lt_->path() + ")";
-  if (attention_)
-    all += ", cuDNN " + std::to_string(attention_->version()) + " (" + cudnn_path_ + ")";
+    all += fmt::format(", cuBLASLt {} ({})", cublas_lt_->version(), cublas_lt_->path());
+  if (attention_) all += fmt::format(", cuDNN {} ({})", attention_->version(), cudnn_path_);
   return all;
 }
 

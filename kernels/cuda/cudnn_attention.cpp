@@ -1,6 +1,7 @@
 #include "kernels/cuda/cudnn_attention.h"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include <cudnn_frontend.h>
@@ -88,9 +89,10 @@ void open_library(const CudnnFiles& files) {
   }
   const auto version = static_cast<std::int64_t>(fe::detail::get_backend_version());
   if (version < kLeastVersion)
-    throw HostError(files.cudnn + " is cuDNN " + std::to_string(version) +
-                    ", attention needs 9.18.1 (" + std::to_string(kLeastVersion) +
-                    ") or later; install nvidia-cudnn-cu13 or set STRATA_CUDA_PATH");
+    throw HostError(
+        fmt::format("{} is cuDNN {}, attention needs 9.18.1 ({}) or later; install "
+                    "nvidia-cudnn-cu13 or set STRATA_CUDA_PATH",
+                    files.cudnn, version, kLeastVersion));
 }
 
 fe::DataType_t element(DType dtype) {
@@ -269,10 +271,9 @@ class CudnnAttention::Implementation {
     if (planned == nullptr) return false;
     void* workspace = aligned_workspace(call.workspace, planned->plan.workspace_bytes);
     if (workspace == nullptr)
-      return refuse(problem.to_string(), "it needs " +
-                                             std::to_string(planned->plan.workspace_bytes) +
-                                             " bytes of workspace and the plan has " +
-                                             std::to_string(call.workspace.size()));
+      return refuse(problem.to_string(),
+                    fmt::format("it needs {} bytes of workspace and the plan has {}",
+                                planned->plan.workspace_bytes, call.workspace.size()));
     check(fe::detail::set_stream(handle_, cuda(stream).get()), "cudnnSetStream");
     for (std::int64_t first = 0; first < batch; first += problem.batch) {
       Pointers operands = pointers(backward, call, batch, first);

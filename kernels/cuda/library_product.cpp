@@ -1,5 +1,6 @@
 #include "kernels/cuda/library_product.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 namespace strata::cuda {
@@ -48,16 +49,14 @@ std::optional<LibraryProduct> library_product(const MatrixProduct& product) {
 
 std::string LibraryProduct::to_string() const {
   const auto operand = [this](bool transposed, std::int64_t stride, int alignment) {
-    return std::string(name_of(operands)) + (transposed ? " transposed" : "") + " stride " +
-           std::to_string(stride) + " aligned " + std::to_string(alignment);
+    return fmt::format("{}{} stride {} aligned {}", name_of(operands),
+                       transposed ? " transposed" : "", stride, alignment);
   };
-  std::string text = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + ": ";
-  text += operand(first_transposed, first_stride, first_alignment) + " by " +
-          operand(second_transposed, second_stride, second_alignment) + " to " +
-          std::string(name_of(result)) + " stride " + std::to_string(result_stride) + " aligned " +
-          std::to_string(result_alignment);
-  if (bias)
-    text += ", bias " + std::string(name_of(*bias)) + " aligned " + std::to_string(bias_alignment);
+  std::string text = fmt::format("{}x{}x{}: {} by {} to {} stride {} aligned {}", m, n, k,
+                                 operand(first_transposed, first_stride, first_alignment),
+                                 operand(second_transposed, second_stride, second_alignment),
+                                 name_of(result), result_stride, result_alignment);
+  if (bias) text += fmt::format(", bias {} aligned {}", name_of(*bias), bias_alignment);
   if (accumulate) text += ", accumulated";
   return text;
 }

@@ -1,5 +1,6 @@
 #include "kernels/cuda/product_library.h"
 
+#include <fmt/core.h>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -234,7 +235,7 @@ std::string ProductLibrary::refusal(const LibraryProduct& product, const Descrip
   if (status != CUBLAS_STATUS_SUCCESS) return functions_.get_status_name(status);
   if (static_cast<std::int64_t>(result.workspaceSize) <= library_bytes(product.m * product.n))
     return "";
-  return "it needs " + std::to_string(result.workspaceSize) + " bytes of workspace";
+  return fmt::format("it needs {} bytes of workspace", result.workspaceSize);
 }
 
 ProductLibrary::Plan& ProductLibrary::plan_for(const LibraryProduct& product) {

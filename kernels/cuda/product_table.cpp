@@ -1,5 +1,6 @@
 #include "kernels/cuda/product_table.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -80,15 +81,14 @@ class Members {
 std::int64_t integer(const JsonValue& value, std::int64_t least, std::int64_t most) {
   const std::int64_t found = value.as_integer();
   if (found < least || found > most)
-    value.fail(value.describe() + ", expected " + std::to_string(least) + " to " +
-               std::to_string(most));
+    value.fail(fmt::format("{}, expected {} to {}", value.describe(), least, most));
   return found;
 }
 
 std::vector<JsonValue> elements(const JsonValue& array, std::size_t count) {
   std::vector<JsonValue> found = array.elements();
   if (found.size() != count)
-    array.fail(array.describe() + ", expected an array of " + std::to_string(count));
+    array.fail(fmt::format("{}, expected an array of {}", array.describe(), count));
   return found;
 }
 
@@ -142,8 +142,7 @@ ProductAlgorithm algorithm_from_hex(const JsonValue& value) {
     right = read.ec == std::errc() && read.ptr == begin + kHexDigits;
   }
   if (!right)
-    value.fail("expected " + std::to_string(kHexDigits * algorithm.words.size()) +
-               " hexadecimal digits");
+    value.fail(fmt::format("expected {} hexadecimal digits", kHexDigits * algorithm.words.size()));
   return algorithm;
 }
 

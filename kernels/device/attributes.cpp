@@ -1,7 +1,7 @@
 #include "kernels/device/attributes.h"
 
+#include <fmt/core.h>
 #include <algorithm>
-#include <cstdio>
 
 #include "core/error.h"
 
@@ -47,11 +47,8 @@ std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) 
 
 std::string Attributes::to_string() const {
   std::string text;
-  char number[40];
-  for (const auto& [name, value] : items_) {
-    std::snprintf(number, sizeof number, "%.17g", value);
-    text += (text.empty() ? "" : " ") + name + "=" + number;
-  }
+  for (const auto& [name, value] : items_)
+    text += fmt::format("{}{}={:.17g}", text.empty() ? "" : " ", name, value);
   return text;
 }
 

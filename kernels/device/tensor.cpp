@@ -1,17 +1,16 @@
 #include "kernels/device/tensor.h"
 
+#include <fmt/format.h>
+
 namespace strata::kernels {
 
 std::string Shape::to_string() const {
-  std::string text = "[";
-  for (int i = 0; i < ndim_; ++i) text += (i == 0 ? "" : ", ") + std::to_string(extents_[i]);
-  return text + "]";
+  return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + ndim_, ", "));
 }
 
 std::string TensorType::to_string() const {
-  std::string text = std::string(name_of(dtype)) + shape.to_string();
-  if (!contiguous()) text += " stride " + std::to_string(row_stride);
-  return text;
+  return fmt::format("{}{}{}", name_of(dtype), shape.to_string(),
+                     contiguous() ? "" : fmt::format(" stride {}", row_stride));
 }
 
 }  // namespace strata::kernels

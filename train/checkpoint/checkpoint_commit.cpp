@@ -1,5 +1,6 @@
 #include "train/checkpoint/checkpoint_commit.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <set>
@@ -60,9 +61,7 @@ void publish(FileSystem& files, const std::string& output, std::int64_t step,
 
 std::string checkpoint_name(std::int64_t step) {
   STRATA_CHECK(step >= 0, step);
-  const std::string digits = std::to_string(step);
-  return std::string(kPrefix) +
-         std::string(kStepDigits - std::min(kStepDigits, digits.size()), '0') + digits;
+  return fmt::format("{}{:0{}}", kPrefix, step, kStepDigits);
 }
 
 std::optional<std::int64_t> step_of_checkpoint(std::string_view name) {
@@ -78,18 +77,18 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) {
 void check_attempt(const SaveAttempt& attempt) {
   if (attempt.run_id.empty() || attempt.attempt < 0 ||
       !std::all_of(attempt.run_id.begin(), attempt.run_id.end(), is_tag_character))
-    throw InvalidArgument("a save of run '" + attempt.run_id + "', attempt " +
-                          std::to_string(attempt.attempt) +
-                          "; expected a name of letters, digits and '_' (run_id), and an attempt "
-                          "from 0 on");
+    throw InvalidArgument(
+        fmt::format("a save of run '{}', attempt {}; expected a name of letters, digits and '_' "
+                    "(run_id), and an attempt from 0 on",
+                    attempt.run_id, attempt.attempt));
 }
 
 std::string folder_name(std::int64_t step, FolderState state, const SaveAttempt& attempt) {
   check_attempt(attempt);
   for (const auto& [known, suffix] : kSuffixes)
     if (known == state)
-      return checkpoint_name(step) + std::string(suffix) + attempt.run_id + "-" +
-             std::to_string(attempt.attempt);
+      return fmt::format("{}{}{}-{}", checkpoint_name(step), suffix, attempt.run_id,
+                         attempt.attempt);
   STRATA_CHECK(false, step);
 }
 

@@ -1,5 +1,6 @@
 #include "train/checkpoint/checkpoint_directory.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 
@@ -75,9 +76,10 @@ NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
     try {
       const CheckpointReader reader(files, it->path);
       if (reader.manifest().step != it->step)
-        throw DataError(it->path + ": its manifest is of step " +
-                        std::to_string(reader.manifest().step) +
-                        "; give the folder back the name that it was saved under");
+        throw DataError(
+            fmt::format("{}: its manifest is of step {}; give the folder back the name "
+                        "that it was saved under",
+                        it->path, reader.manifest().step));
       if (const std::string* what = reader.manifest().find_fact(kNotFiniteFact))
         throw DataError(it->path + ": is not finite: " + *what + "; name it to go on from it");
       if (verification == Verification::full) reader.verify();
@@ -101,8 +103,8 @@ std::string advice_on_damage(FileSystem& files, const std::string& directory) {
   if (older.found) return "; the newest older checkpoint that verifies is " + older.found->path;
   const std::size_t refused = older.refused.size();
   if (refused == 0) return "; there is no older checkpoint in " + output;
-  return "; none of the " + std::to_string(refused) + " older checkpoint" +
-         (refused == 1 ? "" : "s") + " in " + output + " verifies, either";
+  return fmt::format("; none of the {} older checkpoint{} in {} verifies, either", refused,
+                     refused == 1 ? "" : "s", output);
 }
 
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {

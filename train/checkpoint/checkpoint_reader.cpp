@@ -183,8 +183,8 @@ std::string CheckpointReader::whole_file(const std::string& name) const {
   const std::string text = read_text(*file);
   const Hash128 found = hash_128(std::as_bytes(std::span(text)));
   if (found != entry->hash)
-    throw DataError(path_of(name) + ": bytes 0 to " + std::to_string(text.size()) + " have hash " +
-                    found.hex() + ", expected " + entry->hash.hex() + kAdvice);
+    throw DataError(fmt::format("{}: bytes 0 to {} have hash {}, expected {}{}", path_of(name),
+                                text.size(), found.hex(), entry->hash.hex(), kAdvice));
   return text;
 }
 

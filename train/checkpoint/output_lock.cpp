@@ -1,6 +1,7 @@
 #include "train/checkpoint/output_lock.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,8 +76,8 @@ OutputLock::OutputLock(const std::string& output, const LockOwner& owner, millis
                     ", which has ended, other ranks still live and may write there; wait for them "
                     "to end, or end them: fuser " +
                     path_ + " lists those of this host");
-  const std::string text = "run " + owner.run_id + " on host " + owner.host + ", process " +
-                           std::to_string(owner.pid) + "\n";
+  const std::string text =
+      fmt::format("run {} on host {}, process {}\n", owner.run_id, owner.host, owner.pid);
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
     throw IoError(path_, 0, "cannot write the lock file", errno);

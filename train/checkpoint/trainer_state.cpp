@@ -1,6 +1,6 @@
 #include "train/checkpoint/trainer_state.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -34,12 +34,9 @@ std::string digest_of(const JsonValue& value) {
 
 std::string word_of(const JsonValue& value, std::initializer_list<std::string_view> words) {
   std::string word = value.as_string();
-  if (std::find(words.begin(), words.end(), word) == words.end()) {
-    std::string names;
-    for (const std::string_view known : words)
-      names += (names.empty() ? "" : ", ") + std::string(known);
-    value.fail("expected one of " + names + ", found " + value.describe());
-  }
+  if (std::ranges::find(words, word) == words.end())
+    value.fail(
+        fmt::format("expected one of {}, found {}", fmt::join(words, ", "), value.describe()));
   return word;
 }
 

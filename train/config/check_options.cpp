@@ -1,7 +1,6 @@
 #include "train/config/check_options.h"
 
 #include <fmt/core.h>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,9 +23,7 @@ std::string fault_of(const OptionField& field) {
   else
     return "";
   if (number >= field.range.lowest && number <= field.range.highest) return "";  // NaN is neither
-  char found[40];
-  std::snprintf(found, sizeof found, "%.17g", number);
-  return std::string(field.name) + " is " + found + ", " + range_text(field, "a number");
+  return fmt::format("{} is {:.17g}, {}", field.name, number, range_text(field, "a number"));
 }
 
 }  // namespace

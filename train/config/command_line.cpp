@@ -1,6 +1,6 @@
 #include "train/config/command_line.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
@@ -56,9 +56,7 @@ struct Splitter {
            const std::set<std::string, std::less<>>& typed) {
     if (std::ranges::none_of(spellings, [&](const auto& word) { return typed.contains(word); }))
       return;
-    std::string names;
-    for (const std::string& spelling : spellings) names += (names.empty() ? "" : ",") + spelling;
-    CLI::Option* option = app.add_option(names);
+    CLI::Option* option = app.add_option(fmt::format("{}", fmt::join(spellings, ",")));
     // Too few words are a problem beside others, so CLI11 shall not stop there.
     option->expected(0, row.most_words)->default_str(std::string(kNoValue));
     // --zero 1 --zero 3: scripts append what they want to override.

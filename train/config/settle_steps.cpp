@@ -1,8 +1,8 @@
 #include "train/config/settle_steps.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace strata::train {
 namespace {
@@ -90,17 +90,14 @@ std::string describe_epochs(const TrainOptions& options, std::int64_t samples) {
                         options.checkpoint.strategy == Cadence::epoch ||
                         options.logging_strategy == Cadence::epoch;
   if (!by_epoch) return "";
-  char text[200];
   const double epochs =
       static_cast<double>(options.steps) / static_cast<double>(steps_per_epoch(options, samples));
-  std::snprintf(text, sizeof text, "%.6g %s of %lld samples, %lld per step: %lld steps",
-                options.epochs > 0 ? options.epochs : epochs,
-                options.epochs == 1 ? "epoch" : "epochs", static_cast<long long>(samples),
-                static_cast<long long>(options.global_batch),
-                static_cast<long long>(options.steps));
-  std::string line = text;
+  std::string line = fmt::format("{:.6g} {} of {} samples, {} per step: {} steps",
+                                 options.epochs > 0 ? options.epochs : epochs,
+                                 options.epochs == 1 ? "epoch" : "epochs", samples,
+                                 options.global_batch, options.steps);
   if (options.scheduler.warmup_ratio > 0)
-    line += ", " + std::to_string(options.scheduler.warmup_num_steps) + " of them warm-up";
+    line += fmt::format(", {} of them warm-up", options.scheduler.warmup_num_steps);
   return line;
 }
 

@@ -29,8 +29,10 @@ constexpr std::array<LlmcKind, 2> kLlmcKinds{{{20240520, 1, 2}, {20240801, 7, 4}
 TokenLayout parse_llmc(const LlmcKind& kind, std::span<const std::byte> beginning,
                        std::int64_t file_size_bytes, const std::string& file) {
   if (static_cast<std::int64_t>(beginning.size()) < kHeaderBytes)
-    throw DataError(file + ": a token file with llm.c's magic number has " +
-                    std::to_string(file_size_bytes) + " bytes, expected a header of 1024 at least");
+    throw DataError(
+        fmt::format("{}: a token file with llm.c's magic number has {} bytes, expected a header of "
+                    "1024 at least",
+                    file, file_size_bytes));
   std::array<std::int32_t, 3> header{};
   std::memcpy(header.data(), beginning.data(), sizeof header);
   if (header[1] != kind.version)

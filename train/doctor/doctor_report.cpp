@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/json_writer.h"
 #include "train/config/byte_size.h"
@@ -15,16 +14,10 @@ namespace {
 std::string size_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 std::string rate_text(double rate) {
-  char text[48];
-  std::snprintf(text, sizeof text, rate < 1e10 ? "%.2f GB/s" : "%.1f GB/s", rate / 1e9);
-  return text;
+  return fmt::format("{:.{}f} GB/s", rate / 1e9, rate < 1e10 ? 2 : 1);
 }
 
-std::string count_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", number);
-  return text;
-}
+std::string count_text(double number) { return fmt::format("{:g}", number); }
 
 std::string limit_text(std::int64_t bytes) {
   return bytes == kUnlimitedMemory ? "unlimited" : size_text(bytes);

@@ -1,5 +1,6 @@
 #include "train/files/model_files.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -126,8 +127,8 @@ const StoredTensor& ModelFiles::at(std::string_view name) const {
     best = alike;
     closest = "'" + tensor.name + "'";
   }
-  throw DataError(path_ + ": misses tensor '" + std::string(name) + "'; it has " +
-                  std::to_string(tensors_.size()) + " tensors, the closest is " + closest);
+  throw DataError(fmt::format("{}: misses tensor '{}'; it has {} tensors, the closest is {}", path_,
+                              name, tensors_.size(), closest));
 }
 
 void ModelFiles::read(std::string_view name, std::int64_t element_begin, std::int64_t element_count,

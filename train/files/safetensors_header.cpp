@@ -1,6 +1,6 @@
 #include "train/files/safetensors_header.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -51,18 +51,16 @@ const StoredType* find_type(std::string_view name) {
 }
 
 std::string list_text(std::span<const std::int64_t> values) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < values.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
-  return text + "]";
+  return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 /// The length field, checked against the file's size.
 std::int64_t header_length(std::span<const std::byte> beginning, std::int64_t file_size_bytes,
                            const std::string& file) {
   if (file_size_bytes < kLengthBytes || static_cast<std::int64_t>(beginning.size()) < kLengthBytes)
-    throw DataError(file + ": not a safetensors file: it has " + std::to_string(file_size_bytes) +
-                    " bytes, the header's length alone takes 8");
+    throw DataError(fmt::format(
+        "{}: not a safetensors file: it has {} bytes, the header's length alone takes 8", file,
+        file_size_bytes));
   constexpr std::string_view kPointer = "version ";  // of what git keeps in place of a large file
   if (std::memcmp(beginning.data(), kPointer.data(), kPointer.size()) == 0)
     throw DataError(file +
@@ -102,9 +100,11 @@ StoredTensor parse_entry(const std::string& name, const JsonValue& entry, std::i
   const std::vector<std::int64_t> range = integers_of(entry.at("data_offsets"));
   const bool increasing = range.size() == 2 && range[0] >= 0 && range[0] <= range[1];
   if (!increasing || range[1] > data_size)
-    entry.fail("data_offsets " + list_text(range) + ", expected two increasing numbers up to " +
-               std::to_string(data_size) + ", the bytes that follow the header" +
-               (increasing ? ": the file is cut short, copy or download it again" : ""));
+    entry.fail(fmt::format(
+        "data_offsets {}, expected two increasing numbers up to {}, the bytes that follow the "
+        "header{}",
+        list_text(range), data_size,
+        increasing ? ": the file is cut short, copy or download it again" : ""));
   tensor.offset_bytes = data_begin + range[0];
   tensor.size_bytes = range[1] - range[0];
   // A type that nobody has heard of may have any size.

@@ -1,6 +1,6 @@
 #include "train/files/shard_layout.h"
 
-#include <cstdio>
+#include <fmt/core.h>
 
 #include "core/check.h"
 #include "core/json_writer.h"
@@ -9,10 +9,8 @@ namespace strata::train {
 namespace {
 
 std::string shard_name(std::string_view base, std::size_t index, std::size_t count) {
-  if (count == 1) return std::string(base) + ".safetensors";
-  char suffix[64];
-  std::snprintf(suffix, sizeof suffix, "-%05zu-of-%05zu.safetensors", index + 1, count);
-  return std::string(base) + suffix;
+  if (count == 1) return fmt::format("{}.safetensors", base);
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", base, index + 1, count);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::string number_text(double value) {
 }
 
 std::string count_text(std::int64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string heading(const TensorFolder& folder) {
@@ -156,9 +156,9 @@ Comparison compare(FileSystem& files, const std::string& path_a, const std::stri
     result.text += "only in " + b.path() + ": " + b.tensors()[t].stored.name + "\n";
   for (const FolderDifference::Pair& pair : found.other_form) {
     const TensorFolder::Tensor &in_a = a.tensors()[pair.a], &in_b = b.tensors()[pair.b];
-    result.text += in_a.stored.name + ": " + in_a.type_text() + " " + in_a.stored.shape_text() +
-                   " in " + a.path() + ", " + in_b.type_text() + " " + in_b.stored.shape_text() +
-                   " in " + b.path() + "\n";
+    result.text += fmt::format("{}: {} {} in {}, {} {} in {}\n", in_a.stored.name, in_a.type_text(),
+                               in_a.stored.shape_text(), a.path(), in_b.type_text(),
+                               in_b.stored.shape_text(), b.path());
   }
   TextTable table({{"tensor"},
                    {"different", Align::right},

@@ -1,5 +1,6 @@
 #include "kernels/cuda/host/shared_races.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <string>
 
@@ -88,11 +89,11 @@ void SharedRaces::report(const Access& before, const char* verb_before, const Ac
                          const char* verb, std::size_t word) const {
   const bool same_warp =
       before.who != Access::Who::warps && before.thread / kWarp == now.thread / kWarp;
-  block_.fail(std::string(verb) + " in bytes " + std::to_string(word * kWordBytes) + " to " +
-              std::to_string(word * kWordBytes + kWordBytes - 1) +
-              " of shared memory, which thread " + std::to_string(before.thread) + " " +
-              verb_before + ", without " + (same_warp ? "sync_warp or sync_block" : "sync_block") +
-              " between them");
+  block_.fail(
+      fmt::format("{} in bytes {} to {} of shared memory, which thread {} {}, without {} between "
+                  "them",
+                  verb, word * kWordBytes, word * kWordBytes + kWordBytes - 1, before.thread,
+                  verb_before, same_warp ? "sync_warp or sync_block" : "sync_block"));
 }
 
 }  // namespace strata::cuda::host

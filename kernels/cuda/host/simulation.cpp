@@ -1,5 +1,6 @@
 #include "kernels/cuda/host/simulation.h"
 
+#include <fmt/core.h>
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -295,9 +296,10 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
       return std::count_if(fibers_->all.begin(), fibers_->all.end(),
                            [&](const Fibers::Fiber& f) { return !f.finished && f.wait == wait; });
     };
-    fail(std::to_string(waiting(Fibers::Fiber::Wait::block)) + " threads wait at sync_block, " +
-         std::to_string(waiting(Fibers::Fiber::Wait::warp)) + " at a function of their warp, " +
-         std::to_string(finished) + " have returned: nobody can go on");
+    fail(fmt::format(
+        "{} threads wait at sync_block, {} at a function of their warp, {} have "
+        "returned: nobody can go on",
+        waiting(Fibers::Fiber::Wait::block), waiting(Fibers::Fiber::Wait::warp), finished));
   }
 }
 
@@ -324,9 +326,8 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
     round.operation = operation;
     round.argument = argument;
   } else if (round.operation != operation || round.argument != argument) {
-    fail(std::string("calls ") + name_of(operation) + " (" + std::to_string(argument) +
-         ") where another lane of its warp calls " + name_of(round.operation) + " (" +
-         std::to_string(round.argument) + ")");
+    fail(fmt::format("calls {} ({}) where another lane of its warp calls {} ({})",
+                     name_of(operation), argument, name_of(round.operation), round.argument));
   }
   round.words[lane] = word;
   Fibers::Fiber& fiber = fibers_->all[thread];
