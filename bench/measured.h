@@ -17,7 +17,7 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Read and written, as the kernel counted it for this process and its threads.
+/// Bytes that this process has read and written, by the kernel's count.
 inline std::int64_t counted_bytes() {
   std::ifstream file("/proc/self/io");
   std::int64_t sum = 0;

@@ -2,10 +2,10 @@
 // buffers and files, interleaved in one run.
 //   build/bin/nvme_bench DIRECTORY [SIZE_MIB] [BLOCK_KIB] [DEPTH] [ROUNDS]
 // The file has been written before. Rates are medians over the rounds; the ratio is the store's to
-// the faster of the two others, and, as disks wander, also the median of the rounds' own ratios to
-// the same one. Disks wander from second to second: many short rounds say more than few long ones.
-// "hashing" is the bare loop that also hashes all bytes, in its one thread, while others are under
-// way: where memory is what bounds the device, a second look at the bytes costs its share of it.
+// the faster of the two others, by these rates and as the median of each round's own ratio: disks
+// change from second to second, so many short rounds say more than few long ones. "hashing" is the
+// bare loop that also hashes all bytes, in its one thread, while others are under way: where memory
+// bounds the device, a second look at the bytes costs its share of it.
 // All memory is on huge pages, fio's by glibc's tunable: with small ones a request of 1 MiB is more
 // pieces than many devices take at once, and rates fall to a half or a third.
 // "mixed" reads one half of the file while it writes the other. A run in which the page cache had a

@@ -100,7 +100,7 @@ class SwappedStep {
     machine::Machine machine = machine::typical_machine(host_.capabilities());
     machine.disk = found;
     compile::StepPrograms set = train::build_programs(request, communicator_.seat(), machine);
-    // Not the run's drain, which finds its first records read.
+    // Unlike the run's drain, it reads its first records too.
     runtime::Graph graph = step::lower_drain(
         train::build_model(request.model, set.shape, train::ModelUse::train).graph, set.settings);
     offload::place_transfers(graph);

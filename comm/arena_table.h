@@ -20,7 +20,7 @@ class ArenaTable {
  public:
   /// The new arena's number. Throws InvalidArgument for a region that is none.
   int add(const ArenaRegion& region);
-  /// Number of the arena that begins at `base`, forgotten from now on. It must be registered.
+  /// Forgets the registered arena that begins at `base` and returns its number.
   int remove(const std::byte* base);
   /// Ends the process, naming `collective` and `role`, when the operand lies in no arena.
   [[nodiscard]] ArenaPlace locate(const void* operand, std::int64_t bytes,

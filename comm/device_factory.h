@@ -14,10 +14,10 @@ struct DeviceCommunicator {
   std::string note;  ///< for people: why it is not the fastest one; the same on all ranks
 };
 
-/// Collective over all ranks of `host`: collectives on memory of `device`. One rank: on the device
-/// alone. CUDA devices that no two ranks share, where all ranks find NCCL: NCCL. Else through the
-/// host (staged/staged_communicator.h), which serves for the start and for errors in any case. Both
-/// outlive the result. `reduction` matters to NCCL alone.
+/// Collective over all ranks of `host`: makes collectives on memory of `device`. A lone rank uses
+/// the device alone; ranks with a CUDA device each use NCCL if all find it; others go through the
+/// host (staged/staged_communicator.h), which always serves for the start and for errors. Both
+/// outlive the result. `reduction` matters to NCCL only.
 DeviceCommunicator make_device_communicator(Communicator& host, kernels::Device& device,
                                             Reduction reduction = Reduction::ordered);
 

@@ -95,14 +95,15 @@ class Compiling {
     graphs_.emplace(key, std::move(graph));
   }
 
-  void add_step(const MicroStepKind& position, Graph graph) {
-    const bool uses_ahead = zero::begins_step(position), reads_ahead = zero::ends_step(position);
-    if (takes_snapshots(plan_.saving) && step::takes_snapshot(plan_.updates, position)) {
+  void add_step(const MicroStepKind& micro_step, Graph graph) {
+    const bool uses_ahead = zero::begins_step(micro_step),
+               reads_ahead = zero::ends_step(micro_step);
+    if (takes_snapshots(plan_.saving) && step::takes_snapshot(plan_.updates, micro_step)) {
       Graph snapshot = graph;
       step::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);
-      add({ProgramKind::snapshot, position}, std::move(snapshot), uses_ahead, reads_ahead);
+      add({ProgramKind::snapshot, micro_step}, std::move(snapshot), uses_ahead, reads_ahead);
     }
-    add({ProgramKind::train, position}, std::move(graph), uses_ahead, reads_ahead);
+    add({ProgramKind::train, micro_step}, std::move(graph), uses_ahead, reads_ahead);
   }
 
   void add_steps(const BuiltModel& built) {
@@ -113,10 +114,10 @@ class Compiling {
                       step::lower_micro_step(std::move(step.graph), step.losses, set_.settings,
                                              MicroStepKind::only));
     }
-    for (const auto& [position, batch] : zero::micro_steps(plan_))
-      if (!graphs_.contains({ProgramKind::train, position}))
-        add_step(position,
-                 step::lower_micro_step(built.graph, {built.loss}, set_.settings, position));
+    for (const auto& [micro_step, batch] : zero::micro_steps(plan_))
+      if (!graphs_.contains({ProgramKind::train, micro_step}))
+        add_step(micro_step,
+                 step::lower_micro_step(built.graph, {built.loss}, set_.settings, micro_step));
   }
 
   void add_between_steps(const Graph& graph) {

@@ -1,4 +1,4 @@
-// Which optimizer records are read from the disk during a step for the updates behind it.
+// Which optimizer records are read from the disk during a step for the updates after it.
 #pragma once
 
 #include <cstdint>

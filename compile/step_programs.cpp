@@ -14,7 +14,7 @@ std::string name_of(const ProgramKey& key) {
   const std::string name(name_of(key.kind));
   switch (key.kind) {
     case ProgramKind::train:
-      return name + "." + zero::name_of(key.position);
+      return name + "." + zero::name_of(key.micro_step);
     case ProgramKind::snapshot:
       return "train." + name;
     default:
@@ -62,7 +62,7 @@ double StepPrograms::foreseen_step_seconds() const {
   for (const auto& [key, program] : programs)
     if (key.kind == ProgramKind::train)
       ns += static_cast<double>(program.foreseen_ns) *
-            zero::runs_per_step(settings.plan, key.position);
+            zero::runs_per_step(settings.plan, key.micro_step);
   return ns * 1e-9;
 }
 

@@ -17,7 +17,7 @@ namespace strata::compile {
 enum class ProgramKind : std::uint8_t {
   train,       ///< a micro-step
   drain,       ///< of Updates::next_step: the updates of the last step
-  read_ahead,  ///< reads what a step leaves in pinned memory for the updates behind it
+  read_ahead,  ///< reads what a step leaves in pinned memory for the updates after it
                ///< (offload::RecordsAhead): before a step that none went before
   snapshot,    ///< a micro-step that also copies the state that the step before it left
                ///< (step/snapshot.h); none: saving stands still, or nothing is saved
@@ -28,7 +28,7 @@ std::string_view name_of(ProgramKind kind);
 
 struct ProgramKey {
   ProgramKind kind = ProgramKind::train;
-  zero::MicroStepKind position = zero::MicroStepKind::only;  ///< of micro-steps
+  zero::MicroStepKind micro_step = zero::MicroStepKind::only;  ///< of micro-steps
   auto operator<=>(const ProgramKey&) const = default;
 };
 /// "train.only", "train.snapshot", "drain".
@@ -48,25 +48,25 @@ struct StepPrograms {
 
   /// The only one of a kind but train; null: there is none.
   [[nodiscard]] const runtime::Program* find(ProgramKind kind) const;
-  /// The micro-step at `position`, which there is.
-  [[nodiscard]] const runtime::Program& train(const zero::MicroStepKind& position) const {
-    return programs.at({ProgramKind::train, position});
+  /// The Program of a kind of micro-step, which there is.
+  [[nodiscard]] const runtime::Program& train(const zero::MicroStepKind& micro_step) const {
+    return programs.at({ProgramKind::train, micro_step});
   }
   [[nodiscard]] bool trains() const { return find(ProgramKind::train) != nullptr; }
 
   /// The largest arena of all Programs, bytes of one tier.
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
-  /// What the second places of snapshot_records take of the disk, behind its arena.
+  /// Bytes that the second places of snapshot_records take on the disk.
   [[nodiscard]] std::int64_t second_places_bytes() const;
-  /// Where snapshot_pieces that go through windows stand in the arena of the disk: that part takes
-  /// nothing of it.
+  /// The part of the disk's arena for snapshot_pieces that go through windows: it takes no bytes of
+  /// the disk.
   [[nodiscard]] runtime::Outlet outlet() const;
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
-  /// Of one micro-step of each kind, of those that schedules change.
+  /// Time of one micro-step of each kind that is scheduled.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  /// Of a step on this rank.
+  /// One step on this rank.
   [[nodiscard]] double foreseen_step_seconds() const;
 };
 

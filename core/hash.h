@@ -8,7 +8,7 @@
 
 namespace strata {
 
-/// Of the hexadecimal form of a Hash128.
+/// Length of a Hash128 in hexadecimal.
 inline constexpr std::size_t kHashDigits = 32;
 
 /// A 128-bit number: the hash of some bytes, or a sum of hashes.

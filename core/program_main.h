@@ -1,5 +1,5 @@
-// What main() is for a program that mlaunch may have started: errors become the exit code and one
-// line, said by the launcher where there is one.
+// The body of main() where mlaunch may have started the program: errors become the exit code and a
+// line, printed by the launcher if any.
 #pragma once
 
 #include <cstdio>

@@ -131,9 +131,9 @@ void Parser::set_launcher(const Given& given) {
   } else if (given.value == "slurm") {
     throw InvalidArgument(
         "--launcher slurm: start the program with `srun --mpi=pmix -n N PROGRAM ...`; it "
-        "reads Slurm's variables by itself");
+        "reads Slurm's variables itself");
   } else {
-    throw InvalidArgument("--launcher " + given.value + ": known are local (default) and mpi");
+    throw InvalidArgument("--launcher " + given.value + ": known: local (default) and mpi");
   }
 }
 
@@ -172,7 +172,7 @@ Options Parser::finish() {
                         " ...; see mlaunch --help)");
 }
 
-/// Reads the option at `position`, moves behind it and its value.
+/// Reads the option at `position`, moves after it and its value.
 Given read_option(const std::vector<std::string>& arguments, std::size_t& position) {
   Given given;
   const std::string& typed = arguments[position++];

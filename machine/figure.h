@@ -20,7 +20,7 @@ struct Figure {
   double value = 0;  ///< 0: not known
   Source source = Source::assumed;
 
-  // A rate reads as a number wherever one is computed with.
+  // A Figure reads as a number wherever one is needed.
   constexpr operator double() const { return value; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] std::int64_t whole() const { return std::llround(value); }
   [[nodiscard]] constexpr bool known() const { return value > 0; }

@@ -35,7 +35,7 @@ struct HostMemory {
 
 /// What computes: one GPU, or the CPU that plays the device. All devices of a machine are alike.
 struct Device {
-  std::vector<std::string> names;  ///< as the driver spells it, variants that are equal beside it
+  std::vector<std::string> names;  ///< as the driver spells them; all name equal devices
   kernels::DeviceCapabilities capabilities;
   Figure memory_bytes;    ///< 0: not known, or the host's
   Figure reserved_bytes;  ///< of them taken by driver, kernels and libraries

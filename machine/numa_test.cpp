@@ -19,7 +19,7 @@ Cores range(int first, int last) {
   return cores;
 }
 
-/// Two nodes of four cores, whose threads are numbered behind all cores; a node without cores.
+/// Two nodes of four cores, whose threads are numbered after all cores; a node without cores.
 class TwoNodes : public testing::Test {
  protected:
   TwoNodes() {

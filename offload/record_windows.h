@@ -15,10 +15,10 @@ class RecordWindows {
  public:
   RecordWindows(runtime::Graph& graph, const RecordsAhead& ahead);
 
-  /// The window, a root, that the Program before has filled for the record of this name, at the
-  /// first call; later, and for other names, kNoValue.
+  /// Returns, once per record, the window (a root) that the Program before has filled for it; else
+  /// kNoValue.
   runtime::ValueId take(const std::string& name);
-  /// Reads for the next Program, behind all that this Graph does to the records by now.
+  /// Reads for the next Program, after all that this Graph does to the records by now.
   void read_for_next();
 
  private:

@@ -28,8 +28,8 @@ bool has_records_on_disk(const Plan& plan) {
   });
 }
 
-/// With gradients on the disk where they wait in host memory and other state of their unit lies
-/// there already; nothing where there are none.
+/// Moves gradients from host memory to the disk where other state of their unit lies there already;
+/// nullopt where there are none.
 std::optional<Plan> with_gradients_on_disk(Plan plan) {
   bool moved = false;
   for (runtime::UnitPlan& unit : plan.units) {

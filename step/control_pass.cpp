@@ -53,7 +53,7 @@ class ControlPass {
       for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
         last_writer[graph_.root_of(out)] = i;
     const int loss = last_writer.at(graph_.root_of(word_));
-    std::vector<std::pair<int, int>> places;  // behind which node, unit
+    std::vector<std::pair<int, int>> places;  // after which node, unit
     for (int u = 0; u < static_cast<int>(graph_.units.size()); ++u)
       if (settings_.plan.units[static_cast<std::size_t>(u)].recipe.trainable && owns_some(u))
         places.emplace_back(std::max(last_writer.at(graph_.root_of(gradient(u))), loss), u);
@@ -130,7 +130,7 @@ class ControlPass {
                                      bytes_type(sizeof(kernels::StepControl)), Role::control);
   }
 
-  /// The same for who reads it behind updates that ran early: the copies of the metrics.
+  /// The same for who reads it after updates that ran early: the copies of the metrics.
   ValueId own_control() {
     runtime::Value value;
     value.name = "step_control of metrics";

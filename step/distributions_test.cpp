@@ -23,7 +23,7 @@ const comm::Mesh kMesh = comm::data_mesh(2);
 
 struct Kind {
   int stage = 0;
-  zero::MicroStepKind position = zero::MicroStepKind::only;
+  zero::MicroStepKind micro_step = zero::MicroStepKind::only;
   Updates updates = Updates::step_end;
   DType produced = DType::f32;
   DType accumulated = DType::f32;
@@ -59,7 +59,7 @@ StepSettings settings_of(const Kind& kind, const Graph& graph) {
 Graph step(const Kind& kind) {
   runtime::SmallModel built = model(kind.produced);
   const StepSettings settings = settings_of(kind, built.graph);
-  return lower_micro_step(std::move(built.graph), {built.loss}, settings, kind.position);
+  return lower_micro_step(std::move(built.graph), {built.loss}, settings, kind.micro_step);
 }
 
 std::string problem(Graph graph) { return infer_distributions(graph, kMesh); }
@@ -76,11 +76,11 @@ TEST(Distributions, OfEachStepFit) {
                     .rank = rank};
           EXPECT_EQ(problem(step(kind)), "") << stage;
           kind.micro_steps = 3;
-          for (zero::MicroStepKind position :
+          for (zero::MicroStepKind micro_step :
                {zero::MicroStepKind::first, zero::MicroStepKind::middle,
                 zero::MicroStepKind::last}) {
-            kind.position = position;
-            EXPECT_EQ(problem(step(kind)), "") << stage << " " << name_of(position);
+            kind.micro_step = micro_step;
+            EXPECT_EQ(problem(step(kind)), "") << stage << " " << name_of(micro_step);
           }
         }
 }
@@ -90,9 +90,9 @@ TEST(Distributions, OfVirtualRanksFit) {
     for (int count : {1, 2}) {
       Kind kind{.stage = stage, .virtual_ranks = 8, .micro_steps = count};
       const StepSettings settings = settings_of(kind, model().graph);
-      for (const auto& [position, batch] : zero::micro_steps(settings.plan)) {
-        kind.position = position;
-        EXPECT_EQ(problem(step(kind)), "") << stage << " " << name_of(position);
+      for (const auto& [micro_step, batch] : zero::micro_steps(settings.plan)) {
+        kind.micro_step = micro_step;
+        EXPECT_EQ(problem(step(kind)), "") << stage << " " << name_of(micro_step);
       }
     }
 }

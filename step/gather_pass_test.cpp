@@ -188,7 +188,7 @@ TEST_P(GatherPass, ReuseJoinsTheNearestUsesFirst) {
     limits.max_reuse_distance = distance;
     const Graph graph = lowered(world, limits);
     const auto counts = gathers_per_unit(graph);
-    bool joined = false;  // once a layer is near enough, so are all that stand behind it
+    bool joined = false;  // once a layer is near enough, so are all that stand after it
     for (int layer = 0; layer < kLayers; ++layer) {
       const int count = counts.at("gathered/layer." + std::to_string(layer) + ".matrices");
       EXPECT_FALSE(joined && count > 1) << "layer " << layer << " at distance " << distance;

@@ -20,12 +20,12 @@ using runtime::Graph;
 using runtime::Tier;
 using runtime::ValueId;
 
-/// Pieces that go through windows, about. Each is two instructions or more.
+/// Roughly the most pieces with windows: each is two instructions or more.
 constexpr std::int64_t kMostPieces = 1024;
-/// Of a window: a drive gains nothing from larger ones.
+/// Window size; a drive gains nothing from more.
 constexpr std::int64_t kWindowBytes = std::int64_t{16} << 20;
 
-/// Bytes of a root in one version, and the node behind which they hold it (-1: from the start).
+/// Bytes of a root in one version, and the node after which they hold it (-1: from the start).
 struct Held {
   ByteRange bytes;
   std::int32_t version = 0;
@@ -108,7 +108,7 @@ class SnapshotPass {
            behind);
   }
 
-  /// The node behind which the last part is copied.
+  /// The node after which the last part is copied.
   int copy_to(ValueId to, const SnapshotPiece& piece) {
     const ValueId root = roots_.at(piece.storage);
     std::vector<Held> parts;
@@ -210,9 +210,8 @@ void declare_snapshot(runtime::PersistentLayout& layout, const std::vector<Snaps
                runtime::Role::snapshot);
 }
 
-bool takes_snapshot(runtime::Updates updates, zero::MicroStepKind position) {
-  return updates == runtime::Updates::next_step ? zero::begins_step(position)
-                                                : zero::ends_step(position);
+bool takes_snapshot(runtime::Updates updates, zero::MicroStepKind kind) {
+  return updates == runtime::Updates::next_step ? zero::begins_step(kind) : zero::ends_step(kind);
 }
 
 void add_snapshot(Graph& graph, const std::vector<SnapshotPiece>& pieces,

@@ -28,26 +28,26 @@ struct SnapshotPiece {
   runtime::Tier tier = runtime::Tier::pinned;
 };
 
-/// All that a rank saves (StateScope::saved), but for scalars, which the host reads between steps,
-/// and what lives on the disk. Ascending by storage and bytes, disjoint. Those with windows are at
-/// most 16 MiB or a tile of fp32 large, or larger so that there are not many more than a thousand.
+/// Lists all that a rank saves (StateScope::saved) except what lives on the disk and scalars, which
+/// the host reads between steps. Ascending by storage and bytes, disjoint. With windows, each is at
+/// most 16 MiB and at most an fp32 tile, or larger where they would be too many.
 std::vector<SnapshotPiece> list_snapshot(const std::vector<runtime::ParameterUnit>& units,
                                          const StepSettings& settings,
                                          SnapshotCopies copies = SnapshotCopies::kept);
 
-/// Names of the storages on the disk of which this rank saves something: they keep still in two
-/// places (runtime/execute/snapshot_disk.h). Each once.
+/// Names, each once, of the storages on the disk that this rank saves from: they have two places
+/// (runtime/execute/snapshot_disk.h).
 std::vector<std::string> list_snapshot_records(const std::vector<runtime::ParameterUnit>& units,
                                                const StepSettings& settings);
 
 void declare_snapshot(runtime::PersistentLayout& layout, const std::vector<SnapshotPiece>& pieces);
 
-/// Which micro-step of the step behind the one to be saved takes the snapshot: the one that holds
-/// the updates, whichever step's they are.
-bool takes_snapshot(runtime::Updates updates, zero::MicroStepKind position);
+/// Whether a micro-step of this kind, in the step after the saved one, takes the snapshot: the
+/// one that holds updates does.
+bool takes_snapshot(runtime::Updates updates, zero::MicroStepKind kind);
 
 /// Adds the copies to a lowered training Graph: of what the updates of the step before leave, where
-/// those are in this Graph, else of what stands there at its start. In front of place_transfers.
+/// this Graph has them, else of what it finds at its start. Runs before place_transfers.
 void add_snapshot(runtime::Graph& graph, const std::vector<SnapshotPiece>& pieces,
                   const StepSettings& settings);
 

@@ -22,7 +22,7 @@ struct Kept {
   std::int64_t storage_element = 0;  ///< place in the storage of the first value held
   std::int64_t elements_per_value = 1;
 
-  /// The first value at or behind an element of flat space. A value belongs to the tensor in which
+  /// The first value at or after an element of flat space. A value belongs to the tensor in which
   /// its block begins.
   [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
     return (element + elements_per_value - 1) / elements_per_value;

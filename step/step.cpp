@@ -198,28 +198,27 @@ void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
                           ? "the loss is scaled"
                           : "steps that are not finite are skipped";
   throw InvalidArgument(
-      "the Plan updates each parameter behind its own gradient, but " + std::string(found) +
+      "the Plan updates each parameter after its own gradient, but " + std::string(found) +
       ", which needs the whole gradient first; set updates to step_end or next_step");
 }
 
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
-                       const StepSettings& settings, const zero::MicroStepKind& position) {
+                       const StepSettings& settings, const zero::MicroStepKind& kind) {
   zero::check_plan(settings.plan, graph.units);
   require_trained(settings.plan);
   check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
-  zero::reduction_pass(graph, settings, position);
+  zero::reduction_pass(graph, settings, kind);
   const ValueId word =
-      add_word(graph, losses, zero::begins_step(position), settings.plan.leaves_per_rank());
-  count_targets(graph, settings.plan.mesh, zero::begins_step(position), settings.plan.leaves());
-  if (zero::ends_step(position)) control_pass(graph, settings, word);
-  if (zero::ends_step(position) && updates == runtime::Updates::step_end)
-    update_pass(graph, settings);
+      add_word(graph, losses, zero::begins_step(kind), settings.plan.leaves_per_rank());
+  count_targets(graph, settings.plan.mesh, zero::begins_step(kind), settings.plan.leaves());
+  if (zero::ends_step(kind)) control_pass(graph, settings, word);
+  if (zero::ends_step(kind) && updates == runtime::Updates::step_end) update_pass(graph, settings);
   zero::gather_pass(graph, settings);
-  if (zero::ends_step(position) && updates == runtime::Updates::gradient)
+  if (zero::ends_step(kind) && updates == runtime::Updates::gradient)
     early_update_pass(graph, settings);
-  if (zero::begins_step(position) && updates == runtime::Updates::next_step)
+  if (zero::begins_step(kind) && updates == runtime::Updates::next_step)
     late_update_pass(graph, settings);
   runtime::hoist_gathers(graph, settings.plan.limits);
   return graph;

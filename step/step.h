@@ -1,7 +1,6 @@
-// The ZeRO lowering: from one micro-step's differentiated Graph to the Graph of one rank, with
-// gathers, ordered reductions, accumulation and the sharded update as ordinary nodes. The three
-// passes (zero/gather_pass, zero/reduction_pass, step/passes) read the Plan per unit; none knows a
-// stage.
+// From one micro-step's differentiated Graph to the Graph of one rank: gathers and ordered
+// reductions (zero/), accumulation, control and sharded updates (step/passes.h) as ordinary nodes.
+// Each pass reads the Plan per unit; none knows a stage.
 #pragma once
 
 #include "kernels/ops/step_control.h"
@@ -37,7 +36,7 @@ bool rounds_at_random(const runtime::Plan& plan);
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
 
-/// Throws InvalidArgument where the Plan updates each parameter behind its own gradient
+/// Throws InvalidArgument where the Plan updates each parameter after its own gradient
 /// (Updates::gradient) and `rules` let something of the whole gradient enter the updates.
 void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
 
@@ -45,7 +44,7 @@ void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
 /// zero::MicroStepKind::only). `graph` is differentiated (and recomputed); `losses` its fp64
 /// scalars, one per micro-step.
 runtime::Graph lower_micro_step(runtime::Graph graph, const std::vector<runtime::ValueId>& losses,
-                                const StepSettings& settings, const zero::MicroStepKind& position);
+                                const StepSettings& settings, const zero::MicroStepKind& kind);
 
 /// What Updates::next_step leaves to do after the last step: the updates alone, and a control word
 /// that says so. `graph` gives units and inputs; its nodes do not matter.

@@ -28,7 +28,7 @@ constexpr int kWorld = 2, kOwnPiece = 3;
 
 struct Kind {
   int stage = 0;
-  zero::MicroStepKind position = zero::MicroStepKind::only;
+  zero::MicroStepKind micro_step = zero::MicroStepKind::only;
   DType produced = DType::f32;
   bool recompute = false;
   runtime::Updates updates = runtime::Updates::step_end;
@@ -69,7 +69,7 @@ Program step_program(const Kind& kind) {
   runtime::PersistentLayout layout;
   declare_state(layout, model.graph.units, settings);
   runtime::Graph graph =
-      lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.position);
+      lower_micro_step(std::move(model.graph), {model.loss}, settings, kind.micro_step);
   layout.add_all(graph);
   return lower(
       std::move(graph), layout,
@@ -123,13 +123,13 @@ class StepVersions : public testing::TestWithParam<int> {
 };
 
 TEST_P(StepVersions, EveryProgramOfAStepHolds) {
-  for (const zero::MicroStepKind position :
+  for (const zero::MicroStepKind micro_step :
        {zero::MicroStepKind::only, zero::MicroStepKind::first, zero::MicroStepKind::middle,
         zero::MicroStepKind::last})
     for (const DType produced : {DType::f32, DType::bf16})
       for (const bool recompute : {false, true})
-        EXPECT_EQ(problem(step_program({stage(), position, produced, recompute})), "")
-            << name_of(position) << " " << name_of(produced) << " " << recompute;
+        EXPECT_EQ(problem(step_program({stage(), micro_step, produced, recompute})), "")
+            << name_of(micro_step) << " " << name_of(produced) << " " << recompute;
 }
 
 TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
@@ -144,11 +144,11 @@ TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
         for (const runtime::Updates updates :
              {runtime::Updates::step_end, runtime::Updates::next_step, runtime::Updates::gradient})
           for (const int rank : {0, 1}) {
-            Kind kind{stage(), micro_step.position, DType::bf16, false, updates, accumulated, rank};
+            Kind kind{stage(), micro_step.kind, DType::bf16, false, updates, accumulated, rank};
             kind.virtual_ranks = plan.virtual_ranks;
             kind.micro_steps = plan.micro_steps;
             EXPECT_EQ(problem(step_program(kind)), "")
-                << name_of(micro_step.position) << " " << name_of(accumulated) << " "
+                << name_of(micro_step.kind) << " " << name_of(accumulated) << " "
                 << name_of(updates) << " rank " << rank;
           }
 }
@@ -158,17 +158,17 @@ constexpr runtime::Updates kEarly = runtime::Updates::gradient;
 /// Traces and messages name instructions by it.
 TEST_P(StepVersions, EveryInstructionHasALabel) {
   for (const runtime::Updates updates : {runtime::Updates::step_end, kEarly})
-    for (const zero::MicroStepKind position :
+    for (const zero::MicroStepKind micro_step :
          {zero::MicroStepKind::only, zero::MicroStepKind::last}) {
-      const Program program = step_program({stage(), position, DType::bf16, false, updates});
+      const Program program = step_program({stage(), micro_step, DType::bf16, false, updates});
       for (std::size_t i = 0; i < program.instructions.size(); ++i)
         EXPECT_NE(program.instructions[i].label, "")
-            << i << " of " << name_of(position) << " " << name_of(updates);
+            << i << " of " << name_of(micro_step) << " " << name_of(updates);
     }
 }
 
 TEST_P(StepVersions, ProgramsHoldWithUpdatesBehindTheirGradients) {
-  for (const zero::MicroStepKind position :
+  for (const zero::MicroStepKind micro_step :
        {zero::MicroStepKind::only, zero::MicroStepKind::first, zero::MicroStepKind::middle,
         zero::MicroStepKind::last})
     for (const DType produced : {DType::f32, DType::bf16})
@@ -177,12 +177,12 @@ TEST_P(StepVersions, ProgramsHoldWithUpdatesBehindTheirGradients) {
           std::vector<std::vector<std::string>> sequences;
           for (const int rank : {0, 1}) {
             const Program program =
-                step_program({stage(), position, produced, recompute, kEarly, accumulated, rank});
-            EXPECT_EQ(problem(program), "") << name_of(position) << " " << name_of(produced) << " "
-                                            << name_of(accumulated) << " " << recompute;
+                step_program({stage(), micro_step, produced, recompute, kEarly, accumulated, rank});
+            EXPECT_EQ(problem(program), "") << name_of(micro_step) << " " << name_of(produced)
+                                            << " " << name_of(accumulated) << " " << recompute;
             sequences.push_back(program.collective_sequence());
           }
-          EXPECT_EQ(sequences[0], sequences[1]) << name_of(position) << " " << name_of(produced);
+          EXPECT_EQ(sequences[0], sequences[1]) << name_of(micro_step) << " " << name_of(produced);
         }
 }
 

@@ -267,8 +267,8 @@ void read_updated_parameters(Graph& graph, const StepSettings& settings,
   }
 }
 
-/// Per unit a place in the block before the one that first reads its parameters: behind what that
-/// block gathers, so that what ranks send one another behind the update passes while it computes.
+/// Per unit a place in the block before the one that first reads its parameters: after what that
+/// block gathers, so that what ranks send one another after the update passes while it computes.
 /// The front where there is none.
 std::vector<int> places_ahead(const Graph& graph, const std::vector<int>& unit_of) {
   std::vector<int> places(graph.units.size(), kNoPlace);
@@ -294,7 +294,7 @@ std::vector<int> places_ahead(const Graph& graph, const std::vector<int>& unit_o
   return places;
 }
 
-/// One unit and the node behind which its update may stand.
+/// One unit and the node after which its update may stand.
 struct UpdatePlace {
   int node;
   std::size_t unit;
@@ -302,7 +302,7 @@ struct UpdatePlace {
 };
 
 /// In the order in which units become ready. Ranks agree on it: what only one of them has (sums of
-/// its own part) stands right behind a node that all have.
+/// its own part) stands right after a node that all have.
 std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
   std::map<ValueId, int> last_writer, last_reader;  // of a root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {

@@ -71,13 +71,13 @@ class GatherPass {
 
   /// Between two uses of one unit: what keeping the unit gathered would cost.
   struct Gap {
-    std::size_t before;       ///< the region in front of it; the next one stands behind it
+    std::size_t before;       ///< the region before it; the next one follows it
     std::size_t from, until;  ///< which regions begin inside it, in order of their begin
   };
 
   /// Joins neighbours, nearest first, so that the live limit keeps what is needed again soonest.
-  /// Near are two uses with few elements of other units gathered between them: what a user of
-  /// DeepSpeed's `max_reuse_distance` counts. One join makes others nearer, but the room less.
+  /// The distance of two uses counts elements of other units gathered between them, like
+  /// DeepSpeed's `max_reuse_distance`. A join brings others nearer but leaves less room.
   void merge_regions() {
     std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) {
       return std::pair(a.unit, a.first) < std::pair(b.unit, b.first);

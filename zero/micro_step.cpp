@@ -49,9 +49,9 @@ std::vector<MicroStep> micro_steps(const runtime::Plan& plan) {
   return steps;
 }
 
-int runs_per_step(const runtime::Plan& plan, const MicroStepKind& position) {
+int runs_per_step(const runtime::Plan& plan, const MicroStepKind& kind) {
   const std::vector<MicroStep> steps = micro_steps(plan);
-  return static_cast<int>(std::ranges::count(steps, position, &MicroStep::position));
+  return static_cast<int>(std::ranges::count(steps, kind, &MicroStep::kind));
 }
 
 }  // namespace strata::zero

@@ -9,8 +9,8 @@
 
 namespace strata::zero {
 
-/// What one micro-step's Program has to do with the step and with the gradient. Equal ones share
-/// their Program.
+/// What one micro-step's Program does for the step and for the gradient. Equal kinds share their
+/// Program.
 ///
 /// A rank that stands for several virtual ranks (docs/adr/0012) computes one leaf of the tree per
 /// virtual rank, and joins it with the partial sums that wait, as a binary counter carries.
@@ -18,11 +18,11 @@ struct MicroStepKind {
   bool begins_step = true;
   bool ends_step = true;
   bool opens_sum = true;   ///< the accumulator holds nothing yet
-  bool closes_sum = true;  ///< with it all micro-steps of its virtual rank are in the accumulator
-  int joins = 0;           ///< partial sums that its leaf ends the wait of
+  bool closes_sum = true;  ///< after it the accumulator has all micro-steps of its virtual rank
+  int joins = 0;           ///< waiting partial sums that its leaf joins
   bool completes = true;   ///< its leaf is the rank's last
 
-  /// As long as every rank is one virtual rank.
+  /// Kinds for ranks of one virtual rank each.
   static const MicroStepKind only, first, middle, last;
 
   auto operator<=>(const MicroStepKind&) const = default;
@@ -34,24 +34,24 @@ inline constexpr MicroStepKind MicroStepKind::last{false, true, false, true};
 
 /// "only", "first", "middle", "last"; then "_opens", and "_leafN" or, for the last leaf, "_rootN"
 /// with N the partial sums that it joins. Different ones have different names.
-std::string name_of(const MicroStepKind& position);
+std::string name_of(const MicroStepKind& kind);
 constexpr bool begins_step(const MicroStepKind& p) { return p.begins_step; }
 constexpr bool ends_step(const MicroStepKind& p) { return p.ends_step; }
 
 /// One of a step's micro-steps on this rank.
 struct MicroStep {
-  MicroStepKind position;
+  MicroStepKind kind;
   /// Which micro-batch of the rank: sample j of it is (batch x world + rank) x rows + j of the
   /// step.
   int batch = 0;
 };
 
-/// In the order in which they run. Where gradients are reduced in each micro-step (they are
-/// sharded) all leaves of a round of accumulation follow one another; else all micro-steps of a
-/// leaf do. Layer by layer all are one.
+/// Lists them in order. Where gradients are reduced in each micro-step (they are sharded) all
+/// leaves of a round of accumulation follow one another; else all micro-steps of a leaf do. Layer
+/// by layer there is only one.
 std::vector<MicroStep> micro_steps(const runtime::Plan& plan);
 
-/// How often a step runs the Program of `position`.
-int runs_per_step(const runtime::Plan& plan, const MicroStepKind& position);
+/// How often a step runs the Program of `kind`.
+int runs_per_step(const runtime::Plan& plan, const MicroStepKind& kind);
 
 }  // namespace strata::zero

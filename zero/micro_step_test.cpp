@@ -84,9 +84,9 @@ TEST(MicroStepKind, DifferentOnesHaveDifferentNames) {
         int runs = 0;
         std::set<MicroStepKind> kinds;
         for (const MicroStep& step : micro_steps(plan)) {
-          const auto [known, fresh] = names.try_emplace(name_of(step.position), step.position);
-          EXPECT_EQ(known->second, step.position) << known->first;
-          kinds.insert(step.position);
+          const auto [known, fresh] = names.try_emplace(name_of(step.kind), step.kind);
+          EXPECT_EQ(known->second, step.kind) << known->first;
+          kinds.insert(step.kind);
         }
         for (const MicroStepKind& kind : kinds) runs += runs_per_step(plan, kind);
         EXPECT_EQ(runs, rounds * leaves);

@@ -24,8 +24,8 @@ struct StagePolicy {
 };
 
 /// One UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: for themselves). A
-/// world of one shards nothing but gradients that virtual ranks reduce in each micro-step: as more
-/// ranks would, whose bits are wanted.
+/// world of one shards only gradients that virtual ranks reduce in each micro-step: so it has the
+/// bits of a larger world.
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world,
                                           int virtual_ranks = 0);

@@ -23,8 +23,8 @@ struct OwnedUnit {
 OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                      const RankPlan& of);
 
-/// Of a unit's optimizer state, and of gradients and parameters as updates find them: this rank's
-/// part, or all on every rank.
+/// Distribution of a unit's optimizer state, gradients and parameters in updates: this rank's part,
+/// or all on every rank.
 runtime::Distribution held_by_owners(const runtime::UnitPlan& plan);
 
 /// The persistent root of this rank's part of a unit whose parameters are sharded.

@@ -18,15 +18,15 @@ using runtime::Node;
 using runtime::ValueId;
 
 /// Handles one unit's gradient. `at` is the list position of its last writer; everything is
-/// inserted behind it, so a reduction can run while the backward pass goes on.
+/// inserted after it, so a reduction can run while the backward pass goes on.
 class UnitReduction {
  public:
   UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const RankPlan& of,
-                const MicroStepKind& position, int unit, int at)
+                const MicroStepKind& kind, int unit, int at)
       : graph_(graph),
         inserter_(inserter),
         of_(of),
-        position_(position),
+        kind_(kind),
         unit_(graph.units[unit]),
         plan_(of.plan.units[unit]),
         gradient_(graph.unit_gradients[unit]),
@@ -35,7 +35,7 @@ class UnitReduction {
 
   /// The gradient that the update is to read: the accumulator in its last version. A rank whose
   /// part is empty may get its empty sum instead, so that on every rank the last writer stands
-  /// behind the reduction. Before the rank's last leaf: what waits for it.
+  /// after the reduction. Before the rank's last leaf: what waits for it.
   ValueId run() {
     return plan_.shard_gradient ? reduce_then_accumulate() : accumulate_then_reduce();
   }
@@ -48,10 +48,10 @@ class UnitReduction {
 
   /// Sharded gradients: every micro-step is reduced and a leaf; only the own piece is kept.
   ValueId reduce_then_accumulate() {
-    if (!position_.completes) return keep_partial_sum(gradient_);
+    if (!kind_.completes) return keep_partial_sum(gradient_);
     const ValueId before = accumulator(mine(), kernels::sharded(0));
     const ValueId sum = graph_.next_version(before);
-    if (position_.opens_sum && accumulated() == DType::f32) {
+    if (kind_.opens_sum && accumulated() == DType::f32) {
       reduce(gradient_, sum, owned_.owned_begin);
       return sum;
     }
@@ -65,12 +65,11 @@ class UnitReduction {
   /// step's where a rank has one leaf.
   ValueId accumulate_then_reduce() {
     // The only micro-step of one of several leaves has nothing to add up.
-    const bool alone =
-        of_.plan.leaves_per_rank() > 1 && position_.opens_sum && position_.closes_sum;
-    if (alone && !position_.completes) return keep_partial_sum(gradient_);
+    const bool alone = of_.plan.leaves_per_rank() > 1 && kind_.opens_sum && kind_.closes_sum;
+    if (alone && !kind_.completes) return keep_partial_sum(gradient_);
     const ValueId sum = alone ? accumulator(unit_.elements, kernels::kPartialSum) : accumulate();
-    if (!position_.closes_sum || !changes_anything()) return sum;
-    if (!position_.completes) return keep_partial_sum(sum);
+    if (!kind_.closes_sum || !changes_anything()) return sum;
+    if (!kind_.completes) return keep_partial_sum(sum);
     const ValueId contribution = alone ? gradient_ : sum;
     const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
     ValueId own = reduced;
@@ -86,7 +85,7 @@ class UnitReduction {
   /// The micro-step's gradient into the whole accumulator.
   ValueId accumulate() {
     ValueId sum = gradient_;
-    if (position_.opens_sum && produced() == accumulated() && !on_disk()) {
+    if (kind_.opens_sum && produced() == accumulated() && !on_disk()) {
       produce_in(runtime::accumulator_name(unit_.name));
     } else {
       const ValueId before = accumulator(unit_.elements, kernels::kPartialSum);
@@ -134,7 +133,7 @@ class UnitReduction {
 
   /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
   void take(ValueId part, ValueId before, ValueId sum) {
-    if (position_.opens_sum)
+    if (kind_.opens_sum)
       round_into(part, sum);
     else
       insert("accumulate", {before, part}, {sum}, {});
@@ -177,12 +176,12 @@ class UnitReduction {
   /// Own piece of the sum over the leaves so far that form a subtree with this one. It waits for
   /// the other half of the next larger one.
   ValueId keep_partial_sum(ValueId source) {
-    if (position_.joins == 0 && source == gradient_ && is_sum(source) && !on_disk()) {
+    if (kind_.joins == 0 && source == gradient_ && is_sum(source) && !on_disk()) {
       produce_in(partial_sum_levels(of_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
                                                   : runtime::accumulator_name(unit_.name));
       return source;
     }
-    const ValueId sum = graph_.next_version(partial_sum(position_.joins));
+    const ValueId sum = graph_.next_version(partial_sum(kind_.joins));
     sum_leaves(source, sum, owned_.owned_begin, 1);
     clear_others(sum);
     return sum;
@@ -191,13 +190,13 @@ class UnitReduction {
   /// The sum over ranks of the leaf `source`, then over the partial sums that it joins: smaller
   /// subtrees first, as in a binary counter.
   void sum_leaves(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
-    if (position_.joins == 0) return reduce_scatter(source, target, target_begin, scale);
+    if (kind_.joins == 0) return reduce_scatter(source, target, target_begin, scale);
     if (mine() == 0) return reduce_scatter(source, target, target_begin, 1);
     const bool is_there = is_sum(source);
     ValueId sum = is_there ? runtime::flat_view(graph_, source, 0, unit_.elements, "leaf")
                            : own_piece("leaf/");
     if (!is_there) reduce_scatter(source, sum, owned_.owned_begin, 1);
-    for (int level = 0; level + 1 < position_.joins; ++level) {
+    for (int level = 0; level + 1 < kind_.joins; ++level) {
       const bool others = is_there && level == 0;  // `source` stays as it is
       const ValueId larger = others ? own_piece("leaf/") : graph_.next_version(sum);
       insert("accumulate", {sum, partial_sum(level)}, {larger}, {});
@@ -205,7 +204,7 @@ class UnitReduction {
     }
     const ValueId own = runtime::flat_view(graph_, target, owned_.owned_begin - target_begin,
                                            owned_.owned_end - target_begin, "own sum");
-    insert("accumulate", {partial_sum(position_.joins - 1), sum}, {own}, {{"scale", scale}});
+    insert("accumulate", {partial_sum(kind_.joins - 1), sum}, {own}, {{"scale", scale}});
   }
 
   /// Own piece of the sum over ranks; `target` as above.
@@ -296,7 +295,7 @@ class UnitReduction {
   Graph& graph_;
   runtime::NodeInserter& inserter_;
   const RankPlan& of_;
-  MicroStepKind position_;
+  MicroStepKind kind_;
   const runtime::ParameterUnit& unit_;
   const runtime::UnitPlan& plan_;
   ValueId gradient_;
@@ -312,7 +311,7 @@ int partial_sum_levels(const runtime::Plan& plan) {
   return accumulator_is_free ? std::max(sizes - 1, 0) : sizes;
 }
 
-void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKind& position) {
+void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKind& kind) {
   std::map<ValueId, int> last_writer;  // of a root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
@@ -321,7 +320,7 @@ void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKi
     if (!of.plan.units[u].recipe.trainable) continue;
     const int at = last_writer.at(graph.root_of(graph.unit_gradients[u]));
     graph.unit_gradients[u] =
-        UnitReduction(graph, inserter, of, position, static_cast<int>(u), at).run();
+        UnitReduction(graph, inserter, of, kind, static_cast<int>(u), at).run();
   }
   inserter.apply(graph);
 }

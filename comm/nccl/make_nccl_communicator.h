@@ -10,11 +10,11 @@
 
 namespace strata::comm {
 
-/// Collective over all ranks of `host`, which is used for the start, for agreement and for errors,
-/// and must outlive the result, as must `device`: a communicator of the same ranks whose arenas lie
-/// on `device`, a CUDA device, and which enqueues on its streams (nccl_communicator.h). Throws
-/// HostError when NCCL or the device is missing; InvalidArgument, on all ranks, when two ranks use
-/// one GPU; PeerError when a rank does not come.
+/// Collective over all ranks of `host`. Makes a communicator of the same ranks for arenas on
+/// `device`, a CUDA device, which enqueues on its streams (nccl_communicator.h). It uses `host` for
+/// the start, for agreement and for errors; both must outlive it. Throws HostError when NCCL or the
+/// device is missing; InvalidArgument, on all ranks, when two ranks use one GPU; PeerError when a
+/// rank does not come.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
                                                      Reduction reduction);
 

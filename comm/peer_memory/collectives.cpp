@@ -46,7 +46,7 @@ void PeerCommunicator::all_gather(const Collective& collective, const std::byte*
   const Partition& partition = collective.partition;
   const std::int64_t size = size_of(collective.input_type);
   const auto operands = exchange(collective, input, partition.count(rank_) * size);
-  // Starting behind the own rank spreads the readers over the memories.
+  // Starting after the own rank spreads the readers over the memories.
   for (int step = 0; step < world_; ++step) {
     const int peer = (rank_ + step) % world_;
     copy_bytes(output + partition.begin(peer) * size, operands[peer], partition.count(peer) * size);

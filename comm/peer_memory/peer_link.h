@@ -19,10 +19,10 @@ class PeerLink {
   /// The block of the Board, alive and mapped as long as this link.
   [[nodiscard]] virtual std::byte* board_memory() const = 0;
 
-  /// Lets peers get at this rank's arena number `arena`. Before a barrier. Throws InvalidArgument
-  /// for memory that peers cannot read.
+  /// Lets peers read this rank's arena number `arena` after a barrier. Throws InvalidArgument for
+  /// memory that they cannot read.
   virtual void offer(int arena, const ArenaRegion& region) = 0;
-  /// Address in this rank of the arena that `peer` offered as number `arena`. After that barrier.
+  /// Address in this rank of the arena that `peer` offered as `arena` before the last barrier.
   virtual std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                          std::int64_t bytes) = 0;
   virtual void unmap(int peer, std::span<const std::byte> mapping) noexcept = 0;

@@ -61,7 +61,7 @@ struct Operands {
               .c_stride = c.type().row_stride} {}
 
   void multiply() { multiply(shape, 0, 0); }
-  /// The part of `part`'s size from this row and column on. What lies behind the scratch stays.
+  /// Multiplies a part of this size from `row` and `column` on. Bytes past the scratch stay.
   void multiply(const TileShape& part, std::int64_t row, std::int64_t column) {
     const auto bytes = static_cast<std::size_t>(packed_bytes(part));
     Storage scratch(TensorType(DType::u8, {packed_bytes(part) + kGuard}));
@@ -74,7 +74,7 @@ struct Operands {
                     c.tensor().row<float>() + row * shape.c_stride + column,
                     {scratch.tensor().data, bytes});
     for (std::size_t i = 0; i < static_cast<std::size_t>(kGuard); ++i)
-      ASSERT_EQ(std::to_integer<int>(scratch.tensor().data[bytes + i]), 0x5a) << "behind scratch";
+      ASSERT_EQ(std::to_integer<int>(scratch.tensor().data[bytes + i]), 0x5a) << "after scratch";
   }
 
   /// Bits between the rows of C.

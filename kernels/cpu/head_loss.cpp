@@ -81,7 +81,7 @@ class Head {
   std::array<std::array<const TileProduct*, 2>, 2> weight_products_{};  // by strip, columns of dW
 };
 
-/// Types without an allocation.
+/// A call's types on the stack.
 struct CallTypes {
   std::array<TensorType, 4> inputs;
   std::array<TensorType, 3> outputs;

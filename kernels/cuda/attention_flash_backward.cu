@@ -38,7 +38,7 @@ struct ScoreWeights {
 };
 
 /// Scores that a causal mask hides become -infinity. `ahead`: how far the key of element (0, 0, 0)
-/// lies behind its query; keys run along rows when kKeyRows, else along columns.
+/// lies after its query; keys run along rows when kKeyRows, else along columns.
 template <bool kKeyRows, int kM, int kN>
 STRATA_DEVICE void hide_future(Fragments<kM, kN>& scores, int ahead) {
 #pragma unroll

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kModerateBytes = std::int64_t{512} << 20;
 /// What one sample may take at most.
 constexpr std::int64_t kMostBytes = std::int64_t{1536} << 20;
-constexpr std::int64_t kPadding = 1024;  // between and behind cuDNN's own buffers
+constexpr std::int64_t kPadding = 1024;  // between and after cuDNN's own buffers
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;

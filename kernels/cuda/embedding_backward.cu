@@ -20,7 +20,7 @@ using Key = std::uint64_t;  ///< id << 32 | row: no two are the same
 STRATA_DEVICE std::int64_t id_of(Key key) { return static_cast<std::int64_t>(key >> 32); }
 STRATA_DEVICE std::int64_t row_of(Key key) { return static_cast<std::int64_t>(key & 0xFFFFFFFFu); }
 
-/// Where key `i` belongs when each two neighbours of sorted runs of `run` keys become one: behind
+/// Where key `i` belongs when each two neighbours of sorted runs of `run` keys become one: after
 /// as many keys of its own run as before, and of the other as are smaller.
 template <typename Index>
 STRATA_DEVICE Index merged_place(const Key* keys, Index i, Index run, Index count) {

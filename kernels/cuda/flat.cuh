@@ -19,7 +19,7 @@ struct FlatRange {
 
 inline constexpr int kFlatThreads = 256;
 
-/// How many elements before the tensor's first one the pack that holds it begins.
+/// Number of elements before the tensor's first one in the pack that holds it.
 inline std::int64_t pack_lead(const kernels::Tensor& tensor, int elements) {
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
   const auto element = address / static_cast<std::uintptr_t>(size_of(tensor.dtype()));

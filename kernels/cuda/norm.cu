@@ -83,7 +83,7 @@ struct HeldNorm {
 
   static STRATA_DEVICE void run(const NormArguments<T>& a) {
     const std::int64_t vector = std::int64_t{block().x} * Group::kPerBlock + Group::group();
-    // Groups behind the last vector take part in the sums of their warp with nothing.
+    // Groups past the last vector take part in their warp's sums with nothing.
     const int columns = vector < a.shape.count ? static_cast<int>(a.shape.columns) : 0;
     const VectorPlace place = vector_place(a.shape, vector);
     auto* slots = reinterpret_cast<float*>(shared_memory());
@@ -158,8 +158,8 @@ struct HeldNorm {
   }
 };
 
-/// A vector that registers do not hold: read (from the caches, mostly) once for each sum and once
-/// for the result.
+/// A vector too long for registers: read (from the caches, mostly) once for each sum and once for
+/// the result.
 template <typename T>
 struct LongNorm {
   static constexpr int kThreads = kLongThreads;

@@ -74,7 +74,7 @@ struct HeldBackward {
       Group::kWide ? std::max(kFewestBlocks, blocks_of_registers(kThreads, kRegisters)) : 1;
 
   /// For groups that are blocks two sets of slots, taken in turn: the barrier of one vector's sums
-  /// is behind the reads of the last but one's. Else one vector of sums per group.
+  /// is after the reads of the last but one's. Else one vector of sums per group.
   static std::int64_t shared_bytes(const NormChunks& chunks) {
     if constexpr (Group::kPerBlock == 1) return 4 * Group::kSlots * std::int64_t{sizeof(float)};
     return Group::kPerBlock * chunks.stride * std::int64_t{sizeof(float)};
@@ -117,7 +117,7 @@ struct HeldBackward {
     const bool adds = a.dsum.data != nullptr;
 #pragma unroll 1
     for (int i = Group::group(); i - Group::group() < vectors; i += Group::kPerBlock, turn ^= 1) {
-      // Groups behind the last vector take part in the sums of their warp with nothing.
+      // Groups after the last vector take part in the sums of their warp with nothing.
       const int columns = i < vectors ? static_cast<int>(a.shape.columns) : 0;
       const VectorPlace place = vector_place(a.shape, first + i);
       Unit dy[kUnits], x[kUnits], dsum[kUnits];

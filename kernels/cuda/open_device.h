@@ -1,5 +1,5 @@
-// The door from the rest of the system to CUDA devices; no CUDA header behind it. A build without
-// CUDA has the same functions (device_absent.cpp).
+// The way from the rest of the system to CUDA devices, without a CUDA header. A build without CUDA
+// has the same functions (device_absent.cpp).
 #pragma once
 
 #include <cstdint>

@@ -200,7 +200,7 @@ void start_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
   }
 }
 
-/// The gradient's type of a call with `kStates` operands of state.
+/// Picks the kernel by the gradient's type: operand `kStates`.
 template <typename Update, typename Master, typename Moment, typename Parameter>
 void choose_gradient(kernels::Stream& stream, const kernels::KernelCall& call,
                      const typename Update::Settings& settings) {
@@ -211,8 +211,8 @@ void choose_gradient(kernels::Stream& stream, const kernels::KernelCall& call,
   });
 }
 
-/// A call of an optimizer with a master copy. Update has Settings, kMoments, at(settings, control)
-/// and element(settings, at, gradient, p, moments).
+/// Runs an optimizer with a master copy. Update has Settings, kMoments, at(settings, control) and
+/// element(settings, at, gradient, p, moments).
 template <typename Update>
 void run_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
                    const typename Update::Settings& settings) {

@@ -18,7 +18,7 @@ struct OperandTile {
   alignas(128) T data[kOuter * kDepth];
 
   STRATA_DEVICE T* chunk(int row, int index) {
-    // Rows of four chunks lie two to 128 bytes, which is once around the banks.
+    // Two rows of four chunks fill 128 bytes: once around the banks.
     const int permuted = kChunksPerRow == 4 ? index ^ (row / 2 % 4) : index ^ (row % 8);
     return data + (row * kChunksPerRow + permuted) * 8;
   }

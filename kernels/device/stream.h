@@ -26,10 +26,10 @@ struct KernelCall {
   std::span<const Tensor> outputs;
   std::span<std::byte> workspace;
   const Attributes& attributes;
-  /// In device memory; not null: the kernel itself reads it when it runs, and 0 means that it
-  /// completes and changes nothing, whatever else its operands say. Given to kernels of devices
-  /// that the host does not wait for, and only of operations that say so (Operation::predicated). A
-  /// CPU executor looks at predicates itself and leaves this null.
+  /// Null, or in device memory: the kernel reads it when it runs, and 0 means that it completes and
+  /// changes nothing, whatever its operands hold. Given to kernels of devices that the host does
+  /// not wait for, and only of operations that allow it (Operation::predicated). A CPU executor
+  /// looks at predicates itself and leaves this null.
   const std::uint32_t* predicate = nullptr;
 };
 

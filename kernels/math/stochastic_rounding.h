@@ -1,9 +1,9 @@
 // The random bits by which optimizers round their 16-bit state: up or down at random, so that it is
 // right on average. To nearest, a change of less than 2^-9 of a number would be lost every time.
 //
-// The bits of an element are made of one word, that of its position in its unit in
-// RandomSource(seed, step, kStochasticSample, key of the unit): so they depend on seed, step and
-// the element's place, and not on who owns it.
+// An element's bits come from one word, at its position in its unit, of RandomSource(seed, step,
+// kStochasticSample, key of the unit). So they depend on seed, step and the element's place, not on
+// who owns it.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ void check_scale(const char* name, const Attributes& attributes) {
       "{}: scale is {:f}, expected a positive number, such as 1 / sqrt(head size)", name, scale));
 }
 
-/// Checks q, k, v from input `first` on and rng behind them; returns the batch.
+/// Checks q, k, v from input `first` on and rng after them; returns the batch.
 std::int64_t check_operands(const OperandCheck& check, std::size_t first, std::size_t rng,
                             const char* name, const Attributes& attributes) {
   check_scale(name, attributes);

@@ -72,7 +72,7 @@ TEST(Convert, GivesTheBitsOfSingleNumbersHoweverItRuns) {
   expect_converts(DType::f16, patterns, DType::bf16, mapped(from_f16, f32_to_bf16));
 }
 
-// Ranges shorter than a pack, with a rest behind the last, and of whole packs.
+// Ranges shorter than a pack, with a rest after the last, and of whole packs.
 TEST(Convert, TakesEveryLengthAndTheSameType) {
   for (const std::int64_t count : {0, 1, 3, 7, 8, 31, 64, 2049, 5000}) {
     const std::vector<float> x = random_floats(count, 1);

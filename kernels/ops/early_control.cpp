@@ -14,7 +14,7 @@ Types infer(TypeSpan inputs, const Attributes& attributes) {
   if (StepRules::from(attributes).needs_gradient())
     throw InvalidArgument(
         "early_control: the rules clip, scale the loss or skip steps, so the control depends on "
-        "the whole gradient; use step_control and update behind it");
+        "the whole gradient; use step_control and update after it");
   return {{DType::u8, {static_cast<std::int64_t>(sizeof(StepControl))}}};
 }
 

@@ -1,4 +1,4 @@
-// The control of a step before any of its gradients is known: for updates that run behind their own
+// The control of a step before any of its gradients is known: for updates that run after their own
 // gradient (docs/adr/0009). At the end of that step `step_control` writes the same bits and
 // advances the state.
 //

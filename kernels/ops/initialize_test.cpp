@@ -32,7 +32,7 @@ std::vector<std::byte> expected(const TensorInitializer& tensor, DType dtype, st
   return bytes;
 }
 
-/// Those that `runner` makes, `offset` elements behind an aligned address; nothing beside them
+/// Those that `runner` makes, `offset` elements after an aligned address; nothing beside them
 /// changes.
 std::vector<std::byte> made(const Runner& runner, const TensorInitializer& tensor, DType dtype,
                             std::int64_t first, std::int64_t count, std::int64_t offset) {

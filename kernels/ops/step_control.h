@@ -1,5 +1,5 @@
-// Once per step, on every rank alike: is the step applied, by what are gradients divided, what is
-// the learning rate, what happens to the loss scale.
+// Decides once per step, alike on every rank: whether the step is applied, the divisor of
+// gradients, the learning rate, and the next loss scale.
 //
 // inputs   state u8 [sizeof(StepState)], word i64 [AgreedWord::kWords] summed over all ranks
 // outputs  state (in place), control u8 [sizeof(StepControl)], metrics u8 [sizeof(StepMetrics)]

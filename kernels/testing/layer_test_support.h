@@ -13,7 +13,7 @@
 
 namespace strata::kernels {
 
-/// A tensor with its own memory; bytes between rows and behind the end hold a pattern.
+/// A tensor with its own memory; bytes between rows and after the end hold a pattern.
 class TestOperand {
  public:
   explicit TestOperand(const TensorType& type);

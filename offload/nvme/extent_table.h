@@ -37,10 +37,10 @@ class ExtentTable {
   /// that set_hash will follow for each. No extent crosses its ends.
   void write(std::int64_t offset, std::int64_t bytes, bool hashed, std::vector<Extent>& out);
   void set_hash(const Extent& extent);
-  /// No extent has a byte in [offset, offset + bytes) afterwards: those that reach in go whole.
+  /// Drops, as a whole, every extent that has a byte in [offset, offset + bytes).
   void discard(std::int64_t offset, std::int64_t bytes);
-  /// Appends the extents within [offset, offset + bytes) to `out`, by offset. No extent crosses its
-  /// ends. InternalError when one is being written: `what` is who asks.
+  /// Appends the extents within [offset, offset + bytes) to `out`, by offset. None may cross its
+  /// ends. Throws InternalError, naming `what`, when one is being written.
   void written(std::int64_t offset, std::int64_t bytes, std::string_view what,
                std::vector<Extent>& out) const;
   void clear();

@@ -44,13 +44,13 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// The piece stays until `finished` was called for it, or the lane has stopped.
+  /// The piece must live until `finished` was called for it or the lane stopped.
   void push(Piece& piece);
-  /// Requests under way at a time, at most the device's capacity.
+  /// Limits requests under way; at most the device's capacity.
   void set_depth(int depth);
   /// As BlockIo::register_memory. InternalError while requests wait or are under way.
   int register_memory(const MemorySlices& slices);
-  /// Of `transfer`, or of any when it is null, the request that is under way for longest.
+  /// The oldest request under way of `transfer`, or of any when it is null.
   [[nodiscard]] std::optional<Underway> oldest(const Transfer* transfer) const;
   /// Drops what waits and returns when nothing is under way any more.
   void stop() noexcept;

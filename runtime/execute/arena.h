@@ -20,7 +20,7 @@ enum class ArenaKind : std::uint8_t {
 class Arena {
  public:
   Arena() = default;
-  /// Of the device or pinned, from its own allocator; all zero. Throws OutOfMemory.
+  /// Device or pinned memory of `device`, all zero. Throws OutOfMemory.
   Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes);
   /// Host memory of this process, pages zero at first.
   /// Throws OutOfMemory naming tier and bytes.

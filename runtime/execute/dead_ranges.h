@@ -11,9 +11,8 @@
 
 namespace strata::runtime {
 
-/// The transient roots of one Program, whose runs follow one another: their bytes are poisoned but
-/// from the start of the first instruction that touches them to the end of the last, whichever that
-/// is.
+/// Poisons the transient roots of one Program, whose runs follow one another, except from the start
+/// of the first instruction that touches them to the end of the last to finish.
 class DeadRanges {
  public:
   DeadRanges(const Program& program, const ExecutorParts& parts);

@@ -32,7 +32,7 @@ class DeviceRuns final : public DeviceSide {
   [[nodiscard]] DeviceRun& of(RunNumber run) { return places_[run % HostQueues::kSlots]; }
   /// The place of a run that begins now.
   DeviceRun& begin(RunNumber run, const DeviceProgram& program);
-  /// Poisoned: whoever waits for what is never enqueued goes on, sees that and ends.
+  /// Wakes all that wait for what is never enqueued: they see the poison and end.
   void release();
 
   [[nodiscard]] bool has_completed(RunNumber run, std::int32_t instruction) override;

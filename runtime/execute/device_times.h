@@ -31,8 +31,8 @@ class DeviceTimes {
   void extend(Spans& spans, std::size_t count) const;
   /// Before anything of `run` is enqueued on a stream; `run` - 2 has been reported.
   void begin(RunNumber run, kernels::Stream& stream);
-  /// Observer::executed for each instruction of `run`, of `program`, that has completed and was on
-  /// the device; what the host served was told when it ran. Each run once, in order.
+  /// Calls Observer::executed for each instruction of the completed `run` that the device ran; the
+  /// host's were told when they ran. Once per run, in order.
   void report(RunNumber run, const Program& program, const Spans& spans,
               const std::vector<Observer*>& observers);
 

@@ -43,7 +43,7 @@ class TransferRun {
     Clock::time_point begin;
   };
 
-  /// Within a queue nothing else keeps two transfers of the same bytes apart: one behind the other
+  /// Within a queue nothing else keeps two transfers of the same bytes apart: one after the other
   /// they may use the same place of the disk or of memory for different values.
   [[nodiscard]] bool meets_another(std::int32_t instruction) const {
     const DiskTransfer& mine = queue_.transfer(instruction);

@@ -24,7 +24,7 @@ struct DiskTransfer {
   bool transient = false;
 };
 
-/// When a transfer ran: one after another, which is how the disk is shared out.
+/// When a transfer ran, as if the disk served one after another.
 struct TransferTimes {
   std::chrono::steady_clock::time_point begin, end;
 };

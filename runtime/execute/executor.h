@@ -33,12 +33,12 @@ class Executor {
   [[nodiscard]] virtual const Program& program(int handle) const = 0;
   /// Enqueues; waits only while two Programs are under way. `step` is for observers.
   virtual RunNumber start(int handle, std::int64_t step) = 0;
-  /// Until `run` has read all that the host writes for it (staged inputs,
-  /// runtime/passes/staging.h): from then on the host may write the inputs of the next.
+  /// Waits until `run` has read its staged inputs (runtime/passes/staging.h): from then on the host
+  /// may write those of the next.
   virtual void wait_inputs_read(RunNumber run) = 0;
-  /// Until `run` has completed.
+  /// Waits for `run` to end.
   virtual void wait(RunNumber run) = 0;
-  /// Until everything started has completed.
+  /// Waits for all that was started.
   virtual void wait_all() = 0;
   /// Waits for all, and lets go of what it recorded: a communicator that took part in a recording
   /// cannot close before.

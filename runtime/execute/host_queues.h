@@ -24,14 +24,14 @@ constexpr bool is_host_queue(Queue queue) {
 class DeviceSide {
  public:
   virtual ~DeviceSide() = default;
-  /// Whether the device has completed an instruction of a run, and until then. They return as well
+  /// Says whether, or waits until, the device has completed an instruction of a run. Both return
   /// when the executor is poisoned.
   [[nodiscard]] virtual bool has_completed(RunNumber run, std::int32_t instruction) = 0;
   virtual void wait_completed(RunNumber run, std::int32_t instruction) = 0;
   /// Until a device queue has ended its part of a run.
   virtual void wait_ended(RunNumber run, Queue queue) = 0;
   [[nodiscard]] virtual bool is_poisoned() const = 0;
-  /// The first error of the executor, with its instruction.
+  /// Fails the executor with this error if it is the first.
   virtual void poison(const Instruction& instruction, const std::exception& error) = 0;
   /// Before the thread calls any of the above.
   virtual void bind_thread() = 0;
@@ -56,12 +56,12 @@ class HostQueues {
   HostQueues(const HostQueues&) = delete;
   HostQueues& operator=(const HostQueues&) = delete;
 
-  /// Ends the threads, behind the runs that have begun: the executor is poisoned, so they end soon.
+  /// Ends the threads after the runs that have begun: the executor is poisoned, so they end soon.
   void stop();
   /// Starts threads, once, for Programs that need them.
   void start_threads();
   void begin(RunNumber run, const HostProgram& program);
-  /// Until the host has completed an instruction of a run, or all of a queue (kFinished).
+  /// Waits until the host has done an instruction of a run, or a whole queue (kFinished).
   void wait(RunNumber run, Queue queue, std::int32_t instruction) const;
   [[nodiscard]] bool has_reached(RunNumber run, Queue queue, std::int32_t instruction) const;
 

@@ -17,9 +17,8 @@ class Observer {
     (void)program;
     (void)step;
   }
-  /// The compute queue takes up a Program, before its first instruction there; `step` is what
-  /// Executor::start was given. On a CPU after what that waits for in the run before, and not at
-  /// all after an error.
+  /// The compute queue takes up a Program; `step` is what Executor::start was given. A CPU calls it
+  /// once the first instruction there need not wait for the run before, and not after an error.
   virtual void begin_program(const Program& program, std::int64_t step) {
     (void)program;
     (void)step;
@@ -46,8 +45,8 @@ class Observer {
   /// True: `executed` shall be called for each instruction of a device, at the cost of a
   /// measurement around each and of recordings. Asked once, when the executor is made.
   [[nodiscard]] virtual bool wants_device_times() const { return false; }
-  /// When the device worked on it, by std::chrono::steady_clock; after the run has completed. Of
-  /// transfers between memory and disk always, when they end: they overlap within their queue.
+  /// When the device worked on it, by std::chrono::steady_clock; called after the run. Always
+  /// called for transfers between memory and disk, at their end: they overlap within their queue.
   virtual void executed(const Program& program, int instruction, std::int64_t begin_ns,
                         std::int64_t end_ns) {
     (void)program;

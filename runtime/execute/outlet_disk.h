@@ -14,8 +14,8 @@
 
 namespace strata::runtime {
 
-/// Borrows the disk, null where all of the space is outlet. Programs see it with the outlet as a
-/// gap: bytes behind the outlet are those of the disk behind where it begins.
+/// Borrows the disk; null where all of the space is outlet. Programs see the outlet as a gap in the
+/// disk, whose bytes from there on follow the gap.
 class OutletDisk final : public Disk {
  public:
   /// Is given the offset of a write from the outlet's beginning and its bytes, on the thread that
@@ -24,7 +24,7 @@ class OutletDisk final : public Disk {
 
   OutletDisk(Disk* disk, Outlet outlet);
 
-  /// Who takes from now on; null: what is written is lost. Waits for the one before.
+  /// Sets who receives from now on; null: writes are lost. Waits for the one before.
   void set_receiver(Receiver receiver);
 
   [[nodiscard]] std::int64_t bytes() const override;

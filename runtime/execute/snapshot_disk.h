@@ -25,7 +25,7 @@ class SnapshotDisk final : public Disk {
   /// for all of them again.
   SnapshotDisk(Disk& disk, const std::vector<Record>& records, std::int64_t second_places);
 
-  /// What the records hold now can be read by read_held until release(). No write is under way.
+  /// Freezes what read_held reads until release(). No write may be under way.
   void hold();
   void release();
   /// Any thread; within one record.

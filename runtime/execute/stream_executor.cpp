@@ -149,7 +149,7 @@ class StreamExecutor final : public Executor {
     return queue == Queue::upload || queue == Queue::download;
   }
 
-  /// The first instruction of a queue behind what it names of the run before.
+  /// The first instruction of a queue after what it names of the run before.
   void wait_at_border(const Instruction& in) {
     for (const Queue queue : kAllQueues) {
       if ((in.border_waits >> static_cast<int>(queue) & 1u) == 0) continue;
@@ -266,7 +266,7 @@ class StreamExecutor final : public Executor {
       device_.record(on, *queue_end_[q]);
       device_.record(on, *run.ended[q]);
     }
-    // A plain run that follows starts its queues behind this one.
+    // A plain run that follows starts its queues after this one.
     for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(*streams_[q], *queue_end_[kCompute]);
   }
@@ -349,7 +349,7 @@ class StreamExecutor final : public Executor {
     for (std::int32_t other : in.waits) {
       const Queue queue = loaded.program.instructions[static_cast<std::size_t>(other)].queue;
       if (is_host_queue(queue)) {
-        // The device cannot wait for the host; what stands behind this in the list waits, too.
+        // The device cannot wait for the host; what stands after this in the list waits, too.
         await_host(started_, queue, other);
       } else if (other >= from) {
         device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);

@@ -1,4 +1,4 @@
-// What is told of bytes that move between tiers.
+// Counts of bytes that move between tiers.
 #include "runtime/execute/transfer_tally.h"
 
 #include <gtest/gtest.h>

@@ -24,11 +24,11 @@ using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
-/// What is handed on has one place beside the persistent storage in all Programs, and holds at the
-/// start of one what the one before left there at its end; in between others may use the bytes.
+/// Storage handed on has one place in all Programs, after the persistent storage, and holds at a
+/// Program's start what the one before left there; in between others may use the bytes.
 enum class Storage : std::uint8_t { transient, persistent, handed_on };
 
-/// Who the value is for reports and lifetimes.
+/// What a value is, for reports and lifetimes.
 enum class Role : std::uint8_t {
   activation,
   parameter,
@@ -63,7 +63,7 @@ struct Value {
   ValueId root = kNoValue;  ///< kNoValue: this is a root
   std::int64_t offset_bytes = 0;
   std::int32_t version = 0;
-  std::int64_t place_bytes = 0;  ///< of a root that is handed on: behind the persistent storage
+  std::int64_t place_bytes = 0;  ///< of a root that is handed on: after the persistent storage
 };
 
 /// The value's name, and its version when that is not 0: "agreed_word v2".
@@ -120,13 +120,13 @@ class Graph {
   ValueId next_version(ValueId of);
   /// The same bytes in this version.
   ValueId at_version(ValueId of, std::int32_t version);
-  /// Finds the persistent root of this name; kNoValue where there is none. The time does not grow
-  /// with the number of values, but for those added after the last call.
+  /// Finds the persistent root of this name; kNoValue where there is none. Takes constant time, and
+  /// time for each value added since the last call.
   ValueId find_persistent(const std::string& name);
   /// A root and all of its views live in `tier`.
   void set_home(ValueId root, Tier tier);
-  /// Makes a transient root persistent under `name`. Its first writer no longer finds it empty but
-  /// with what the last Program left there, version 0: all versions count one more.
+  /// Makes a transient root persistent under `name`. It then starts with what the last Program left
+  /// there, as version 0: all of its versions go up by one.
   void make_persistent(ValueId root, std::string name);
   /// Infers output types, makes output values named LABEL or LABEL.k and appends the node.
   /// Operations without kernel types (collectives) use add_node directly.

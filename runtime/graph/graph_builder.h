@@ -41,8 +41,8 @@ class GraphBuilder {
  public:
   GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence);
 
-  /// Following parameters and operations belong to this block. Throws InvalidArgument when there is
-  /// one of that name.
+  /// Starts the block of all parameters and operations that follow. Throws InvalidArgument if the
+  /// name is taken.
   void begin_block(std::string name);
   /// Prefix of labels ("layer.3") is the block's name.
 

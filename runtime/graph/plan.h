@@ -64,9 +64,9 @@ struct UnitPlan {
   Tier optimizer_tier = Tier::device;
   Tier gradient_tier = Tier::device;
   Tier parameter_tier = Tier::device;
-  /// Of optimizer state whose tier is not the device: how many elements of each rank's part,
-  /// rounded up to cells, live on the device all the same: its first ones; and how many of those
-  /// behind them, rounded up to tiles, live in host memory where the tier is the disk.
+  /// For optimizer state whose tier is not the device: how many of the first elements of each
+  /// rank's part, rounded up to cells, live on the device all the same; and how many of the next
+  /// ones, rounded up to tiles, live in host memory where the tier is the disk.
   std::int64_t optimizer_device_elements = 0;
   std::int64_t optimizer_host_elements = 0;
   UnitRecipe recipe;
@@ -153,13 +153,13 @@ constexpr bool takes_snapshots(SaveMemory saving) {
 }
 
 struct Plan {
-  /// What computes: scratch and schedules are of that kind of machine.
+  /// The kind of machine that scratch and schedules are made for.
   kernels::DeviceCapabilities::Backend backend = kernels::DeviceCapabilities::Backend::cpu;
   comm::Mesh mesh;
   BatchShape shape;
   int micro_steps = 1;  ///< gradient accumulation
-  /// Leaves of every sum over ranks (docs/adr/0012): a power of two times the ranks along
-  /// the data axis, which then are one too. 0: as many as these.
+  /// Leaves of every sum over ranks (docs/adr/0012); 0: one per rank along the data axis. More
+  /// leaves than ranks: both are powers of two.
   int virtual_ranks = 0;
   std::vector<UnitPlan> units;      ///< one per unit of the model, in its order
   std::vector<BlockActions> saved;  ///< ascending, disjoint
@@ -172,7 +172,7 @@ struct Plan {
   /// False: transfers stand where they are needed, overlap nothing and take the least memory; found
   /// much faster.
   bool scheduled = true;
-  /// Windows of pinned memory for records of the disk that a step reads for the updates behind it.
+  /// Windows of pinned memory for records of the disk that a step reads for the updates after it.
   std::int64_t read_ahead_bytes = 0;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank
   std::int64_t host_bytes = kUnlimited;      ///< of those in pinned and pageable memory together

@@ -8,8 +8,8 @@
 
 namespace strata::runtime {
 
-/// `to` becomes the bytes of `from`: values of one type, one of them pageable or pinned and one on
-/// the device, or one pinned and one on the disk. The tiers decide operation and queue.
+/// Copies `from` to `to`: values of one type, one of them pageable or pinned and one on the device,
+/// or one pinned and one on the disk. The tiers decide operation and queue.
 Node transfer_node(const Graph& graph, ValueId from, ValueId to, TransferPurpose purpose, int block,
                    Pass pass, std::string label);
 

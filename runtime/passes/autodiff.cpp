@@ -89,7 +89,7 @@ class Differentiator {
     }
     const ValueId root = gradient_root(graph_.root_of(id));
     STRATA_CHECK(wholes_.count(root) == 0, "a gradient of", value.name,
-                 "behind the readers of the whole");
+                 "after the readers of the whole");
     const std::int64_t element = size_of(value.type.dtype);
     const DType dtype = graph_.type(root).dtype;
     const ValueId place = graph_.add_view(

@@ -58,7 +58,7 @@ class Interleaver {
     ids_.push_back(std::move(ids));
   }
 
-  /// Which unit's gradient is whole behind a node.
+  /// Which unit's gradient is whole after a node.
   void find_last_writers() {
     std::map<ValueId, std::size_t> unit_of;
     for (std::size_t u = 0; u < one_.units.size(); ++u)

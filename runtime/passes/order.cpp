@@ -34,7 +34,7 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   for (int i = 0; i < count; ++i) {
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
     // Collectives of the last step's updates and the sum of targets keep their place among gathers,
-    // also on ranks that have nothing to update. Updates in the backward pass are behind all
+    // also on ranks that have nothing to update. Updates in the backward pass are after all
     // gathers of what they write.
     in_forward = in_forward && graph.nodes[i].pass != Pass::backward;
     if (!gathers_parameters(graph, graph.nodes[i])) {

@@ -86,7 +86,7 @@ TEST(HoistGathers, StaysBehindUpdatesOfTheForwardPassAndPassesThoseOfTheBackward
 
 TEST(HoistGathers, NeverPassesTheWriterOfTheShard) {
   Graph graph = relay(2, kElements, 2);
-  // The shard of link 1 is written behind "add 0".
+  // The shard of link 1 is written after "add 0".
   const ValueId shard = graph.nodes[3].inputs[0];
   ASSERT_EQ(graph.nodes[3].label, "gather 1");
   Node write;

@@ -7,14 +7,13 @@
 
 namespace strata::runtime {
 
-/// Backward nodes no longer read values whose action is SavedAction::recompute: they read copies
-/// that the same operations make again, from values that are there, and from what these operations
-/// make of them in between. What belongs together (a run of blocks; attention; one norm) is
-/// made again at the start of the backward pass of the block that uses it first; one node just
-/// before its first use. Operations are pure and random numbers are keyed, so the
-/// copies have the same bits; of a residual_norm whose sum is there only the norm is repeated.
-/// `actions` names all saved values (saved_actions). Throws InvalidArgument when something
-/// overwrites in place what is read again, so that the copies would be made from a later version.
+/// Makes backward nodes read copies of values whose action is SavedAction::recompute. The same
+/// operations make these copies again, from values that are kept and from other copies. Operations
+/// that feed one another (a run of blocks; attention) run again at the start of the backward pass
+/// of the block that uses them first, a single one just before its first use. Operations are pure
+/// and random numbers are keyed, so copies have the same bits; a residual_norm whose sum is kept
+/// repeats only the norm. `actions` names all saved values (saved_actions). Throws InvalidArgument
+/// where an input of the copies is overwritten in place before they are made.
 void recompute(Graph& graph, const std::map<ValueId, SavedAction>& actions);
 
 }  // namespace strata::runtime

@@ -24,8 +24,8 @@ struct SavedValue {
   int last_user_block = 0;
   std::int64_t bytes = 0;
   bool is_cheap = false;  ///< of a norm or an activation function: memory-bound work only
-  /// Whether it can leave the device in the meantime: not where its parts are of several versions,
-  /// which nothing can name as a whole, nor where the backward pass writes it.
+  /// Whether it can leave the device in the meantime: not where its parts have several versions, so
+  /// that nothing names the whole, nor where the backward pass writes it.
   bool can_leave = false;
   [[nodiscard]] bool is_used_by(int first, int last) const {
     return first_user_block >= first && last_user_block <= last;
@@ -36,7 +36,7 @@ struct SavedValue {
 std::vector<SavedValue> list_saved_values(const Graph& graph);
 
 /// The action on each saved value of `graph`, by its root. Throws InvalidArgument naming block and
-/// value where the Plan names one that there is none of, or sends away one that cannot leave. A
+/// value where the Plan names a value that is not saved, or sends away one that cannot leave. A
 /// value that is not saved (of a frozen layer) may be named and has none.
 std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
                                              const std::vector<BlockActions>& planned);

@@ -18,7 +18,7 @@ inline std::string host_name(const std::string& name) { return "host/" + name; }
 void stage_inputs(Graph& graph);
 
 /// Persistent `name`, as the last node that writes it leaves it, is copied to its pinned twin
-/// behind the last node. Ends the process when no node writes the whole of it.
+/// after the last node. Ends the process when no node writes the whole of it.
 void stage_output(Graph& graph, const std::string& name);
 
 }  // namespace strata::runtime

@@ -47,7 +47,7 @@ std::vector<std::vector<int>> find_conflicts(const Graph& graph) {
       if (range.begin == range.end) return;
       roots[graph.root_of(id)].visit(range, [&](Touch& touched) {
         if (write) {
-          // Readers stand behind the writer that they read from.
+          // Readers stand after the writer that they read from.
           if (touched.readers.empty()) mine.push_back(touched.writer);
           mine.insert(mine.end(), touched.readers.begin(), touched.readers.end());
           touched.readers.clear();

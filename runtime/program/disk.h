@@ -18,8 +18,8 @@ struct DiskCounters {
   std::int64_t written_bytes = 0;
 };
 
-/// Any thread may call. Transfers that are under way together touch the same bytes of the disk only
-/// to read them: whoever starts them keeps the order. Bytes never written read as zero.
+/// Any thread may call. Callers see to it that no write is under way together with another transfer
+/// of the same bytes. Bytes never written read as zero.
 class Disk {
  public:
   /// A transfer that was started; waited for once.
@@ -28,20 +28,20 @@ class Disk {
   virtual ~Disk() = default;
   /// Size of the space, reserved as a whole before the first transfer.
   [[nodiscard]] virtual std::int64_t bytes() const = 0;
-  /// The memory must stay until the ticket was waited for; `what` names it in errors and must stay
-  /// as long. May wait while too many transfers are under way.
+  /// Starts a transfer. Its memory, and `what`, its name in errors, must live until the ticket was
+  /// waited for. May wait while too many are under way.
   virtual Ticket start_read(std::int64_t offset, std::span<std::byte> to,
                             std::string_view what) = 0;
   virtual Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
                              std::string_view what) = 0;
-  /// Whatever was written together with any of these bytes is needed no more: they may be written
-  /// with other borders, and nobody asks what they held.
+  /// Drops these bytes and all that was written together with any of them: they may be written with
+  /// other borders, and nobody asks what they held.
   virtual void discard(std::int64_t offset, std::int64_t bytes) {
     (void)offset;
     (void)bytes;
   }
-  /// Until the transfer has completed. Throws IoError naming path, offset, bytes and `what` when it
-  /// failed, DataError when what was read is not what was written.
+  /// Waits for the transfer. Throws IoError naming path, offset, bytes and `what` when it failed,
+  /// DataError when what was read is not what was written.
   virtual void wait(Ticket ticket) = 0;
   /// Any bytes, at once: for what happens between steps. Throw as `wait`.
   virtual void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) = 0;

@@ -105,7 +105,7 @@ class ProblemBuilder {
   /// What all ranks compute alike keeps the order of the list: a rank that put a gradient off, for
   /// good reasons of its own, would let its peers wait for the reduction. Updates differ between
   /// ranks, and what reads reduced gradients would hold the rest up. But an update that stands
-  /// before forward work on its queue is not put behind it: its peers wait for its result.
+  /// before forward work on its queue is not put after it: its peers wait for its result.
   void keep_common_order() {
     const auto is_collective = [](const Node& node) { return node.collective.has_value(); };
     if (std::ranges::none_of(graph_.nodes, is_collective)) return;
@@ -246,7 +246,7 @@ class ProblemBuilder {
   /// What is gathered or uploaded for a layer counts while it waits for its first reader, and for
   /// as long as it stays.
   void add_limits() {
-    std::map<ValueId, int> first_reader;  // behind the transfers that fill it
+    std::map<ValueId, int> first_reader;  // after the transfers that fill it
     std::map<ValueId, std::vector<int>> fills;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];

@@ -25,7 +25,7 @@ struct LowerOptions {
 /// with at least one write, data and storage reuse alike, transitively reduced.
 Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
 
-/// The same in the order and at the places of a schedule, within its budgets, or what these lack.
+/// Lowers in the order and at the places of a schedule, or returns what its budgets lack.
 std::variant<Program, Shortage> lower_scheduled(Graph graph, const PersistentLayout& persistent,
                                                 const LowerOptions& options,
                                                 const Scheduling& scheduling);

@@ -62,9 +62,9 @@ class PersistentLayout {
   void add(const std::string& name, const kernels::TensorType& type, Tier tier, Role role);
   /// Every persistent root that a node of `graph` touches, but for inputs.
   void add_state(const Graph& graph);
-  /// Every input, also one that no node reads (random numbers without dropout), so that whoever
-  /// fills them need not know the model. After the state of all Graphs, whose places then do not
-  /// depend on the shape of a micro-batch.
+  /// Adds every input, even if no node reads it (random numbers without dropout), so that its
+  /// writer need not know the model. Call after add_state of all Graphs: places of state then do
+  /// not depend on a micro-batch's shape.
   void add_inputs(const Graph& graph);
   void add_all(const Graph& graph) {
     add_state(graph);

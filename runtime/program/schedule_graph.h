@@ -16,8 +16,8 @@ struct ScheduledGraph {
   TierBytes live_bytes{};  ///< most of it in use at one time, as simulated
   std::int64_t makespan_ns = 0;
   TierBytes floor_bytes{};  ///< the smallest budgets that work, what is kept included
-  /// Whose budget is below its floor: of all this only the floors are set, and the Graph is as it
-  /// was.
+  /// The tier whose budget is below its floor: then only the floors are set; the Graph is
+  /// unchanged.
   std::optional<Tier> short_tier;
 };
 

@@ -85,7 +85,7 @@ struct ScheduleProblem {
 };
 
 struct Schedule {
-  /// All tasks that run, by start, then by number: behind all that they wait for, be it data, queue
+  /// All tasks that run, by start, then by number: after all that they wait for, be it data, queue
   /// or memory.
   std::vector<int> order;
   std::vector<std::int64_t> start_ns, end_ns;  ///< of every task as simulated; -1: not run

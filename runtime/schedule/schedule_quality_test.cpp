@@ -120,7 +120,7 @@ TEST(ScheduleQuality, HidesGathersAndReductionsInTwiceTheFloor) {
   EXPECT_LE(static_cast<double>(schedule.makespan_ns), 1.03 * static_cast<double>(step.bound_ns));
 }
 
-/// The backward pass of one of several ranks, reduction by reduction, behind updates that each rank
+/// The backward pass of one of several ranks, reduction by reduction, after updates that each rank
 /// has others of: what the ranks have in common stands in one order on all of them.
 class ReducedStep {
  public:
@@ -171,7 +171,7 @@ TEST(ScheduleQuality, PutsOffNothingThatPeersWaitFor) {
     EXPECT_EQ(ReducedStep(rank).order_in_common(), first) << rank;
 }
 
-/// A step that is cut behind its control: updates of all layers in tiles that lie on the disk, each
+/// A step that is cut after its control: updates of all layers in tiles that lie on the disk, each
 /// read, computed, written and its parameters uploaded, then forward and backward passes.
 struct CutStep {
   static constexpr int kLayers = 24, kTiles = 4;

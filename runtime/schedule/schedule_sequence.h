@@ -8,8 +8,8 @@
 
 namespace strata::runtime {
 
-/// All tasks: `work` (every work task, in the wanted order) each behind what it needs and misses,
-/// and every `out` directly behind the last task that it needs. Ordered tasks keep the order of the
+/// Orders all tasks: each of `work` (every work task, in the wanted order) after what it still
+/// needs, every `out` right after the last task that it needs. Ordered tasks keep the order of the
 /// list. An `in` that no work needs stands at the end.
 std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<int>& work);
 
@@ -17,7 +17,7 @@ std::vector<int> serial_sequence(const ScheduleIndex& index, const std::vector<i
 /// and with surviving copies, and in the order of the list.
 std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index);
 
-/// A serial order, and what goes with it instead of the index's tails.
+/// A serial order, and the tails that replace the index's.
 struct ShakenOrder {
   std::vector<int> sequence;
   std::vector<std::int64_t> tail_ns;

@@ -1,7 +1,7 @@
 """Names of a module's parameters as Hugging Face has them."""
 from refused import Refused
 
-# By model_type: what stands in front of a causal language model's names, and the embedding's name behind it.
+# By model_type: what stands in front of a causal language model's names, and the embedding's name after it.
 ANCHORS = {"gpt2": ("transformer.", "wte.weight")}
 USUAL_ANCHOR = ("model.", "embed_tokens.weight")
 HEAD = "lm_head.weight"

@@ -20,7 +20,7 @@ DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
 STANDING = ["--async-save", "false"]  # so that every checkpoint that is due is there
 STEPS = 6
-SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and behind the last
+SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and after the last
 KILLS = 4  # of one job; then it may end
 SOAK_STEPS = 20  # most of a job's time is not its start
 
@@ -226,7 +226,7 @@ class BesideTraining(ResumeTest):
                 expected, _ = self.state([*job, *arguments, "--output", "straight", "--save-every", "1", *STANDING])
                 state, done = self.state([*job, *arguments, "--save-every", "10", "--metrics", "metrics"])
                 self.assertEqual(state, expected)
-                self.assertEqual(done.stderr.count("note: the step behind a saved one waits for the drive"), 1, done.stderr)
+                self.assertEqual(done.stderr.count("note: the step after a saved one waits for the drive"), 1, done.stderr)
                 for step in self.saved_steps():
                     self.assert_same(content(self.checkpoint(step)), content(self.checkpoint(step, "straight")))
                 self.assertIn("training stood still for ", done.stdout)
@@ -359,7 +359,7 @@ class Ending(ResumeTest):
         second_byte = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 1, 1, 0)
         with open(self.out / ".strata-lock", "r+b") as rank:
             fcntl.fcntl(rank, fcntl.F_OFD_SETLK, second_byte)
-            self.refuse(HOST, ["which has ended, other ranks still live and may write there"],
+            self.refuse(HOST, ["has ended, but other ranks still live and may write there"],
                         mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
             process = self.start(mlaunch(2, *JOB, *steps(2), "--resume", "auto"))
             self.wait_until(lambda: len(children(process.pid)) == 2, "two ranks")

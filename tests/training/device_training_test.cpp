@@ -220,7 +220,7 @@ TrainingCase without_clipping(TrainingCase training) {
   return training;
 }
 
-/// Each update behind its own gradient: by the device, by the host, between transfers of the disk.
+/// Each update after its own gradient: by the device, by the host, between transfers of the disk.
 TEST(DeviceTraining, GivesTheSameBitsWithUpdatesBehindTheirGradients) {
   using train::OffloadTarget;
   for (const int world : {1, 2}) {

@@ -116,7 +116,7 @@ TEST(MaskedTargets, RanksAddUpOncePerStep) {
   const auto communicators = comm::make_thread_communicators(2);
   const TrainingCase training = masked_case(2, 2);
   for (const auto& [key, program] : build_rank(training, *communicators[0]).programs) {
-    const bool adds = key.kind == compile::ProgramKind::train && key.position.begins_step;
+    const bool adds = key.kind == compile::ProgramKind::train && key.micro_step.begins_step;
     EXPECT_EQ(std::ranges::count_if(program.instructions,
                                     [](const runtime::Instruction& in) {
                                       return in.label == "add up targets of the step";

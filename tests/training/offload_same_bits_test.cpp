@@ -33,7 +33,7 @@ constexpr OffloadTarget kTargets[] = {OffloadTarget::none, OffloadTarget::cpu, O
 
 std::string name_of(UpdateTime updates) {
   return updates == UpdateTime::next_step  ? "late"
-         : updates == UpdateTime::gradient ? "behind gradients"
+         : updates == UpdateTime::gradient ? "after gradients"
                                            : "at the end";
 }
 
@@ -67,7 +67,7 @@ TEST_P(OffloadSameBits, HomesOfState) {
     expect_homes_do_not_matter(small_case(world, stage), expected);
 }
 
-/// Where nothing of the whole gradient enters an update, each may run behind its own gradient.
+/// Where nothing of the whole gradient enters an update, each may run after its own gradient.
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
   training.options.bf16_check_overflow = false;
@@ -198,7 +198,7 @@ TEST(OffloadSameBitsOf, StochasticRoundingBehindGradients) {
   expect_homes_do_not_matter(training, run_training(training), {UpdateTime::gradient});
 }
 
-/// In the last micro-step, and in layer-major order behind the sum over all of them.
+/// In the last micro-step, and in layer-major order after the sum over all of them.
 TEST(OffloadSameBitsOf, MicroStepsBehindGradients) {
   for (const bool layer_major : {false, true})
     for (const int accumulation : {2, 3}) {

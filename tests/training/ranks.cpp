@@ -62,7 +62,7 @@ runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
   using compile::ProgramKind;
   for (const auto& [key, program] : programs.programs) {
     if (key.kind == ProgramKind::train)
-      add(program, options.steps * zero::runs_per_step(programs.settings.plan, key.position));
+      add(program, options.steps * zero::runs_per_step(programs.settings.plan, key.micro_step));
     if (key.kind == ProgramKind::drain || key.kind == ProgramKind::read_ahead) add(program, 1);
     if (key.kind == ProgramKind::evaluate) add(program, programs.settings.plan.leaves_per_rank());
   }

@@ -1,5 +1,5 @@
-// Training in one process: ranks are threads on the thread communicator. What most tests of whole
-// steps are written with.
+// Training in one process: ranks are threads on the thread communicator. Most tests of whole steps
+// use it.
 #pragma once
 
 #include <functional>

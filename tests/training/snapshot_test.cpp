@@ -265,7 +265,7 @@ std::string state_after(const TrainingCase& training, std::int64_t steps) {
 }
 
 /// Every operation of one rank fails once, in a save of its own: all ranks hear of it, nothing is
-/// left, training is as without saves, and the save behind them works.
+/// left, training is as without saves, and the save after them works.
 void expect_failures_change_nothing(runtime::SaveMemory saving, int bad_rank,
                                     FileOperation operation) {
   TrainingCase training = small_case(2, 3, DType::bf16);
@@ -338,7 +338,7 @@ TEST(Snapshot, ThatCannotBeWrittenChangesNothing) {
       }
 }
 
-/// Those lie behind everything else on the disk, and behind what stands there for windows.
+/// Those lie after everything else on the disk, and after what stands there for windows.
 TEST(Snapshot, BesideActivationsOnTheDisk) {
   TrainingCase training = small_case(1, 0, DType::bf16);
   training.model.context = training.options.sequence_length = 128;

@@ -351,7 +351,7 @@ TEST(DumpState, ListsEveryTensorAndEveryScalarOnce) {
     if (kind == "scalar")
       scalars.push_back(name + " " + dtype + " " + value);
     else
-      EXPECT_TRUE(scalars.empty()) << name << " stands behind the scalars";
+      EXPECT_TRUE(scalars.empty()) << name << " stands after the scalars";
   }
   // 2^24 overflows three times; a hysteresis of 2 spends the first.
   EXPECT_EQ(scalars, (std::vector<std::string>{

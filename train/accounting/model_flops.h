@@ -36,7 +36,7 @@ double ideal_seconds_per_token(const TokenFlops& flops, const ChargedPeaks& peak
 double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peaks,
                                double tokens_per_second_per_device);
 
-/// The same of a run in one type, whose peak is `peak`. Empty when nobody has published or measured
+/// The same for a run in one type, whose peak is `peak`; nullopt where nobody published or measured
 /// that.
 std::optional<double> model_flops_utilization(const TokenFlops& flops, machine::Figure peak,
                                               double tokens_per_second_per_device);

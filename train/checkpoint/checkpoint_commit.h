@@ -28,9 +28,8 @@ std::string checkpoint_name(std::int64_t step);
 /// The step of such a name; nullopt of any other.
 std::optional<std::int64_t> step_of_checkpoint(std::string_view name);
 
-/// What a checkpoint's folder is called when it is none: being written ("step-00001000.tmp-RUN-3"),
-/// about to be removed (".removed-RUN-3"), making room for one of the same step
-/// (".replaced-RUN-3").
+/// Why a folder is no checkpoint: it is being written ("step-00001000.tmp-RUN-3"), about to be
+/// removed (".removed-RUN-3"), or makes room for one of the same step (".replaced-RUN-3").
 enum class FolderState : std::uint8_t { staging, removed, replaced };
 std::string folder_name(std::int64_t step, FolderState state, const SaveAttempt& attempt);
 /// The step and state of such a name; nullopt of any other.

@@ -61,7 +61,7 @@ class CheckpointReader {
 
   /// Reads everything.
   void verify() const;
-  /// The same, going on behind what is damaged: one message per small file, index and block, in
+  /// The same, going on after what is damaged: one message per small file, index and block, in
   /// this order. Empty: all is whole.
   [[nodiscard]] std::vector<std::string> find_damage() const;
 

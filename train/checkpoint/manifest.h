@@ -2,7 +2,7 @@
 // or with one that its own hash contradicts, is no checkpoint.
 //
 // Version 1, JSON in this order: strata_checkpoint (the version), step, facts (strings about the
-// run that wrote it), block_bytes, block_files (name, bytes, XXH3-128 of each block one behind the
+// run that wrote it), block_bytes, block_files (name, bytes, XXH3-128 of each block one after the
 // other), whole_files (name, bytes, XXH3-128), and as the last line the XXH3-128 of all text before
 // it. Hashes are 32 hexadecimal digits, most significant first.
 #pragma once

@@ -36,7 +36,7 @@ std::string owner_text(int file) {
   return owner.empty() ? "another process" : owner;
 }
 
-/// Whether the lock is ours now; one that is held already changes its kind in one step.
+/// Tries to lock; true when it is ours. One already held changes its kind atomically.
 bool lock(const UniqueFd& file, const std::string& output, off_t byte, short kind) {
   struct flock wanted {};
   wanted.l_type = kind;
@@ -72,8 +72,8 @@ OutputLock::OutputLock(const std::string& output, const LockOwner& owner, millis
     throw HostError(output + ": in use by " + owner_text(file_.get()) +
                     "; wait for it to end, or choose another output folder");
   if (!lock_until(file_, output, kRanksByte, end))
-    throw HostError(output + ": of " + owner_text(file_.get()) +
-                    ", which has ended, other ranks still live and may write there; wait for them "
+    throw HostError(output + ": " + owner_text(file_.get()) +
+                    " has ended, but other ranks still live and may write there; wait for them "
                     "to end, or end them: fuser " +
                     path_ + " lists those of this host");
   const std::string text =

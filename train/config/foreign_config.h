@@ -8,10 +8,10 @@
 
 namespace strata::train {
 
-/// What to say of a text that is YAML; nullopt: it is not. `source`: its name in messages.
+/// Advice for a text that is YAML, else nullopt. `source`: its name in messages.
 std::optional<std::string> yaml_advice(std::string_view text, const std::string& source);
 
-/// What to say of a source that is no file but a name such as "zero3"; nullopt: it is not.
+/// Advice for a source that is a name such as "zero3" instead of a file, else nullopt.
 std::optional<std::string> preset_advice(std::string_view source);
 
 }  // namespace strata::train

@@ -28,7 +28,7 @@ struct JsonWords {
   std::vector<std::string> problems;  ///< with place: found X, expected Y
 };
 
-/// The words of a value of a shape other than a section. Any shape: its word, if it is a scalar.
+/// The words of a value of this shape, which is no section; JsonShape::any: a scalar's word.
 JsonWords words_of(const JsonValue& value, JsonShape shape);
 
 }  // namespace strata::train

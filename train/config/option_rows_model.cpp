@@ -187,7 +187,7 @@ constexpr OptionRow kModelRows[] = {
     {FIELD(offload.updates), kUpdateTimes, Spelling{"--update-time,--update_time"},
      Key{"strata.update_time"},
      "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
-     "pass) or automatic, which is next_step; or gradient, offloaded or not: each behind its own "
+     "pass) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
      "gradient, without clipping, loss scale and skipped steps, so that a gradient that is not "
      "finite ends the run; the numbers are the same"},
     {FIELD(offload.layer_major), Spelling{"--layer-major,--layer_major"}, Key{"strata.layer_major"},

@@ -15,7 +15,7 @@ std::int64_t rounded_up(double part, std::int64_t whole) {
   return static_cast<std::int64_t>(std::ceil(part * static_cast<double>(whole)));
 }
 
-/// Steps between two of what comes after each `part` of all of them.
+/// Steps between events that come after each `part` of all steps.
 std::int64_t interval_of(double part, std::int64_t steps) {
   return std::max<std::int64_t>(1, rounded_up(part, steps));
 }

@@ -8,10 +8,10 @@
 
 namespace strata::train {
 
-/// Steps from epochs, warm-up from its ratio, the end of the schedule, and the intervals that
-/// "strategies" and parts of all steps name, by the rules of transformers' Trainer. `samples`:
-/// windows of one pass over the data; 0: not known yet, what needs them waits. Calling it again
-/// changes nothing, unless the global batch has changed.
+/// Computes steps from epochs, warm-up from its ratio, the schedule's end, and intervals given as
+/// "strategies" or parts of all steps, by the rules of transformers' Trainer. `samples`: windows of
+/// one pass over the data; 0: not known yet, what needs them waits. Calling it again changes
+/// nothing unless the global batch has changed.
 void settle_steps(TrainOptions& options, std::int64_t samples);
 
 /// Says whether schedules of this type end, which they do at scheduler.total_num_steps.

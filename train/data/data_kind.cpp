@@ -148,7 +148,7 @@ void refuse_megatron(const std::string& path) {
                     " says; of Megatron's files only uint16 ones are read");
 }
 
-/// A JSON text that was cut off, as if it ended behind the last element or word that is whole.
+/// A JSON text that was cut off, as if it ended after the last element or word that is whole.
 std::string ended_early(std::string_view text) {
   std::string open, open_there;  // what closes the brackets, innermost last
   std::size_t end = 0;

@@ -31,9 +31,9 @@ runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& 
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world);
 
-/// The answer of plan::find_plan to what is asked for, or with TrainOptions::plan what that file
-/// says, which may not fit. `savings`, `accepts`: plan::Search. Throws as requested_plan does, and
-/// ConfigError that names file and field of a Plan for another run.
+/// Compiles the Plan that plan::find_plan finds for the request, or that of the file
+/// TrainOptions::plan, which may not fit. `savings`, `accepts`: plan::Search. Throws as
+/// requested_plan does, and ConfigError naming file and field of a Plan for another run.
 compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
                                 const machine::Machine& machine,
                                 const std::vector<runtime::SaveMemory>& savings,

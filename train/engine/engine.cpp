@@ -149,11 +149,11 @@ std::optional<int> Engine::handle(ProgramKind kind) const {
   return {};
 }
 
-int Engine::train_handle(MicroStepKind position, Snapshot snapshot) const {
-  const auto copying = handles_.find({ProgramKind::snapshot, position});
+int Engine::train_handle(MicroStepKind micro_step, Snapshot snapshot) const {
+  const auto copying = handles_.find({ProgramKind::snapshot, micro_step});
   return snapshot == Snapshot::take && copying != handles_.end()
              ? copying->second
-             : handles_.at({ProgramKind::train, position});
+             : handles_.at({ProgramKind::train, micro_step});
 }
 
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill,
@@ -178,16 +178,16 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
   std::int64_t valid = 0;
   for (std::size_t i = 0; i < batches_.size(); ++i)
     valid += fill_batch(step, static_cast<int>(i), fill);
-  for (const auto& [position, batch] : micro_steps_) {
+  for (const auto& [micro_step, batch] : micro_steps_) {
     const std::size_t count = by_layer ? batches_.size() : 1;
     for (std::size_t place = 0; place < count; ++place)
       write_inputs(step, batches_[static_cast<std::size_t>(batch) + place],
                    static_cast<int>(place));
-    if (zero::begins_step(position)) {
+    if (zero::begins_step(micro_step)) {
       write_word(std::exchange(pending_flags_, 0));
       typed<std::int64_t>(kHostTargets)[0] = valid;
     }
-    start(train_handle(position, snapshot), step);
+    start(train_handle(micro_step, snapshot), step);
   }
   in_step_ = false;
   updates_pending_ = handle(ProgramKind::drain).has_value();
@@ -290,7 +290,7 @@ std::vector<float> Engine::logits(const std::vector<std::int32_t>& tokens) {
     throw InvalidArgument("Engine: logits() of " + std::to_string(tokens.size()) +
                           " tokens, expected 1 to " + std::to_string(row.size()));
   if (programs_.vocabulary > 0) check_tokens("token", tokens, 0, programs_.vocabulary);
-  // Attention is causal: what stands behind the row that is read does not matter.
+  // Attention is causal: what stands after the row that is read does not matter.
   std::fill(std::copy(tokens.begin(), tokens.end(), row.begin()), row.end(), 0);
   input<std::int32_t>("rows")[0] = static_cast<std::int32_t>(tokens.size()) - 1;
   start(*generation, 0);

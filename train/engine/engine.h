@@ -66,26 +66,26 @@ class Engine {
   ~Engine();
 
   /// Enqueues the micro-steps and the update of step `step`, and returns the metrics of the step
-  /// before it, unless nothing was under way: the device never waits for the host. `fill` is called
-  /// for all micro-batches before the first is enqueued, since the loss is the mean over the step's
-  /// valid targets; a token or target past the vocabulary is an InvalidArgument. Throws the
-  /// first error of an instruction, of either step. A snapshot is of the state behind the step
-  /// before; nobody reads an earlier one any more.
+  /// before it, if one was under way: the device never waits for the host. Calls `fill` for all
+  /// micro-batches before it enqueues the first, since the loss is the mean over the step's valid
+  /// targets. Throws InvalidArgument for a token or target past the vocabulary, and the first error
+  /// of an instruction of either step. A snapshot is of the state after the step before; nobody may
+  /// still read an earlier one.
   std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill,
                                                  Snapshot snapshot = Snapshot::none);
-  /// Until all that was started has completed, without the updates that a drain runs: ranks may
-  /// talk, scalars are those of the last step, a snapshot that was taken is whole. The next step
-  /// goes on as if nothing had been.
+  /// Waits for all that was started, without the updates that a drain runs: ranks may talk, scalars
+  /// are those of the last step, a snapshot that was taken is whole. The next step goes on as if
+  /// nothing had been.
   void settle();
-  /// Until all that was started has completed. The metrics of the last step, unless nothing was
-  /// under way.
+  /// Runs pending updates, waits for all, returns the last step's metrics unless nothing was under
+  /// way.
   std::optional<kernels::StepMetrics> drain();
   /// One whole step, drained.
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
 
-  /// Between steps. Programs of another Plan take over: of other actions, schedules or shapes of a
+  /// Between steps. Switches to Programs of another Plan: other actions, schedules or shapes of a
   /// micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
-  /// nothing, where the state lies elsewhere, saving is another or under way, or an arena is too
+  /// nothing, where the state lies elsewhere, saving differs or is under way, or an arena is too
   /// small: make the engine with those that need most.
   void adopt(compile::StepPrograms programs);
 
@@ -105,11 +105,11 @@ class Engine {
   [[nodiscard]] bool is_drained() const {
     return settled_ && !in_step_ && !under_way_ && !updates_pending_;
   }
-  /// Throws InvalidArgument, naming what was called, where it is not.
+  /// Throws InvalidArgument, naming `call`, unless it is drained.
   void require_drained(const char* call) const;
   /// Says whether a step has taken a snapshot that nobody released.
   [[nodiscard]] bool has_snapshot() const { return has_snapshot_; }
-  /// Held by what uses the engine beside its owner's calls.
+  /// A token to hold while using the engine: see ~Engine().
   [[nodiscard]] std::shared_ptr<const void> lend() const { return lent_; }
 
   /// Enters the agreed word of the next step that is started.
@@ -136,8 +136,8 @@ class Engine {
                                                 std::vector<std::byte>& buffer) const {
     return memory_.read(entry, first, count, buffer);
   }
-  /// Who is given the windows of the next snapshot, while the step runs that takes it. Settled;
-  /// until release_snapshot().
+  /// Sets who gets the windows of the next snapshot while its step runs, until release_snapshot().
+  /// Settled.
   void set_snapshot_receiver(SnapshotReceiver receiver) {
     memory_.set_snapshot_receiver(std::move(receiver));
   }
@@ -197,7 +197,7 @@ class Engine {
   void load_programs();
   /// The only Program of a kind but train.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
-  [[nodiscard]] int train_handle(zero::MicroStepKind position, Snapshot snapshot) const;
+  [[nodiscard]] int train_handle(zero::MicroStepKind micro_step, Snapshot snapshot) const;
   void write_word(std::uint32_t flags);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;

@@ -59,7 +59,7 @@ class EngineMemory {
   void set_snapshot_receiver(SnapshotReceiver receiver);
   /// Records on the disk are what they are now for read_snapshot. Nothing runs.
   void hold_snapshot();
-  /// Of what was held and of the receiver.
+  /// Lets go of records and receiver.
   void release_snapshot();
 
  private:

@@ -62,7 +62,7 @@ class CheckpointSave {
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
 
-  /// Collective: from the last snapshot (InvalidArgument without one), behind its step; what it
+  /// Collective: from the last snapshot (InvalidArgument without one), after its step; what it
   /// keeps stays until this save ends. Pieces of blocks that several ranks save travel at once, the
   /// rest is written beside the caller.
   void write_snapshot();
@@ -70,9 +70,9 @@ class CheckpointSave {
   /// written.
   void write_state();
 
-  /// Whether this rank has something to do before advance() need not wait. Any time.
+  /// Whether advance() would wait for this rank's own work now. Any time.
   [[nodiscard]] bool is_busy() const { return busy_; }
-  /// Collective, behind write_*: waits for this rank and goes on to the next stage. True: that was
+  /// Collective, after write_*: waits for this rank and goes on to the next stage. True: that was
   /// the last; what was committed survives a crash of the machine.
   bool advance();
 

@@ -1,5 +1,5 @@
-// What of an engine's state stands where in a checkpoint: the same answer on every rank, without a
-// word between them.
+// Where each part of an engine's state goes in a checkpoint: every rank finds the same answer by
+// itself.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ class SavedState {
   [[nodiscard]] std::int64_t arriving_bytes() const { return bytes_arriving_in(pieces()); }
   [[nodiscard]] std::int64_t bytes_arriving_in(std::span<const RoutedPiece> pieces) const;
   [[nodiscard]] std::span<const RoutedPiece> pieces() const { return assignment_.pieces; }
-  /// Of all ranks' pieces from `first` on, those that are gathered before anything of them is
-  /// written where a save stands still: the same on all ranks.
+  /// The pieces of all ranks from `first` on that are gathered before any of them is written, where
+  /// a save stands still: the same on all ranks.
   [[nodiscard]] std::span<const RoutedPiece> stretch(std::size_t first) const;
   /// The most that arrives in a stretch.
   [[nodiscard]] std::int64_t stretch_bytes() const;
@@ -67,8 +67,8 @@ class SavedState {
     int writer = 0;
     std::span<const std::byte> bytes;
   };
-  /// Where in the files the bytes of a storage from `begin` on belong, which this rank saves; what
-  /// is no tensor's (alignment) nowhere. Whole elements, at which `check` looks.
+  /// Where a storage's bytes from `begin` on, which this rank saves, belong in the files; those of
+  /// no tensor (alignment): nowhere. Whole elements, at which `check` looks.
   [[nodiscard]] std::vector<Routed> route(const std::string& storage, std::int64_t begin,
                                           std::span<const std::byte> bytes,
                                           ValueCheck& check) const;

@@ -25,9 +25,8 @@ Digest piece_digest(std::string_view name, std::string_view kind, std::int64_t f
 /// Sum over the pieces of elements [first_element, first_element + data / element_bytes) of a
 /// tensor whose element 0 stands at `flat_begin` of its unit's flat space. The range must begin and
 /// end at cell borders or at the tensor's own ends; then the sums of disjoint ranges add up to the
-/// tensor's digest, however it is divided. Of state that has one value per `elements_per_value`
-/// elements (scales of blocks) all places count values, of which a cell has 1024 /
-/// elements_per_value.
+/// tensor's digest, however it is divided. For state with one value per `elements_per_value`
+/// elements (scales of blocks) all places count values: a cell has 1024 / elements_per_value.
 Digest range_digest(std::string_view name, std::string_view kind, std::int64_t flat_begin,
                     std::int64_t first_element, std::span<const std::byte> data,
                     std::int64_t element_bytes, std::int64_t elements_per_value = 1);

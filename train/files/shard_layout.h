@@ -14,7 +14,7 @@ namespace strata::train {
 
 inline constexpr std::int64_t kMaxShardBytes = 5'000'000'000;
 
-/// One file: tensors [first_tensor, end_tensor) of the list without gaps behind the header.
+/// One file: tensors [first_tensor, end_tensor) of the list without gaps after the header.
 struct ShardLayout {
   std::string name;  ///< BASE.safetensors, or BASE-00001-of-00002.safetensors
   std::size_t first_tensor = 0;

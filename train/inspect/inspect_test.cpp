@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// A model.safetensors with these tensors one behind the other.
+/// A model.safetensors with these tensors one after the other.
 void write_model(const std::string& folder, const std::vector<TensorSpec>& specs,
                  const std::vector<std::span<const std::byte>>& data) {
   std::string text = make_safetensors_header(specs, {});

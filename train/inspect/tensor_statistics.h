@@ -21,7 +21,7 @@ struct TensorStatistics {
   std::int64_t not_finite = 0;  ///< infinities and NaN
   std::int64_t zeros = 0;       ///< of either sign
 
-  /// `other` is of elements behind these.
+  /// `other` is of elements after these.
   void add(const TensorStatistics& other);
   [[nodiscard]] double mean() const;  ///< NaN without finite elements
   [[nodiscard]] double norm() const;  ///< L2

@@ -28,7 +28,7 @@ std::vector<Member> members_of(const ModelConfig& config, std::optional<DType> w
   return parse_json(out.end_object().finish(), "config.json", {}).members();
 }
 
-/// Left as the original has them when they mean the same rotation: there are two spellings.
+/// These keys stay as they were if they mean the same rotation: it has two spellings.
 bool is_rope_key(std::string_view key) {
   return key == "rope_theta" || key == "rope_scaling" || key == "rope_parameters" ||
          key == "original_max_position_embeddings";

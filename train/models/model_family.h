@@ -42,7 +42,7 @@ struct ModelFamily {
 /// The rows of this repository.
 std::span<const ModelFamily> built_in_families();
 
-/// The row of a model_type, first of `own`; null where there is none.
+/// The row of a model_type, from `own` first; null: there is none.
 const ModelFamily* find_family(std::string_view model_type, std::span<const ModelFamily> own = {});
 
 }  // namespace strata::train

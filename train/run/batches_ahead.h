@@ -40,7 +40,7 @@ class BatchesAhead {
   void rethrow() const;
 
  private:
-  /// The micro-batches of a step, one behind the other.
+  /// The micro-batches of a step, one after the other.
   struct Step {
     std::vector<std::int32_t> tokens, targets;
     std::vector<std::int64_t> samples;

@@ -30,7 +30,7 @@ constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json
 /// Names of what Git and downloads leave in a directory.
 constexpr std::string_view kOfTheDownload[] = {".git", ".gitattributes", ".gitignore", ".cache"};
 
-/// The folder of which transformers reads what lies there: chat templates with names.
+/// The one folder whose files transformers reads: chat templates with names.
 constexpr std::string_view kTemplates = "additional_chat_templates";
 
 /// Beginnings of the names under which tokenizers are stored.
@@ -62,7 +62,7 @@ class Collector {
  public:
   explicit Collector(BesideWeights& beside) : beside_(beside) {}
 
-  /// Those files of a folder whose names are `wanted`.
+  /// Adds a folder's files whose names are `wanted`.
   template <typename Wanted>
   void add_folder(const fs::path& folder, const Wanted& wanted) {
     left_.clear();

@@ -1,10 +1,10 @@
 // When a run saves, how far the save under way is, and what becomes of old checkpoints and of
 // failures.
 //
-// With snapshots a save goes over several steps: begin() behind step t; the Program of step t + 1
+// With snapshots a save goes over several steps: begin() after step t; the Program of step t + 1
 // keeps a copy of the state, or hands it over in windows while it is written; go_on() at the border
-// behind it writes what is left; ranks that are not
-// done say so in each step's agreed word, and at the border behind the first step in which nobody
+// after it writes what is left; ranks that are not
+// done say so in each step's agreed word, and at the border after the first step in which nobody
 // did go_on() takes the next stage. So all ranks act at the same border, and nobody waits for a
 // disk.
 #pragma once
@@ -52,13 +52,13 @@ class CheckpointSaver {
   /// Whether the next step is to take the snapshot.
   [[nodiscard]] Snapshot wants_snapshot() const;
 
-  /// Whether a save is to begin behind step `step`, which is not the last. While another one is
+  /// Whether a save is to begin after step `step`, which is not the last. While another one is
   /// under way it is postponed, which is said, and begins when that has ended.
   bool is_due(std::int64_t step);
   /// Collective, settled: a save from a snapshot begins; the next step takes it. Where it fails and
   /// the run goes on, that is said and nothing begins. Throws what failed where it must not.
   void begin(Engine& engine, SaveContents contents);
-  /// Whether go_on() has something to do at this border, behind the step that was started last.
+  /// Whether go_on() has something to do at this border, after the step that was started last.
   [[nodiscard]] bool is_ready() const;
   /// Collective, settled. What was committed, if that was the end. Fails as begin().
   std::optional<Saved> go_on();

@@ -38,18 +38,18 @@ class ResumeSource {
                OutputFolder& folder, const SessionListeners& listeners)
       : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
-  /// Where to go on; nullopt: from the beginning. Where the choice is ours, checkpoints that are
-  /// unusable are passed over (checkpoint_directory.h), which is said. Throws DataError when there
-  /// is nothing and something is required.
+  /// Finds where to go on; nullopt: at the beginning. Where the choice is ours, passes over
+  /// unusable checkpoints (checkpoint_directory.h), with a note. Throws DataError when a checkpoint
+  /// is required and there is none.
   std::optional<ResumePoint> find();
 
   /// Fills the engine from the point's tensors and scalars; from the next older checkpoint when
-  /// this one turns out to be unusable and the choice was ours: `terms` are asked of that one, as
-  /// the caller has asked them of `point`. Returns what was loaded, and notes about conversions.
+  /// this one turns out to be unusable and the choice was ours. Then calls `terms` for that one, as
+  /// the caller has for `point`. Returns what was loaded, and notes about conversions.
   ResumePoint load(Engine& engine, ResumePoint point, const Terms& terms,
                    std::vector<std::string>& notes);
 
-  /// Whether the run said "go on", not from where: what is done already needs no doing then.
+  /// Whether the choice is ours (--resume auto, required): a finished run has nothing to do.
   [[nodiscard]] bool goes_on_by_itself() const;
 
  private:

@@ -31,7 +31,7 @@ class Comparison {
       throw ConfigError("cannot resume from " + where_ +
                         ": it was imported, and nothing in it says which data it was trained on; "
                         "--resume-with-changed-data goes on with the data, seed and sequence "
-                        "length of this run behind " +
+                        "length of this run after " +
                         std::to_string(saved.consumed_samples) + " samples");
   }
 

@@ -129,7 +129,7 @@ TEST(ResumeTerms, ImportedCheckpointsSayThatTheyAre) {
   const std::string refusal = resuming.refusal();
   EXPECT_NE(refusal.find("out/step-00000004: it was imported"), std::string::npos) << refusal;
   EXPECT_NE(refusal.find("--resume-with-changed-data"), std::string::npos);
-  EXPECT_NE(refusal.find("behind 32 samples"), std::string::npos);
+  EXPECT_NE(refusal.find("after 32 samples"), std::string::npos);
   resuming.options.checkpoint.changed_data = true;
   EXPECT_EQ(resuming.take(), "");
 }

@@ -20,7 +20,7 @@ bool RoomForSaving::accepts(const compile::Compiled& tried) {
 
 std::string RoomForSaving::note(runtime::SaveMemory chosen) const {
   if (chosen == runtime::SaveMemory::windows)
-    return "the step behind a saved one waits for the drive, as what is saved goes there in "
+    return "the step after a saved one waits for the drive, as what is saved goes there in "
            "windows: " +
            refusals_.back();
   if (chosen == runtime::SaveMemory::writing)

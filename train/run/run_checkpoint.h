@@ -6,13 +6,13 @@
 
 namespace strata::train {
 
-/// As the run stands: behind position.steps_done, settled.
+/// As the run stands: after position.steps_done, settled.
 SaveContents save_contents(const RunParts& run);
 
 /// Collective, drained: a checkpoint while training stands still; nothing without an output folder.
 /// A failure is said, or ends the run, as --on-save-error says.
 void save(RunParts& run);
-/// The same behind the last step, for which a failure ends the run.
+/// The same after the last step, for which a failure ends the run.
 void save_last(RunParts& run);
 /// The same for a run that ends for steps that are not finite: false where the values of its state
 /// are not, either, so that nothing is committed.

@@ -31,7 +31,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   for (const auto& [key, program] : engine.programs().programs)
     if (key.kind == compile::ProgramKind::train)
       for (const runtime::Instruction& in : program.instructions)
-        step_flops_ += in.demand.flops * zero::runs_per_step(plan, key.position);
+        step_flops_ += in.demand.flops * zero::runs_per_step(plan, key.micro_step);
 }
 
 StepDone StepMeter::complete(const kernels::StepMetrics& metrics, double seconds) {

@@ -1,5 +1,4 @@
-// What a step reached: from its metrics and what the queues did, the numbers that people and tools
-// are shown.
+// Computes what people and tools are shown of a step, from its metrics and the work of its queues.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const
   }
 }
 
-/// What older versions of transformers stored besides weights: made anew by everyone.
+/// Buffers that older versions of transformers stored: each loader makes them anew.
 bool is_buffer(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq");

@@ -25,13 +25,13 @@ void require_checkable_device(const TrainOptions& options) {
   if (options.device == DeviceChoice::cpu)
     throw ConfigError("--check-device compares a GPU with the CPU; it needs --device cuda");
   if (options.tf32)
-    throw ConfigError("--check-device compares with products that do not round; leave out --tf32");
+    throw ConfigError("--check-device compares products in full fp32; leave out --tf32");
   const OffloadOptions& offload = options.offload;
   if (offload.optimizer != OffloadTarget::none || offload.parameters != OffloadTarget::none ||
       offload.activations != OffloadTarget::none)
     throw ConfigError(
-        "--check-device runs one instruction at a time on the device and knows no "
-        "queues of the host; leave out the offload settings");
+        "--check-device runs one instruction at a time on the device and has no "
+        "host queues; leave out the offload settings");
 }
 
 /// Files, ranks and the output folder: what needs no plan.

@@ -25,7 +25,7 @@ struct TierUse {
   std::int64_t used = 0;  ///< whole pages
 };
 
-/// Of an arena that the host may touch: pages that are in memory now. Else all of it.
+/// Bytes of an arena that are in memory now; all of them on a device.
 std::int64_t resident_bytes(const runtime::Arena& arena);
 
 /// One JSON object: {"programs": [{"name", "runs", "bytes", "conditional_bytes"}], "moved_bytes",

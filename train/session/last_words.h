@@ -13,10 +13,10 @@ namespace strata::train {
 
 /// How long a rank that failed with `code` in `phase` waits before it prints its error and ends.
 ///
-/// What is wrong with the command line, a setting, a file or the machine all ranks find alike
-/// before they have met. So rank 0 speaks at once; when it has ended, mpirun ends the others, and
-/// they never come to say the same. Ranks that still live after their wait failed alone and are
-/// heard, the lowest first. No error can get lost, and nothing needs to be agreed with anybody.
+/// All ranks find errors in the command line, a setting, a file or the machine alike, before they
+/// have met. So rank 0 speaks at once; when it has ended, mpirun ends the others, and they never
+/// come to say the same. Ranks that still live after their wait failed alone and are heard, the
+/// lowest first. No error can get lost, and nothing needs to be agreed with anybody.
 std::chrono::milliseconds wait_before_last_words(const RankContext& context, Phase phase,
                                                  ExitCode code);
 

@@ -12,9 +12,9 @@
 
 namespace strata::train {
 
-/// Where `path` holds lines of an earlier run, a file "PATH.old" has them now, in place of one of
-/// that name; its name. "": there were none. Throws IoError, and InvalidArgument
-/// when the file holds something else.
+/// Moves lines of an earlier run from `path` to "PATH.old", in place of a file of that name;
+/// returns its name, "" where there were none. Throws IoError, and InvalidArgument when the file
+/// holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);
 
 /// Appends to a file; nothing when the path is empty. Each line goes to the system at once and as a

@@ -22,8 +22,8 @@ class Session {
   /// them. Borrows the listeners; the session adds those of what options ask for beside the screen
   /// (train/session/option_listeners.h).
   static Session open(RunRequest request, const SessionListeners& listeners);
-  /// Releases what is left, as close() does not: what was not saved is lost, and other ranks of a
-  /// run that has not ended hear of a rank that is gone.
+  /// Releases what is left without close(): what was not saved is lost, and other ranks of a run
+  /// that has not ended see that this one is gone.
   ~Session();
   Session(Session&& other) noexcept;
   Session& operator=(Session&& other) noexcept;

@@ -60,12 +60,12 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
   if (checks) return {};
   if (command_line.assumed_world > 0)
     throw InvalidArgument(
-        "--world-size assumes ranks where nothing is trained: with --check-config, or with "
+        "--world-size works only where nothing is trained: with --check-config, or with "
         "--print-plan or --print-program and --steps 0");
   if (request.hardware)
     throw InvalidArgument(
-        "--hardware plans for a machine and trains nothing: with --print-plan or --print-program "
-        "and --steps 0; a run takes the machine that it is on");
+        "--hardware plans for a machine and trains nothing: add --print-plan or --print-program "
+        "and --steps 0; a run uses its own machine");
   return request;
 }
 

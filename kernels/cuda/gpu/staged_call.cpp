@@ -118,7 +118,7 @@ std::string StagedCall::describe(std::size_t offset) const {
                         std::size_t at) {
     if (at < from) return std::to_string(from - at) + " bytes before " + name;
     if (at < from + bytes) return "byte " + std::to_string(at - from) + " of " + name;
-    return std::to_string(at - from - bytes) + " bytes behind " + name;
+    return std::to_string(at - from - bytes) + " bytes after " + name;
   };
   const auto distance = [&](std::size_t from, std::size_t bytes) {
     return offset < from ? from - offset : offset < from + bytes ? 0 : offset - from - bytes + 1;

@@ -131,17 +131,16 @@ TEST(StagedCall, WritesBesideTheOutputsAreNamed) {
             "the kernel wrote byte 7 of input 0 fp32[2, 3] stride 5, which it may not");
   EXPECT_NE(refusal([](Tensor, Tensor y, Span) { y.row<float>(0)[3] = 0; }).find("of output 0"),
             std::string::npos);
-  EXPECT_NE(refusal([](Tensor, Tensor y, Span) {
-              y.row<float>(1)[3] = 0;
-            }).find(" bytes behind output 0"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([](Tensor, Tensor y, Span) { y.row<float>(1)[3] = 0; }).find(" bytes after output 0"),
+      std::string::npos);
   EXPECT_NE(refusal([](Tensor x, Tensor, Span) {
               x.data[-1] = std::byte{0};
             }).find("1 bytes before input 0"),
             std::string::npos);
   EXPECT_NE(refusal([](Tensor, Tensor, Span w) {
               w.data()[8] = std::byte{0};
-            }).find("0 bytes behind the workspace"),
+            }).find("0 bytes after the workspace"),
             std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// What is said beforehand of an operation's products against what its kernels then ask for.
+// Compares the products predicted for an operation with those its kernels ask for.
 #include "kernels/cuda/operation_products.h"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::byte kPattern{0xA5};
 
-/// A tensor whose first element lies `lead` elements behind a 64-byte border, with a pattern
+/// A tensor whose first element lies `lead` elements after a 64-byte border, with a pattern
 /// around.
 class Placed {
  public:
@@ -131,7 +131,7 @@ StepControl some_control(std::uint32_t seed) {
   return control;
 }
 
-/// Where the operands of one call start behind a pack border; the last is the parameter's.
+/// Where the operands of one call start after a pack border; the last is the parameter's.
 struct Leads {
   std::int64_t states, gradient, parameter;
 };

@@ -14,7 +14,7 @@
 
 namespace strata::train {
 
-/// Marks of a record: what was promised by then, with the step behind it.
+/// Marks of a record: what was promised by then, with the step after it.
 inline const std::string kSavedMark = "saved step ";
 inline const std::string kPointedMark = "latest says step ";
 
