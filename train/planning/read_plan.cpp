@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "kernels/ops/operation.h"
 
 namespace strata::train {
 namespace {
