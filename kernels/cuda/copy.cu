@@ -66,6 +66,24 @@ struct Copy {
   }
 };
 
+template <typename U>
+struct FillRowsArguments {
+  RowShape shape;
+  RowPointer<U> to;
+};
+
+/// Fills one tensor, which may have bytes between its rows.
+template <typename U, int N>
+struct FillRows {
+  static constexpr int kWidth = N, kPacks = 4;
+  using Arguments = FillRowsArguments<U>;
+  struct Operands {};
+  static STRATA_DEVICE Operands read(const Arguments&, Place) { return {}; }
+  static STRATA_DEVICE void write(const Arguments& a, Place at, const Operands&) {
+    write_pack(a.to, at, Pack<U, N>{});
+  }
+};
+
 /// Ranges that one launch fills.
 constexpr std::size_t kFilledParts = 16;
 
@@ -145,7 +163,17 @@ void copy(kernels::Stream& stream, const kernels::KernelCall& call) {
   });
 }
 
+void fill_rows(kernels::Stream& stream, const kernels::Tensor& to) {
+  const DType dtype = to.dtype();
+  with_units(dtype, packs_fit(elements_of_16_bytes(dtype), {&to}), [&](auto unit, auto width) {
+    using U = decltype(unit);
+    launch_elementwise<FillRows<U, width()>>(
+        stream, {unit_shape<U>(row_shape({&to}), dtype), units_of<U>(to)});
+  });
+}
+
 void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call) {
+  if (call.outputs.size() == 1) return fill_rows(stream, call.outputs[0]);
   for (std::size_t first = 0; first < call.outputs.size(); first += kFilledParts)
     fill_parts(stream,
                call.outputs.subspan(first, std::min(kFilledParts, call.outputs.size() - first)));

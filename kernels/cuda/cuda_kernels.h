@@ -24,6 +24,8 @@ void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
 void embedding(kernels::Stream& stream, const kernels::KernelCall& call);
 void embedding_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call);
+/// Not an operation: zeros in one tensor, also where there are bytes between its rows.
+void fill_rows(kernels::Stream& stream, const kernels::Tensor& to);
 void gelu(kernels::Stream& stream, const kernels::KernelCall& call);
 void gelu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void norm(kernels::Stream& stream, const kernels::KernelCall& call);

@@ -220,7 +220,7 @@ const Key* sort_keys(kernels::Stream& stream, RunArguments arguments, Key* other
 /// What the sums are added to: what exists, or zero. In place there is nothing to do.
 void start_table(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor& table = call.outputs[0];
-  if (call.inputs.size() < 3) return fill_zero(stream, {{}, call.outputs, {}, call.attributes});
+  if (call.inputs.size() < 3) return fill_rows(stream, table);
   const kernels::Tensor& existing = call.inputs[2];
   if (existing.data != table.data)
     copy(stream, {{&existing, 1}, call.outputs, {}, call.attributes});

@@ -203,7 +203,7 @@ TEST_F(CheckpointDirectoryTest, ARankThatSurvivesItsRunKeepsOthersOut) {
   EXPECT_NE(message().find("in use by run abc"), std::string::npos);
   owner.reset();
   const std::string survivors = root_.path() +
-                                ": of run abc on host node7, process 4711, which has ended, other "
+                                ": run abc on host node7, process 4711, has ended, but other "
                                 "ranks still live and may write there";
   EXPECT_NE(message().find(survivors), std::string::npos) << message();
   rank.reset();

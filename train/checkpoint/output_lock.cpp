@@ -73,7 +73,7 @@ OutputLock::OutputLock(const std::string& output, const LockOwner& owner, millis
                     "; wait for it to end, or choose another output folder");
   if (!lock_until(file_, output, kRanksByte, end))
     throw HostError(output + ": " + owner_text(file_.get()) +
-                    " has ended, but other ranks still live and may write there; wait for them "
+                    ", has ended, but other ranks still live and may write there; wait for them "
                     "to end, or end them: fuser " +
                     path_ + " lists those of this host");
   const std::string text =
