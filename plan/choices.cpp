@@ -23,7 +23,7 @@ void place_units(runtime::Plan& plan, const Choices& choices,
     if (choices.parameters != Home::device &&
         units[u].elements > choices.sharding.persistence_threshold_elements) {
       const std::int64_t mine =
-          unit.shard_parameter ? units[u].elements / plan.data_ranks() : units[u].elements;
+          zero::largest_shard(units[u].elements, unit.shard_parameter ? plan.data_ranks() : 1);
       const bool stays = choices.parameters == Home::host || mine <= in_host_memory;
       unit.parameter_tier = stays ? Tier::pinned : Tier::disk;
       if (stays) in_host_memory -= std::min(mine, in_host_memory);

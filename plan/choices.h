@@ -28,7 +28,8 @@ struct Choices {
   Home parameters = Home::device;  ///< of units that sharding would not leave gathered
   Home activations = Home::device;
   double optimizer_part = 1;  ///< of the state whose home is not the device: what leaves it, 0 to 1
-  /// Elements per rank that stay in host memory where the disk is their home: the first ones.
+  /// Elements per rank that stay in host memory where the disk is their home: of units in order,
+  /// each that still fits.
   std::int64_t parameter_host_elements = 0;
   /// next_step: where the optimizer's home is the device, step_end.
   runtime::Updates updates = runtime::Updates::next_step;

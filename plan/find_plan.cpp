@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compile/read_ahead.h"
+#include "core/check.h"
 #include "plan/resident_records.h"
 
 namespace strata::plan {
@@ -91,6 +92,7 @@ class Searching {
   };
 
   [[nodiscard]] Attempt first_accepted(const Plan& asked) const {
+    STRATA_CHECK(!search_.savings.empty(), "no way of saving to try");
     const Accepts accepts =
         search_.accepts ? search_.accepts : [](const Compiled& found) { return found.fit.fits(); };
     for (std::size_t i = 0; i + 1 < search_.savings.size(); ++i)

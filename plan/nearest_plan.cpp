@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -22,7 +23,13 @@ class Nearing {
         until_(until),
         refused_(needs(asked, false)) {}
 
-  std::optional<Nearest> run() {
+  NearestSearch run() {
+    std::optional<Nearest> found = nearest();
+    return {std::move(found), complete_};
+  }
+
+ private:
+  [[nodiscard]] std::optional<Nearest> nearest() {
     const std::vector<Choices> here = cheapest_first(asked_, search_.plan);
     const bool moves = asked_.moves_state();
     // The last ones, which differ in the stage alone, tell whether there is anything to look for.
@@ -41,7 +48,6 @@ class Nearing {
     return smallest_;
   }
 
- private:
   [[nodiscard]] bool limits_host_memory(bool moves) const {
     return moves && memory_.host_bytes > 0 && search_.plan.host_bytes == runtime::kUnlimited;
   }
@@ -74,7 +80,10 @@ class Nearing {
                                                        bool moves) {
     const bool limited = limits_host_memory(moves);
     for (const Choices& choices : neighbours) {
-      if (Clock::now() > until_) return {};
+      if (Clock::now() > until_) {
+        complete_ = false;
+        return {};
+      }
       const std::optional<MemoryNeeds> needed = needs(choices, limited);
       if (!needed) continue;
       if (fits(*needed, limited)) return Nearest{choices, *needed, Nearness::cheapest};
@@ -84,9 +93,15 @@ class Nearing {
     return {};
   }
 
-  /// Of the memory that is scarcer.
-  [[nodiscard]] std::int64_t size(const MemoryNeeds& needs) const {
-    return memory_.device_bytes ? needs.device : memory_.host_share(needs);
+  /// How many times what is free of the scarcer memory is needed; of unknown ones, bytes.
+  [[nodiscard]] double size(const MemoryNeeds& needs) const {
+    const auto times = [](std::int64_t needed, std::int64_t free) {
+      return static_cast<double>(needed) / static_cast<double>(std::max<std::int64_t>(free, 1));
+    };
+    const double host = times(memory_.host_share(needs) * memory_.local_world, memory_.host_bytes);
+    if (!memory_.device_bytes) return host;
+    const double device = times(needs.device, *memory_.device_bytes);
+    return memory_.host_bytes > 0 ? std::max(device, host) : device;
   }
 
   const Search& search_;
@@ -95,12 +110,13 @@ class Nearing {
   Clock::time_point until_;
   std::optional<MemoryNeeds> refused_;  ///< by what was asked for; nothing: cannot be planned
   std::optional<Nearest> smallest_;     ///< that was tried
+  bool complete_ = true;
 };
 
 }  // namespace
 
-std::optional<Nearest> find_nearest(const Search& search, const Choices& asked,
-                                    const MachineMemory& memory, Clock::time_point until) {
+NearestSearch find_nearest(const Search& search, const Choices& asked, const MachineMemory& memory,
+                           Clock::time_point until) {
   return Nearing(search, asked, memory, until).run();
 }
 

@@ -22,13 +22,17 @@ struct Nearest {
   Nearness nearness = Nearness::smallest;
 };
 
-/// The first of the neighbours (neighbours.h) of `asked` that `memory` holds: where it and Plans'
-/// budgets are too little for `asked` itself. `search.plan` is the frame of their Plans. Where the
-/// neighbour moves state and the frame does not limit host memory, it is limited to what is free:
-/// transfers would take all that makes a step faster. Nothing: no neighbour keeps the budgets of
-/// the frame, or none was planned by `until`.
-std::optional<Nearest> find_nearest(const Search& search, const Choices& asked,
-                                    const MachineMemory& memory,
-                                    std::chrono::steady_clock::time_point until);
+struct NearestSearch {
+  std::optional<Nearest> found;
+  bool complete = true;  ///< false: neighbours were left untried for want of time
+};
+
+/// Finds the first of the neighbours (neighbours.h) of `asked` that `memory` holds: where it and
+/// Plans' budgets are too little for `asked` itself. `search.plan` is the frame of their Plans.
+/// Where the neighbour moves state and the frame does not limit host memory, it is limited to what
+/// is free: transfers would take all that makes a step faster. Finds nothing where no neighbour
+/// that was planned by `until` keeps the budgets of the frame.
+NearestSearch find_nearest(const Search& search, const Choices& asked, const MachineMemory& memory,
+                           std::chrono::steady_clock::time_point until);
 
 }  // namespace strata::plan

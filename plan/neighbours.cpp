@@ -67,11 +67,17 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
                                    bool own_device) {
   const Homes now{asked.optimizer, asked.parameters, asked.activations};
   std::vector<Choices> all;
+  if (asked.optimizer != kStay && asked.optimizer_part < 1) {
+    Choices& changed = all.emplace_back(asked);
+    changed.sharding.stage = highest_stage(asked, frame);
+    changed.optimizer_part = 1;
+  }
   for (const Homes& level : kLevels) {
     if (!is_further(level, now, own_device)) continue;
     Choices changed = asked;
     changed.sharding.stage = highest_stage(asked, frame);
     changed.optimizer = level[0];
+    changed.optimizer_part = 1;
     changed.parameters = level[1];
     changed.activations = level[2];
     all.push_back(changed);

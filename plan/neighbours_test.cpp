@@ -64,6 +64,10 @@ TEST(Neighbours, StateLeavesTheDeviceStepByStep) {
   EXPECT_EQ(homes(further_homes(asked, frame(1, 2), false)), "d-- d-- dd- dd- ddd ddd ")
       << "virtual ranks exclude it";
   asked.optimizer = Home::host;
+  asked.optimizer_part = 0.5;
+  EXPECT_EQ(further_homes(asked, frame(1), true).front().optimizer_part, 1)
+      << "all of the state leaves the device before more kinds of it do";
+  asked.optimizer_part = 1;
   EXPECT_EQ(homes(further_homes(asked, frame(1), true)).find("h-- "), std::string::npos)
       << "what was asked for is no neighbour";
 }

@@ -130,7 +130,7 @@ class ControlPass {
                                      bytes_type(sizeof(kernels::StepControl)), Role::control);
   }
 
-  /// The same for who reads it after updates that ran early: the copies of the metrics.
+  /// Adds a second control, made after early updates: only copies of the metrics read it.
   ValueId own_control() {
     runtime::Value value;
     value.name = "step_control of metrics";

@@ -1,4 +1,4 @@
-// The passes at the end of a step; step/step.h calls them after those of zero/. Each takes the
+// The passes of control and updates; step/step.h calls them around those of zero/. Each takes the
 // whole Graph and handles every unit by its plan.
 #pragma once
 

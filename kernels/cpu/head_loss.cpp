@@ -76,7 +76,7 @@ class Head {
   bool rounds_ = false;  ///< the logits' gradient is made bf16 for its products
   std::int64_t first_row_ = 0;
   std::int64_t chunk_rows_ = 0;
-  // Products for whole tiles and for the last: by rows (of tiles), columns (of the strip).
+  // Products by row tile and strip; index 0: of a whole one, 1: of the last.
   std::array<std::array<const TileProduct*, 2>, 2> logits_products_{};
   std::array<std::array<const TileProduct*, 2>, 2> weight_products_{};  // by strip, columns of dW
 };

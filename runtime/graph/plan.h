@@ -26,7 +26,7 @@ using TierBytes = std::array<std::int64_t, kTiers>;
 
 inline constexpr TierBytes kUnlimitedBytes{kUnlimited, kUnlimited, kUnlimited, kUnlimited};
 
-/// What updates add to where parameters are not fp32 (those that are need nothing beside them).
+/// Where updates add up, for parameters that are not fp32.
 enum class MasterFormat : std::uint8_t {
   fp32,    ///< an fp32 copy
   packed,  ///< the bf16 parameter and a remainder of 16 bits (kernels/ops/optimizer_operands.h)

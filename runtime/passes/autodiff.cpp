@@ -175,8 +175,8 @@ class Differentiator {
       covered_[value.root] -= value.type.shape.elements();
   }
 
-  /// Whether the backward pass of node i exists: every output gradient that its rule reads is
-  /// there.
+  /// Whether a node has a backward pass: the output gradients that its rule reads are all there;
+  /// false when none is.
   bool active(const GradientRule& rule, const std::vector<ValueId>& output_gradients,
               const std::string& label) {
     int found = 0, missing = 0;

@@ -59,8 +59,8 @@ std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule
   return tiers;
 }
 
-/// The same lifetimes with times as numbers of earlier begins: equal where those that share memory
-/// do, whatever the hour.
+/// Replaces each time by how many lifetimes begin before it, so that problems with equal overlaps
+/// compare equal.
 std::vector<Lifetime> in_order(std::vector<Lifetime> lifetimes) {
   std::vector<std::int64_t> begins;
   for (const Lifetime& l : lifetimes) begins.push_back(l.begin);

@@ -39,7 +39,7 @@ void Resolver::take_scheduler() {
     s.warmup_max_lr = options_.optimizer.learning_rate;
     derived("scheduler.warmup_max_lr");
   }
-  // Of the file's schedule, where a flag has chosen another.
+  // Settles the file's auto although a flag has chosen another schedule.
   if (!absolute && open_autos_.contains("scheduler.warmup_max_lr"))
     derived("scheduler.warmup_max_lr");
   const Given* rate = flag("optimizer.learning_rate");

@@ -47,9 +47,9 @@ class SavedState {
   [[nodiscard]] std::span<const RoutedPiece> stretch(std::size_t first) const;
   /// The most that arrives in a stretch.
   [[nodiscard]] std::int64_t stretch_bytes() const;
-  /// And the other way round.
+  /// Bytes of pieces that this rank saves and others write.
   [[nodiscard]] std::int64_t leaving_bytes() const;
-  /// Whether the file's own header, which its creator writes by itself.
+  /// Whether the piece is its file's header, which the creator of the file writes.
   [[nodiscard]] bool is_header(const Piece& piece) const;
 
   /// A piece that this rank saves: memory of the engine or of `buffer`, valid until either changes.

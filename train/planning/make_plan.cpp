@@ -198,8 +198,8 @@ kernels::Attributes control_attributes(const TrainOptions& options) {
   rules.hysteresis = options.loss_scale.hysteresis;
   rules.consecutive_hysteresis = options.loss_scale.consecutive_hysteresis;
   rules.min_loss_scale = options.loss_scale.minimum;
-  // Whatever such a step means for the run, its update would leave nothing to go on from. Updates
-  // after their own gradient know of no other gradient.
+  // A step that is not finite is never applied: its update would leave nothing to go on from.
+  // Updates after their own gradient run too early to know.
   rules.skip_nonfinite = options.offload.updates != UpdateTime::gradient ||
                          options.dtype == DType::f16 ||
                          (options.dtype == DType::bf16 && options.bf16_check_overflow);

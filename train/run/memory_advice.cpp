@@ -49,6 +49,7 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options,
     if (home != before) flags.push_back(std::string(flag) + (home == host ? "cpu" : "nvme"));
   };
   move("--offload-optimizer ", then.optimizer, now.optimizer);
+  if (then.optimizer_part != now.optimizer_part) flags.emplace_back("--offload-ratio 1");
   move("--offload-param ", then.parameters, now.parameters);
   move("--offload-activations ", then.activations, now.activations);
   add_limits(flags, found, options.offload, memory);
@@ -58,11 +59,15 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options,
   return flags;
 }
 
-std::string say(const std::optional<plan::Nearest>& found, const TrainOptions& options,
+std::string say(const plan::NearestSearch& search, const TrainOptions& options,
                 const MachineMemory& memory) {
+  const std::optional<plan::Nearest>& found = search.found;
   const std::string otherwise =
       fmt::format("use a shorter --sequence-length{} or a smaller model",
                   memory.local_world > 1 ? ", fewer ranks on this host" : "");
+  if (!search.complete && (!found || found->nearness == plan::Nearness::smallest))
+    return fmt::format("no change that fits was found in {} s; {}", kLongestSearch.count(),
+                       otherwise);
   if (!found)
     return "no ZeRO stage, micro-batch, checkpointing or offload fits these limits; raise "
            "--device-memory or --host-memory, " +

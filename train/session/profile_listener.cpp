@@ -44,13 +44,13 @@ void ProfileListener::write(const Ending& ending) const {
                             std::to_string(kLeftOut) + " steps\n");
   comm::Communicator& host = ending.ranks;
   const std::vector<std::string> ranks = comm::gather_texts(host, to_json(report, host.rank()));
-  if (host.rank() == 0) write_file_atomically(file_, profile_file(ending.device, ranks));
   listeners_.print(describe(report) +
                    (machine_.host_is_device()
                         ? ""
                         : "each instruction was launched by itself: a run without --profile "
-                          "records steps and is faster\n") +
-                   "all of it: " + file_ + "\n");
+                          "records steps and is faster\n"));
+  if (host.rank() == 0) write_file_atomically(file_, profile_file(ending.device, ranks));
+  listeners_.print("all of it: " + file_ + "\n");
 }
 
 }  // namespace strata::train

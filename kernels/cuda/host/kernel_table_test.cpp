@@ -1,8 +1,14 @@
 // Every operation runs on every backend, so that a Program planned for one can be run there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <string_view>
+
 #include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/workspaces.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/workspaces.h"
 #include "kernels/ops/operation.h"
 
 namespace strata::kernels {
@@ -17,6 +23,18 @@ TEST(KernelTable, HasAKernelForEveryOperation) {
     EXPECT_NE(cuda::cuda_kernels().find(operation->name), nullptr) << operation->name << " on CUDA";
   }
   EXPECT_GE(operations, 35);
+}
+
+TEST(Workspaces, NameEachAnOperationOnce) {
+  for (const auto rows : {cpu_workspaces(), cuda_workspaces()}) {
+    std::set<std::string_view> names;
+    for (const WorkspaceRow& row : rows) {
+      EXPECT_TRUE(names.insert(row.operation).second) << row.operation << " twice";
+      EXPECT_TRUE(std::ranges::any_of(all_operations(), [&](const Operation* operation) {
+        return operation->name == row.operation;
+      })) << row.operation;
+    }
+  }
 }
 
 TEST(KernelTable, HasNoneForOtherNames) {
