@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kListedConsumers = 5;
 
 /// From the first to the last instruction that touches a root.
-struct Life {
+struct Touches {
   int first = 0;
   int last = 0;
 };
@@ -42,7 +42,8 @@ class PeakFinder {
   void touch(int i, const Operand& operand) {
     if (operand.tier != tier_) return;
     const ValueId root = value(operand.value).root;
-    lives_.try_emplace(root == kNoValue ? operand.value : root, Life{i, i}).first->second.last = i;
+    lives_.try_emplace(root == kNoValue ? operand.value : root, Touches{i, i}).first->second.last =
+        i;
   }
 
   [[nodiscard]] const Value& value(ValueId id) const {
@@ -97,7 +98,7 @@ class PeakFinder {
 
   const Program& program_;
   Tier tier_;
-  std::map<ValueId, Life> lives_;  ///< of every root in the tier
+  std::map<ValueId, Touches> lives_;  ///< of every root in the tier
 };
 
 std::string describe(const Consumer& consumer) {

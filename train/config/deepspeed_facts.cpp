@@ -22,7 +22,7 @@ struct TypeRow {
 };
 
 constexpr std::string_view kAdam = "learning_rate,beta1,beta2,epsilon,weight_decay,bias_correction";
-constexpr TypeRow kOptimizers[] = {
+constexpr TypeRow kSupportedOptimizers[] = {
     {"Adam", "adamw", kAdam},
     {"AdamW", "adamw", kAdam},
     {"SGD", "sgd", "learning_rate,momentum,dampening,weight_decay,nesterov"},
@@ -37,7 +37,7 @@ constexpr TypeRow kOptimizers[] = {
     {"MuAdamW", ""},
     {"MuSGD", ""},
 };
-constexpr TypeRow kSchedulers[] = {
+constexpr TypeRow kSupportedSchedulers[] = {
     {"WarmupLR", "WarmupLR", "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type"},
     {"WarmupDecayLR", "WarmupDecayLR",
      "warmup_min_lr,warmup_max_lr,warmup_num_steps,warmup_type,total_num_steps", "total_num_steps"},
@@ -75,7 +75,7 @@ class Interpreter {
   void optimizer() {
     const Given* type = fact("optimizer.type");
     if (type == nullptr) return missing_optimizer();
-    const std::optional<TypeRow> row = supported(*type, kOptimizers);
+    const std::optional<TypeRow> row = supported(*type, kSupportedOptimizers);
     if (!row) return;
     read_.settings["optimizer.type"] = {{std::string(row->option)}, false, type->where};
     warn_of_foreign("optimizer.", *row, *type);
@@ -100,7 +100,7 @@ class Interpreter {
   void scheduler() {
     const Given* type = fact("scheduler.type");
     if (type == nullptr) return missing_scheduler();
-    const std::optional<TypeRow> row = supported(*type, kSchedulers);
+    const std::optional<TypeRow> row = supported(*type, kSupportedSchedulers);
     if (!row) return;
     read_.settings["scheduler.type"] = {{std::string(row->option)}, false, type->where};
     warn_of_foreign("scheduler.", *row, *type);
