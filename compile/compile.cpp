@@ -17,6 +17,7 @@
 #include "runtime/passes/saved_values.h"
 #include "runtime/passes/staging.h"
 #include "runtime/program/lower.h"
+#include "step/check_plan.h"
 #include "zero/policy.h"
 
 namespace strata::compile {
@@ -49,7 +50,8 @@ class Compiling {
   Compiled run() {
     BuiltModel built = model_.build(plan_.shape, ModelUse::train);
     set_.units = built.graph.units;
-    zero::check_plan(plan_, set_.units);
+    const auto rules = kernels::StepRules::from(model_.control);
+    step::require_none(step::find_problems(plan_, set_.units, &rules));
     std::vector<bool> frozen;
     for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);
     runtime::differentiate(built.graph, {plan_.gradient.produced, std::move(frozen)});

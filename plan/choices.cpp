@@ -85,22 +85,28 @@ std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::G
 }  // namespace
 
 runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
-                           const compile::ModelFunction& build) {
+                           const std::vector<runtime::ParameterUnit>& units) {
   runtime::Plan plan = std::move(frame);
   plan.shape.batch = choices.micro_batch;
   plan.micro_steps = choices.micro_steps;
-  runtime::Graph graph = build(plan.shape, compile::ModelUse::train).graph;
-  plan.units =
-      zero::plan_units(graph.units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
+  plan.units = zero::plan_units(units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
   for (runtime::UnitPlan& unit : plan.units) unit.recipe = choices.recipe;
-  place_units(plan, choices, graph.units);
-  plan.saved = plan_saved(choices, std::move(graph), plan.gradient.produced);
+  place_units(plan, choices, units);
   // Without offload nothing is to be hidden behind the next forward pass.
   const bool on_device = choices.optimizer == Home::device;
   plan.updates =
       on_device && choices.updates == Updates::next_step ? Updates::step_end : choices.updates;
   plan.order = choices.layer_major && plan.micro_steps > 1 ? runtime::MicroStepOrder::by_layer
                                                            : runtime::MicroStepOrder::one_by_one;
+  return plan;
+}
+
+runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
+                           const compile::ModelFunction& build) {
+  frame.shape.batch = choices.micro_batch;
+  runtime::Graph graph = build(frame.shape, compile::ModelUse::train).graph;
+  runtime::Plan plan = with_choices(std::move(frame), choices, graph.units);
+  plan.saved = plan_saved(choices, std::move(graph), plan.gradient.produced);
   return plan;
 }
 

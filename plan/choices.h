@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "compile/model.h"
 #include "runtime/graph/plan.h"
@@ -39,6 +40,10 @@ struct Choices {
     return optimizer != Home::device || parameters != Home::device || activations != Home::device;
   }
 };
+
+/// `frame` with what the choices say of shapes, order and the units of a model.
+runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
+                           const std::vector<runtime::ParameterUnit>& units);
 
 /// `frame`, a Plan whose mesh, virtual ranks, gradient types, shape and limits stand, with all else
 /// that the choices say. Builds the model's Graph of the micro-batch that they name.

@@ -5,9 +5,9 @@
 
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/state_names.h"
+#include "step/check_plan.h"
 #include "step/optimizer_storage.h"
 #include "zero/partition.h"
-#include "zero/policy.h"
 
 namespace strata::step {
 namespace {
@@ -161,7 +161,7 @@ class StateLister {
 std::vector<StateEntry> list_state(const std::vector<runtime::ParameterUnit>& units,
                                    const StepSettings& settings, StateScope scope,
                                    std::int64_t updates) {
-  zero::check_plan(settings.plan, units);
+  require_none(find_problems(settings.plan, units));
   return StateLister(units, settings, scope, updates).list();
 }
 

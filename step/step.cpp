@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/error.h"
 #include "kernels/ops/step_control.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/collective_node.h"
@@ -12,11 +11,11 @@
 #include "runtime/graph/state_names.h"
 #include "runtime/passes/order.h"
 #include "runtime/passes/staging.h"
+#include "step/check_plan.h"
 #include "step/optimizer_storage.h"
 #include "step/passes.h"
 #include "zero/gather_pass.h"
 #include "zero/partition.h"
-#include "zero/policy.h"
 #include "zero/reduction_pass.h"
 
 namespace strata::step {
@@ -144,7 +143,7 @@ int update_block(Graph& graph) {
 
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
-  zero::check_plan(settings.plan, units);
+  require_none(find_problems(settings.plan, units));
   const auto flat = [&](const std::string& name, DType dtype, std::int64_t elements, Role role,
                         Tier tier) {
     layout.add(name, TensorType(dtype, Shape{elements}), tier, role);
@@ -178,11 +177,6 @@ void declare_state(runtime::PersistentLayout& layout,
 
 namespace {
 
-void require_trained(const runtime::Plan& plan) {
-  if (std::ranges::none_of(plan.units, [](const auto& unit) { return unit.recipe.trainable; }))
-    throw InvalidArgument("the Plan trains no unit; set trainable of a recipe to true");
-}
-
 /// Whole parameters live where the Plan says; shards are added with their home.
 void place_parameters(Graph& graph, const StepSettings& settings) {
   for (std::size_t u = 0; u < graph.units.size(); ++u)
@@ -191,22 +185,8 @@ void place_parameters(Graph& graph, const StepSettings& settings) {
 
 }  // namespace
 
-void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules) {
-  if (plan.updates != runtime::Updates::gradient || !rules.needs_gradient()) return;
-  const char* found = rules.clip > 0 ? "gradients are clipped to a norm"
-                      : rules.scale_mode != kernels::ScaleMode::none
-                          ? "the loss is scaled"
-                          : "steps that are not finite are skipped";
-  throw InvalidArgument(
-      "the Plan updates each parameter after its own gradient, but " + std::string(found) +
-      ", which needs the whole gradient first; set updates to step_end or next_step");
-}
-
 Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
                        const StepSettings& settings, const zero::MicroStepKind& kind) {
-  zero::check_plan(settings.plan, graph.units);
-  require_trained(settings.plan);
-  check_updates(settings.plan, kernels::StepRules::from(settings.control));
   const runtime::Updates updates = settings.plan.updates;
   place_parameters(graph, settings);
   zero::reduction_pass(graph, settings, kind);
@@ -225,7 +205,6 @@ Graph lower_micro_step(Graph graph, const std::vector<ValueId>& losses,
 }
 
 Graph lower_drain(Graph graph, const StepSettings& settings) {
-  zero::check_plan(settings.plan, graph.units);
   graph.nodes.clear();
   place_parameters(graph, settings);
   late_update_pass(graph, settings);
@@ -240,7 +219,6 @@ Graph lower_drain(Graph graph, const StepSettings& settings) {
 }
 
 Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) {
-  zero::check_plan(settings.plan, graph.units);
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, {loss}, true, 1);

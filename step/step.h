@@ -36,10 +36,6 @@ bool rounds_at_random(const runtime::Plan& plan);
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings);
 
-/// Throws InvalidArgument where the Plan updates each parameter after its own gradient
-/// (Updates::gradient) and `rules` let something of the whole gradient enter the updates.
-void check_updates(const runtime::Plan& plan, const kernels::StepRules& rules);
-
 /// Training micro-step, or several side by side (runtime/passes/layer_major.h,
 /// zero::MicroStepKind::only). `graph` is differentiated (and recomputed); `losses` its fp64
 /// scalars, one per micro-step.

@@ -1,6 +1,5 @@
 // The ZeRO stage as a policy value: which of {optimizer state, gradient, parameter} of each unit is
-// sharded. Besides the configuration, the only place that knows what a stage number means. And
-// which Plans the passes of zero/ can obey.
+// sharded. Besides the configuration, the only place that knows what a stage number means.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +28,5 @@ struct StagePolicy {
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world,
                                           int virtual_ranks = 0);
-
-/// Throws InvalidArgument unless `plan` is one for a model of `units` that can be lowered: the same
-/// units by name and in order (the message names the first that differs), each kind in a tier where
-/// it can live (docs/offload.md), parameters of the activations' type, sums of gradients in fp32 or
-/// in the type produced, virtual ranks that the ranks can stand for.
-void check_plan(const runtime::Plan& plan, const std::vector<runtime::ParameterUnit>& units);
 
 }  // namespace strata::zero

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "comm/factory.h"
+#include "train/config/make_plan.h"
 #include "train/engine/engine.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
-#include "train/planning/make_plan.h"
 
 using namespace strata;
 

@@ -189,7 +189,7 @@ struct Plan {
 
   /// Inverse of to_json. Strict: throws ConfigError that names `file`, line and JSON path, what was
   /// found and what is expected, for an unknown or missing key and a value of another type or out
-  /// of range. Whether a model has these units is for whoever lowers it to say (zero/policy.h).
+  /// of range. Whether a model has these units is for whoever lowers it to say (step/check_plan.h).
   static Plan from_json(std::string_view text, const std::string& file);
 };
 

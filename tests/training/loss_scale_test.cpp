@@ -8,9 +8,9 @@
 
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/config/make_plan.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {

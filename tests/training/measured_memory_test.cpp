@@ -11,8 +11,8 @@
 #include "core/testing/allocation_counter.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/config/make_plan.h"
 #include "train/engine/weights.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/training/ranks.h"
-#include "train/planning/make_plan.h"
+#include "train/config/make_plan.h"
 
 namespace strata::tests {
 namespace {

@@ -8,10 +8,10 @@
 #include "core/error.h"
 #include "runtime/program/verifier.h"
 #include "tests/training/rank_threads.h"
+#include "train/config/make_plan.h"
 #include "train/engine/memory_report.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {

@@ -14,12 +14,12 @@
 #include "runtime/graph/state_names.h"
 #include "tests/training/rank_threads.h"
 #include "tests/training/ranks.h"
+#include "train/config/make_plan.h"
 #include "train/engine/load_checkpoint.h"
 #include "train/engine/save_checkpoint.h"
 #include "train/engine/saved_state.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::tests {
 namespace {

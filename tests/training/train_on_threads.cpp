@@ -7,13 +7,13 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "tests/training/rank_threads.h"
+#include "train/config/make_plan.h"
 #include "train/config/resolve.h"
 #include "train/data/batch_loader.h"
 #include "train/engine/engine.h"
 #include "train/engine/state_digest.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
-#include "train/planning/make_plan.h"
 #include "train/run/corpus.h"
 
 namespace strata::tests {

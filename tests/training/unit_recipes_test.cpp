@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "tests/training/ranks.h"
-#include "train/planning/make_plan.h"
+#include "train/config/make_plan.h"
 
 namespace strata::tests {
 namespace {
@@ -184,7 +184,7 @@ TEST(UnitRecipesOf, PlansThatNoPassObeysAreRefused) {
   };
   refused("the Plan's recipe of unit 'layer.0.vectors' is none of its operation: adamw",
           [](runtime::Plan& plan) { plan.units[1].recipe.optimizer.moment_dtype = DType::u8; });
-  refused("the Plan trains no unit", [](runtime::Plan& plan) {
+  refused("the Plan's recipe.trainable: found false for all units", [](runtime::Plan& plan) {
     for (runtime::UnitPlan& unit : plan.units) unit.recipe.trainable = false;
   });
 }

@@ -31,16 +31,10 @@ std::string fault_of(const OptionField& field) {
 std::string missing_for_recipe(const TrainOptions& options) {
   const StateRecipe recipe = options.state_recipe;
   const OptimizerType type = options.optimizer.type;
+  if (recipe == StateRecipe::fp32_master) return "";
   const bool needs_adam = recipe == StateRecipe::eight_bit || recipe == StateRecipe::bf16_sr;
-  const bool needs_bf16 = is_packed(recipe) || recipe == StateRecipe::bf16_sr;
-  std::string needs;
-  if (recipe != StateRecipe::fp32_master && type == OptimizerType::sgd)
-    needs = needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
-  else if (needs_adam && type == OptimizerType::lion)
-    needs = "AdamW or Adam";
-  if (needs_bf16 && options.dtype != DType::bf16)
-    needs += (needs.empty() ? "" : " and ") + std::string("--dtype bf16");
-  return needs;
+  if (type == OptimizerType::sgd) return needs_adam ? "AdamW or Adam" : "AdamW, Adam or Lion";
+  return needs_adam && type == OptimizerType::lion ? "AdamW or Adam" : "";
 }
 
 void check_options(const TrainOptions& options, int world) {

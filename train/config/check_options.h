@@ -8,8 +8,8 @@
 
 namespace strata::train {
 
-/// Names the optimizer or dtype that state_recipe needs and `options` lack: "AdamW or Adam"; ""
-/// when none is missing.
+/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "" when theirs
+/// has it.
 std::string missing_for_recipe(const TrainOptions& options);
 
 /// Throws InvalidArgument that names every field with a number that is out of its range or NaN, and

@@ -1,6 +1,6 @@
 // Every JSON key that docs/configuration.md calls obeyed changes an option, or is refused because
 // it contradicts something. (That every option is read by what trains: tests/options_read_test.py;
-// that it reaches the Plan or the Programs: train/planning.)
+// that it reaches the Plan or the Programs: option_effects_test.cpp.)
 #include <gtest/gtest.h>
 
 #include <map>

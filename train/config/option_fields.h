@@ -67,6 +67,12 @@ struct Argument {
   std::string_view names = "";
 };
 
+/// The field of the Plan that the option sets, by which its rules say what is wrong
+/// (step/check_plan.h).
+struct Decides {
+  std::string_view field = "";
+};
+
 struct OptionRow {
   /// After name and place follow words and what else there is to say, the meaning last.
   template <typename... Facts>
@@ -83,6 +89,7 @@ struct OptionRow {
   Spelling flag;
   Key key;
   Argument argument;
+  Decides decides;
 
  private:
   constexpr void set(std::string_view said) { meaning = said; }
@@ -91,6 +98,7 @@ struct OptionRow {
   constexpr void set(const Spelling& said) { flag = said; }
   constexpr void set(const Key& said) { key = said; }
   constexpr void set(const Argument& said) { argument = said; }
+  constexpr void set(const Decides& said) { decides = said; }
 };
 
 /// What the type of an option says of its values.

@@ -73,6 +73,7 @@ constexpr OptionRow kModelRows[] = {
      Key{"gradient_accumulation_steps", "1"}, "micro-steps per step"},
     {FIELD(virtual_ranks), Range{0, kernels::kMaxLossLeaves},
      Spelling{"--virtual-ranks,--virtual_ranks", "V"}, Key{"strata.virtual_ranks"},
+     Decides{"virtual_ranks"},
      "elastic sameness: a power of two up to 512; every number of ranks that divides it gives the "
      "bits of that many, each rank computing the micro-batches of several one after another; 0: as "
      "many as there are ranks"},
@@ -109,12 +110,12 @@ constexpr OptionRow kModelRows[] = {
      Spelling{"--communication-dtype,--communication_data_type"},
      Key{"communication_data_type", "the model's type"}, "gradients on the wire; default: dtype"},
     {FIELD(accumulation_dtype), kDTypes, Key{"data_types.grad_accum_dtype", "the model's type"},
-     "gradients added over micro-steps: fp32, or dtype"},
+     Decides{"gradient.accumulated"}, "gradients added over micro-steps: fp32, or dtype"},
     {FIELD(reduction), kReductions, Spelling{"--reduction"}, Key{"strata.reduction"},
      "of gradients over ranks; ordered: the same bits at every stage and backend; native: NCCL's "
      "own sums, other bits"},
     {FIELD(state_recipe), kRecipes, Spelling{"--state-recipe", "RECIPE"},
-     Key{"strata.state_recipe"},
+     Key{"strata.state_recipe"}, Decides{"recipe.optimizer.master"},
      "what the optimizer keeps of 16-bit parameters (bytes per element with AdamW, parameter "
      "included); fp32-master: fp32 copy and moments (14); packed-master: the same numbers, the "
      "copy's upper half is the bf16 parameter (12); bf16-moments: fp32 copy, moments rounded "
@@ -157,7 +158,7 @@ constexpr OptionRow kModelRows[] = {
      "where master copies and moments live: none (on the device), cpu (in host memory), nvme"},
     {FIELD(offload.parameters), kOffloadTargets,
      Spelling{"--offload-param,--offload_param,--offload-parameters,--offload_param_device"},
-     Key{"zero_optimization.offload_param.device", "none"},
+     Key{"zero_optimization.offload_param.device", "none"}, Decides{"tier.parameter"},
      "where parameters live that compute reads: none, cpu, nvme"},
     {FIELD(offload.activations), kOffloadTargets,
      Spelling{"--offload-activations,--offload_activations"}, Key{"strata.offload_activations"},
@@ -185,7 +186,7 @@ constexpr OptionRow kModelRows[] = {
     {FIELD(offload.queue_depth), Range{0, 4096}, Key{"aio.queue_depth", "8"},
      "requests under way on each drive, 0: measured at start"},
     {FIELD(offload.updates), kUpdateTimes, Spelling{"--update-time,--update_time"},
-     Key{"strata.update_time"},
+     Key{"strata.update_time"}, Decides{"updates"},
      "when updates of offloaded state run: step_end, next_step (hidden behind the next forward "
      "pass) or automatic, which is next_step; or gradient, offloaded or not: each after its own "
      "gradient, without clipping, loss scale and skipped steps, so that a gradient that is not "

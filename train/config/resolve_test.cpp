@@ -216,10 +216,10 @@ TEST(Resolve, VirtualRanksThatRanksCannotStandForAreRefused) {
   EXPECT_EQ(wrong(1, 2),
             "--virtual-ranks: found 1 with 2 ranks, expected 1 rank, or more virtual ranks");
   EXPECT_THAT(wrong(1024, 2), HasSubstr("--virtual-ranks: "));
-  EXPECT_EQ(wrong(4, 2, {"--layer-major"}),
-            "--virtual-ranks: found 4 with layer_major, which adds all micro-batches up before the "
-            "ranks; "
-            "leave one of the two out");
+  EXPECT_EQ(
+      wrong(4, 2, {"--layer-major", "--accumulation", "2"}),
+      "--virtual-ranks: found 4 with micro-steps layer by layer (layer_major), which adds all "
+      "micro-batches up before the ranks; leave one of the two out");
   EXPECT_THAT(refusal(with_batch("\"strata\": {\"virtual_ranks\": 4, \"reduction\": \"native\"}")),
               HasSubstr("ds.json:2: strata.virtual_ranks: found 4 with reduction native"));
 }

@@ -144,13 +144,6 @@ void Resolver::take_precision() {
     derived("communication_dtype");
   }
   if (open_autos_.contains("accumulation_dtype")) derived("accumulation_dtype");
-  if (options_.accumulation_dtype != DType::f32 && options_.accumulation_dtype != options_.dtype) {
-    const Given* given = in_file("accumulation_dtype");
-    problem(given == nullptr ? "" : given->where,
-            fmt::format("found {}, expected fp32 or the model's type, {}: set \"fp32\" or leave it "
-                        "out, which means fp32",
-                        name_of(options_.accumulation_dtype), name_of(options_.dtype)));
-  }
   const Given* parameters = fact("data_types.param_dtype");
   if (parameters == nullptr || parameters->automatic) return;
   TrainOptions unused;

@@ -68,15 +68,16 @@ class Resolver {
   void take_min_lr();
   void take_warmup_ratio();
   void check_schedule();
+  void check_plan();
   void check_state_recipe();
   void check_loss_scale();
   void check_checkpoints();
   void check_virtual_ranks();
+  void check_nonfinite();
   void check_model_limits();
   void take_nvme_paths();
   void check_nvme();
   void check_stages();
-  void check_updates();
   void check_unused_offload();
   void note_planned();
 

@@ -1,9 +1,11 @@
 // Scheduler, limits of the model, and what options mean together.
 #include <fmt/core.h>
 #include <algorithm>
-#include <bit>
 
+#include "core/check.h"
+#include "step/check_plan.h"
 #include "train/config/check_options.h"
+#include "train/config/make_plan.h"
 #include "train/config/resolver.h"
 #include "train/config/settle_steps.h"
 #include "train/models/model_family.h"
@@ -72,6 +74,8 @@ void Resolver::check() {
     problem(given == nullptr ? "" : given->where,
             "nesterov needs a momentum above 0 and no dampening");
   }
+  check_plan();
+  check_nonfinite();
   check_state_recipe();
   check_loss_scale();
   check_checkpoints();
@@ -126,30 +130,42 @@ void Resolver::check_checkpoints() {
                   "one checkpoint");
 }
 
-void Resolver::check_virtual_ranks() {
-  const std::int64_t count = options_.virtual_ranks;
-  if (count == 0) return;
-  const std::string& where = given("virtual_ranks")->where;
-  const std::string found = fmt::format("found {}", count);
-  const auto unsigned_count = static_cast<std::uint64_t>(count);
-  if (!std::has_single_bit(unsigned_count)) {
-    const std::uint64_t below = std::bit_floor(unsigned_count);
-    problem(where, fmt::format("{}, expected a power of two: {} or {}", found, below, 2 * below));
-  } else if (count % world_ != 0) {
-    std::string worlds;
-    for (std::int64_t world = 1; world <= count; world *= 2)
-      worlds += (worlds.empty() ? "" : world == count ? " or " : ", ") + std::to_string(world);
-    problem(where, fmt::format("{} with {} ranks, expected {}{}, or more virtual ranks", found,
-                               world_, worlds, count == 1 ? " rank" : " ranks"));
+/// Holds the Plan that is asked for against the rules of Plans, for a unit that is larger than any
+/// threshold, and blames the options that set their fields.
+void Resolver::check_plan() {
+  constexpr std::int64_t kLargeUnit = std::int64_t{1} << 50;
+  const std::vector<runtime::ParameterUnit> units{{.name = "unit", .elements = kLargeUnit}};
+  const runtime::Plan plan =
+      plan::with_choices(plan_frame(options_, world_), choices_of(options_), units);
+  const auto rules = kernels::StepRules::from(control_attributes(options_));
+  for (const step::PlanProblem& found : step::find_problems(plan, units, &rules)) {
+    const auto field = std::ranges::find(fields_, found.field,
+                                         [](const OptionField& f) { return f.decides.field; });
+    STRATA_CHECK(field != fields_.end(), "no option sets what the rules of Plans blame",
+                 found.field);
+    std::string text = "found " + text_of(*field) + found.text;
+    if (const OptionField* with = find_field(fields_, found.with); with != nullptr)
+      text += origin(found.with) == Origin::default_value
+                  ? fmt::format(" ({}: {} by default)", with->key.path, text_of(*with))
+                  : " (" + sources_[found.with].where + ")";
+    problem(sources_[std::string(field->name)].where, text);
   }
-  if (options_.offload.layer_major)
-    problem(where, found +
-                       " with layer_major, which adds all micro-batches up before the ranks; "
-                       "leave one of the two out");
-  if (options_.reduction == comm::Reduction::native)
-    problem(where, found +
-                       " with reduction native, whose bits depend on the number of ranks; set "
-                       "ordered");
+}
+
+void Resolver::check_virtual_ranks() {
+  if (options_.virtual_ranks > 0 && options_.reduction == comm::Reduction::native)
+    problem(given("virtual_ranks")->where,
+            fmt::format("found {} with reduction native, whose bits depend on the number of ranks; "
+                        "set ordered",
+                        options_.virtual_ranks));
+}
+
+/// Whether steps are skipped is for the run to say, not for the Plan.
+void Resolver::check_nonfinite() {
+  if (options_.offload.updates == UpdateTime::gradient && options_.on_nonfinite == NonFinite::skip)
+    problem(given("offload.updates")->where,
+            "found gradient with on_nonfinite skip, which needs the whole gradient before the "
+            "first update; leave it out or choose next_step");
 }
 
 void Resolver::check_state_recipe() {

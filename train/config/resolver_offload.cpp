@@ -33,7 +33,6 @@ void Resolver::take_offload() {
   take_nvme_paths();
   check_nvme();
   check_stages();
-  check_updates();
   check_unused_offload();
   note_planned();
 }
@@ -81,13 +80,7 @@ void Resolver::check_stages() {
   const auto note = [&](const char* option, const std::string& text) {
     findings_.notes.push_back(given(option)->where + ": " + text);
   };
-  if (o.parameters == OffloadTarget::nvme && world_ > 1 && (stage == 1 || stage == 2)) {
-    // zero::check_plan: no rank may update a part of what every rank keeps on its own drive.
-    problem(given("offload.parameters")->where,
-            "found nvme " + at + " with " + std::to_string(world_) +
-                " ranks, where each rank updates a part of what all keep whole on their drives; "
-                "set stage 3, which shards parameters, or choose cpu");
-  } else if (o.parameters != OffloadTarget::none && stage < 3 && from_file("offload.parameters")) {
+  if (o.parameters != OffloadTarget::none && stage < 3 && from_file("offload.parameters")) {
     note("offload.parameters",
          "obeyed " + at + ", where DeepSpeed leaves parameters on the device");
   }
@@ -99,27 +92,6 @@ void Resolver::check_stages() {
   } else if (o.optimizer == OffloadTarget::nvme && stage < 3 && from_file("offload.optimizer")) {
     note("offload.optimizer", "obeyed " + at + ", where DeepSpeed uses host memory instead");
   }
-}
-
-void Resolver::check_updates() {
-  if (options_.offload.updates != UpdateTime::gradient) return;
-  const auto refuse = [&](const std::string& found, const std::string& change) {
-    problem(given("offload.updates")->where,
-            "found gradient with " + found +
-                ", which needs the whole gradient before the first "
-                "update; " +
-                change + " or choose next_step");
-  };
-  if (options_.gradient_clipping > 0)
-    refuse("gradient_clipping " + text_of(*find_field(fields_, "gradient_clipping")) +
-               (origin("gradient_clipping") == Origin::default_value ? " (the default)" : ""),
-           "set gradient_clipping to 0 (--gradient-clipping 0)");
-  if (options_.dtype == DType::f16)
-    refuse("fp16, whose loss scale skips steps that overflow", "train in bf16");
-  if (options_.on_nonfinite == NonFinite::skip) refuse("on_nonfinite skip", "leave it out");
-  if (options_.dtype == DType::bf16 && options_.bf16_check_overflow)
-    refuse("bf16.check_grad_overflow, which skips steps that are not finite",
-           "set \"bf16\": {\"enabled\": true, \"check_grad_overflow\": false}");
 }
 
 void Resolver::check_unused_offload() {

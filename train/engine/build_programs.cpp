@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "train/config/check_options.h"
+#include "train/config/make_plan.h"
+#include "train/config/read_plan.h"
 #include "train/engine/saved_state.h"
-#include "train/planning/make_plan.h"
-#include "train/planning/read_plan.h"
 
 namespace strata::train {
 

@@ -7,10 +7,10 @@
 #include "core/file_system.h"
 #include "kernels/math/philox.h"
 #include "train/checkpoint/check_weights.h"
+#include "train/config/make_plan.h"
 #include "train/engine/engine.h"
 #include "train/engine/weights.h"
 #include "train/models/hf_config.h"
-#include "train/planning/make_plan.h"
 #include "train/run/host_limits.h"
 #include "train/run/model_directory.h"
 

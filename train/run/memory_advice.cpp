@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/nearest_plan.h"
-#include "train/planning/make_plan.h"
+#include "train/config/make_plan.h"
 
 namespace strata::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/planning/read_plan.h"
+#include "train/config/read_plan.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "train/planning/make_plan.h"
+#include "train/config/make_plan.h"
 
 #include <algorithm>
 #include <cmath>

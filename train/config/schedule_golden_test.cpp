@@ -4,8 +4,8 @@
 
 #include "core/json.h"
 #include "kernels/ops/learning_rate.h"
+#include "train/config/make_plan.h"
 #include "train/config/testing/settled_options.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::train {
 namespace {

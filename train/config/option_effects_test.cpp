@@ -11,8 +11,8 @@
 
 #include "core/json.h"
 #include "runtime/testing/small_model.h"
+#include "train/config/make_plan.h"
 #include "train/config/option_fields.h"
-#include "train/planning/make_plan.h"
 
 namespace strata::train {
 namespace {
