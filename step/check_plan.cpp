@@ -24,6 +24,11 @@ class Checking {
     if (!problems_.empty()) return std::move(problems_);
     for (std::size_t u = 0; u < units_.size(); ++u) {
       const runtime::UnitPlan& unit = plan_.units[u];
+      if (unit.elements != units_[u].elements)
+        return {
+            {"elements", unit.unit, std::to_string(unit.elements),
+             fmt::format(", and the model has {}; make a Plan for this model", units_[u].elements),
+             ""}};
       check_tiers(unit);
       check_shards(unit);
       check_residents(unit, units_[u].elements);

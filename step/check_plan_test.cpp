@@ -41,6 +41,8 @@ TEST(CheckPlan, NamesTheFirstUnitThatDiffers) {
                [](Plan& plan) { plan.units.pop_back(); });
   expect_words("found 'unit.1' as unit 2, and the model has no such unit",
                [](Plan& plan) { plan.units.push_back(plan.units.back()); });
+  expect_words("elements of unit 'unit.1': found 1024, and the model has 2048; make a Plan",
+               [](Plan& plan) { plan.units[1].elements = 1024; });
 }
 
 TEST(CheckPlan, RefusesShardsAndResidentsThatNoPassObeys) {

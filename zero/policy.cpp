@@ -17,6 +17,7 @@ std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUn
   for (const runtime::ParameterUnit& unit : units) {
     runtime::UnitPlan plan;
     plan.unit = unit.name;
+    plan.elements = unit.elements;
     if (world == 1) {
       plan.shard_gradient = virtual_ranks > 1 && policy.stage >= 2;
     } else {

@@ -26,7 +26,7 @@ constexpr std::int64_t kMostInShape = 1 << 30;
 constexpr std::int64_t kMostTileElements = std::int64_t{1} << 40;
 constexpr int kMostMoments = 2;
 constexpr std::int64_t kMostInScaleBlock = 1 << 20;
-constexpr int kPlanVersion = 4;
+constexpr int kPlanVersion = 5;
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 /// Where a limit stands under its name in the text.
@@ -119,6 +119,7 @@ UnitRecipe common_recipe(const std::vector<UnitPlan>& units) {
 
 std::string unit_json(const UnitPlan& unit, const UnitRecipe& common) {
   return "    {\"unit\": " + quoted_json(unit.unit) +
+         ", \"elements\": " + std::to_string(unit.elements) +
          ", \"shard\": {\"optimizer\": " + boolean(unit.shard_optimizer) +
          ", \"gradient\": " + boolean(unit.shard_gradient) +
          ", \"parameter\": " + boolean(unit.shard_parameter) +
@@ -302,13 +303,19 @@ UnitRecipe read_recipe(const JsonValue& object, const UnitRecipe* common) {
   return recipe;
 }
 
+std::int64_t read_elements(const JsonValue& value) {
+  if (!value.is(JsonKind::integer) || value.as_integer() < 0) refuse(value, "an integer from 0");
+  return value.as_integer();
+}
+
 UnitPlan read_unit(const JsonValue& object, const UnitRecipe& common) {
-  expect_keys(object, {"unit", "shard", "tier", "resident"}, {"recipe"});
+  expect_keys(object, {"unit", "elements", "shard", "tier", "resident"}, {"recipe"});
   const JsonValue shard = object.at("shard"), tier = object.at("tier");
   for (const JsonValue& kinds : {shard, tier})
     expect_keys(kinds, {"optimizer", "gradient", "parameter"});
   UnitPlan plan;
   plan.unit = object.at("unit").as_string();
+  plan.elements = read_elements(object.at("elements"));
   plan.shard_optimizer = shard.at("optimizer").as_boolean();
   plan.shard_gradient = shard.at("gradient").as_boolean();
   plan.shard_parameter = shard.at("parameter").as_boolean();

@@ -58,6 +58,7 @@ struct UnitRecipe {
 /// kept.
 struct UnitPlan {
   std::string unit;
+  std::int64_t elements = 0;  ///< of its parameters: a Plan is for one model
   bool shard_optimizer = false;
   bool shard_gradient = false;
   bool shard_parameter = false;

@@ -80,6 +80,7 @@ class RandomPlans {
         "layer.0.matrices", "\"quoted\\\"", "tab\tnew\nline", "\xc3\xa9", " ", "{\"unit\": 1}"};
     UnitPlan plan;
     plan.unit = kOdd[below(std::size(kOdd))] + std::to_string(number);
+    plan.elements = static_cast<std::int64_t>(below(1ULL << 40));
     plan.shard_optimizer = coin();
     plan.shard_gradient = coin();
     plan.shard_parameter = coin();
@@ -119,6 +120,7 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.micro_steps = 2; });
   differs([](Plan& p) { p.virtual_ranks = 2; });
   differs([](Plan& p) { p.units[0].unit = "b"; });
+  differs([](Plan& p) { p.units[0].elements = 1; });
   differs([](Plan& p) { p.units[0].shard_optimizer = true; });
   differs([](Plan& p) { p.units[0].shard_gradient = true; });
   differs([](Plan& p) { p.units[0].shard_parameter = true; });
@@ -213,7 +215,7 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "Micro_steps: unknown key, expected one of version, backend, mesh, "},
       {"\"tensor\": 1", "\"tensor\": 2",
        "mesh.tensor: expected 1: every axis but data has one rank so far, found integer 2"},
-      {"\"version\": 4", "\"version\": 3", "version: expected version 4 of Plans, found integer 3"},
+      {"\"version\": 5", "\"version\": 4", "version: expected version 5 of Plans, found integer 4"},
       {"\"master\": \"fp32\", ", "", "recipe.optimizer: misses the key \"master\""},
       {"\"trainable\": true, ", "", "recipe: misses the key \"trainable\""},
       {"\"master\": \"fp32\"", "\"master\": \"fp16\"",
@@ -269,6 +271,8 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "units[1].unit: expected a name that no other unit has, found string \"a\""},
       {"\"unit\": \"a\"", "\"unit\": \"\"", "units[0].unit: expected a name"},
       {"\"unit\": \"a\"", "\"unit\": null", "units[0].unit: expected string, found null"},
+      {"\"elements\": 0", "\"elements\": -1",
+       "units[0].elements: expected an integer from 0, found integer -1"},
       {"\"optimizer\": false", "\"optimizer\": 0",
        "units[0].shard.optimizer: expected boolean, found integer 0"},
       {"\"parameter\": \"device\"", "\"parameter\": \"moon\"",

@@ -110,16 +110,21 @@ class PlanFiles(ProgramTest):
     def test_a_plan_for_another_run_is_refused_by_field(self):
         self.printed(1)
         text = self.read("plan")
-        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 4', '"version": 1'),
+        for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 5', '"version": 1'),
                              "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
             (self.home / name).write_text(change(text))
+        # The same units, of other sizes.
+        (self.home / "wider").mkdir()
+        config = pathlib.Path(__file__).parents[2] / "configs/models/llama-tiny.json"
+        (self.home / "wider/config.json").write_text(config.read_text().replace('"intermediate_size": 192', '"intermediate_size": 128'))
         for arguments, words in [(["--model", "gpt2-tiny"], r"plan: units\[\d\]\.unit: the Plan has .*, this run has .* \(--model\)"),
+                                 (["--model", "wider/config.json"], r"plan: units\[\d\]\.elements: the Plan has \d+, this run has \d+ \(--model\)"),
                                  (["--sequence-length", "32"], r"plan: shape\.sequence: the Plan has 16, this run has 32"),
                                  (["--dtype", "fp32"], r"plan: shape\.dtype: the Plan has bf16, this run has fp32 \(--dtype\)"),
                                  (["--output", "out"], r"plan: saving: the Plan has 'none', this run has 'writing'"),
                                  (["--plan", "no_json"], r"no_json:1: "),
                                  (["--plan", "no_tile"], r"no_tile:\d+: limits\.tile_elements: expected a multiple of 1024 from there to \d+, found integer 0"),
-                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 4 of Plans, found integer 1"),
+                                 (["--plan", "another_version"], r"another_version:\d+: version: expected version 5 of Plans, found integer 1"),
                                  (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
             with self.subTest(arguments=arguments):
                 error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr

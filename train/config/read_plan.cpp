@@ -1,5 +1,7 @@
 #include "train/config/read_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -102,8 +104,12 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     const auto name = [&](const runtime::Plan& of) {
       return u < of.units.size() ? "'" + of.units[u].unit + "'" : std::string("none");
     };
-    const std::string unit = "units[" + std::to_string(u) + "].";
-    if (name(plan) != name(asked)) is.refuse(unit + "unit", name(plan), name(asked), "--model");
+    if (name(plan) != name(asked))
+      is.refuse(fmt::format("units[{}].unit", u), name(plan), name(asked), "--model");
+  }
+  for (std::size_t u = 0; u < plan.units.size(); ++u) {
+    const std::string unit = fmt::format("units[{}].", u);
+    is.same(unit + "elements", plan.units[u].elements, asked.units[u].elements, "--model");
     const runtime::UnitRecipe &found = plan.units[u].recipe, &of_run = asked.units[u].recipe;
     is.same(unit + "recipe.dtype", found.dtype, of_run.dtype, "--dtype");
     const std::string &operation = found.optimizer.operation, &runs = of_run.optimizer.operation;

@@ -45,7 +45,7 @@ TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
   EXPECT_EQ(read("a note\n" + plan.to_json() + "model: llama\n  {\n}\n", plan), plan);
   EXPECT_THROW(read("no plan at all\n", plan), ConfigError);
   EXPECT_THROW(read("", plan), ConfigError);
-  EXPECT_THROW(read("[0] {\n[0]   \"version\": 4\n", plan), ConfigError);
+  EXPECT_THROW(read("[0] {\n[0]   \"version\": 5\n", plan), ConfigError);
 }
 
 TEST(ReadPlan, NamesTheLineOfTheFile) {
@@ -105,6 +105,8 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
               HasSubstr("backend: the Plan has cuda, this run has cpu (--device)"));
   EXPECT_THAT(differs([](Plan& p) { p.units[1].unit = "layer.1"; }),
               HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
+  EXPECT_THAT(differs([](Plan& p) { p.units[1].elements = 7; }),
+              HasSubstr("units[1].elements: the Plan has 7, this run has 0 (--model)"));
   EXPECT_THAT(differs([](Plan& p) { p.units[1].recipe.dtype = DType::f32; }),
               HasSubstr("units[1].recipe.dtype: the Plan has fp32, this run has bf16 (--dtype)"));
   for (const char* other : {"lion", "sgd", "adamw_4bit"})
