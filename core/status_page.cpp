@@ -21,7 +21,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kPageMagic = 0x6567'6170'5441'5453;  // "STATpage"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr const char* kSameBuild = "; start programs and launcher from the same build";
 constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "planning", "forward",
                                                        "backward", "update",  "evaluate", "saving",
@@ -140,14 +140,6 @@ void StatusPage::end_collective() {
 void StatusPage::set_error(std::string_view message) {
   if (data_->error[0] == '\0') copy_text(data_->error, message);
   beat(*data_);
-}
-
-void StatusPage::add_event(std::string_view what, std::int64_t instruction) {
-  const std::uint64_t number = data_->event_count.fetch_add(1, std::memory_order_relaxed);
-  StatusPageData::Event& event = data_->events[number % StatusPageData::kEvents];
-  event.time_ns = monotonic_ns();
-  event.instruction = instruction;
-  copy_text(event.what, what);
 }
 
 std::string StatusPage::describe() const {

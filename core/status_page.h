@@ -38,14 +38,6 @@ struct StatusPageData {
   char instruction_name[128];
   char collective_name[128];  ///< the collective under way, empty: none
   char error[2048];           ///< first error of this rank, as it will be thrown
-  struct Event {
-    std::uint64_t time_ns;
-    std::int64_t instruction;
-    char what[48];
-  };
-  static constexpr int kEvents = 64;
-  std::atomic<std::uint64_t> event_count;
-  Event events[kEvents];
 };
 
 /// A mapped status page. The rank writes, the launcher reads.
@@ -70,7 +62,6 @@ class StatusPage {
   void begin_collective(std::int64_t number, std::string_view name);
   void end_collective();
   void set_error(std::string_view message);
-  void add_event(std::string_view what, std::int64_t instruction = -1);
 
   /// "step 12, backward, instruction 340 'layer3.attention_backward', in collective 18
   /// 'reduce_scatter layer4.matrices'"

@@ -60,14 +60,6 @@ TEST(StatusPage, ShowsNoControlCharacters) {
   EXPECT_EQ(page.describe(), "starting, instruction 1 'a?[2Jb'");
 }
 
-TEST(StatusPage, EventsAreARing) {
-  StatusPage page = StatusPage::create(0);
-  for (int i = 0; i <= StatusPageData::kEvents; ++i) page.add_event("e" + std::to_string(i), i);
-  EXPECT_EQ(page.data().event_count.load(), StatusPageData::kEvents + 1u);
-  EXPECT_STREQ(page.data().events[0].what, "e64");
-  EXPECT_EQ(page.data().events[1].instruction, 1);
-}
-
 TEST(StatusPage, RefusesAnotherLayoutOrSize) {
   StatusPage page = StatusPage::create(0);
   page.data().version = 99;
