@@ -5,7 +5,7 @@
 namespace strata::train {
 
 void MetricsListener::open(const Began& began) {
-  if (!path_.empty() && began.first_step == 0)
+  if (began.first_step == 0)
     if (const std::string old = put_earlier_metrics_aside(path_); !old.empty())
       listeners_.note(path_ + " held the metrics of an earlier run, which are in " + old + " now");
   log_.emplace(path_, began.first_step, [this](const IoError& error) { failure_ = error; });

@@ -14,7 +14,7 @@ namespace strata::train {
 /// and once that of writing.
 class MetricsListener {
  public:
-  /// Borrows who hears the note. `path` "": writes nothing.
+  /// Borrows who hears the note.
   MetricsListener(std::string path, const SessionListeners& listeners)
       : path_(std::move(path)), listeners_(listeners) {}
   void operator()(const SessionEvent& event);

@@ -65,7 +65,6 @@ std::string put_earlier_metrics_aside(const std::string& path) {
 
 MetricsLog::MetricsLog(const std::string& path, std::int64_t first_step, OnFailure on_failure)
     : path_(path), on_failure_(std::move(on_failure)) {
-  if (path.empty()) return;
   const int begin = first_step > 0 ? O_APPEND : O_TRUNC | O_APPEND;
   file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | begin, 0666));
   if (!file_.valid()) throw IoError(path, 0, "cannot create the metrics file", errno);
@@ -118,7 +117,6 @@ void MetricsLog::append(const std::string& lines) {
 }
 
 void MetricsLog::write(const StepDone& r) {
-  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(r.step) + ", \"loss\": " + number(r.metrics.loss) +
          ", \"learning_rate\": " + number(r.metrics.learning_rate) + ", \"grad_norm\": " +
          number(r.metrics.gradient_norm) + ", \"loss_scale\": " + number(r.metrics.loss_scale) +
@@ -136,19 +134,16 @@ void MetricsLog::write(const StepDone& r) {
 }
 
 void MetricsLog::write(const Evaluated& e) {
-  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(e.step) + ", \"eval_loss\": " + number(e.loss) + "}\n");
 }
 
 void MetricsLog::write(const Saved& s) {
-  if (!file_.valid()) return;
   append("{\"step\": " + std::to_string(s.step) + ", \"checkpoint_bytes\": " +
          std::to_string(s.bytes) + ", \"checkpoint_seconds\": " + number(s.seconds) +
          ", \"checkpoint_blocked_seconds\": " + number(s.blocked_seconds) + "}\n");
 }
 
 void MetricsLog::write(const Transfers& t) {
-  if (!file_.valid()) return;
   std::string ranks;
   for (const std::string& rank : t.by_rank) ranks += (ranks.empty() ? "" : ", ") + rank;
   append("{\"steps\": " + std::to_string(t.steps) + ", \"ranks\": [" + ranks + "]}\n");

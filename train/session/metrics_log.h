@@ -17,7 +17,7 @@ namespace strata::train {
 /// holds something else.
 std::string put_earlier_metrics_aside(const std::string& path);
 
-/// Appends to a file; nothing when the path is empty. Each line goes to the system at once and as a
+/// Appends to a file. Each line goes to the system at once and as a
 /// whole, so that a killed run keeps what it reported.
 class MetricsLog {
  public:
