@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <numeric>
 #include <string>
-#include <utility>
 
 namespace strata::launcher {
 namespace {
@@ -86,19 +83,6 @@ constexpr auto kTable = std::to_array<OptionEntry>({
     {"--max-elastic-nodes", refused, true, "the number of ranks is fixed: -np N"},
 });
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const OptionEntry> option_table() { return kTable; }
@@ -109,18 +93,6 @@ const OptionEntry* find_option(std::string_view typed) {
   const auto found = std::find_if(kTable.begin(), kTable.end(),
                                   [&name](const OptionEntry& entry) { return entry.name == name; });
   return found == kTable.end() ? nullptr : &*found;
-}
-
-std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates) {
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, text.size() / 4) + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(text, candidate);
-    if (distance >= best_distance) continue;
-    best = candidate;
-    best_distance = distance;
-  }
-  return best;
 }
 
 }  // namespace strata::launcher

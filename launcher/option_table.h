@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace strata::launcher {
 
@@ -38,8 +37,5 @@ std::span<const OptionEntry> option_table();
 
 /// Entry of an option as typed ("--num_gpus", without "=value"); nullptr: unknown.
 const OptionEntry* find_option(std::string_view typed);
-
-/// The candidate with the fewest different letters, empty when none is close.
-std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates);
 
 }  // namespace strata::launcher

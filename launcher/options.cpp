@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/integer.h"
+#include "core/nearest_name.h"
 #include "launcher/option_table.h"
 
 namespace strata::launcher {
@@ -165,9 +166,8 @@ Options Parser::finish() {
 [[noreturn]] void refuse_unknown(const std::string& name) {
   std::vector<std::string_view> known;
   for (const OptionEntry& entry : option_table()) known.push_back(entry.name);
-  const std::string_view close = name.size() > 3 ? nearest(name, known) : std::string_view();
   throw InvalidArgument("unknown option " + name +
-                        (close.empty() ? std::string() : fmt::format("; did you mean {}?", close)) +
+                        (name.size() > 3 ? suggestion(name, known) : std::string()) +
                         " (options of the program go after its name: mlaunch -np 2 train " + name +
                         " ...; see mlaunch --help)");
 }

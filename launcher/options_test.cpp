@@ -122,7 +122,8 @@ TEST(Options, AllThatIsWrongIsSaidAtOnce) {
 }
 
 TEST(Options, UnknownOnesNameTheNearest) {
-  EXPECT_NE(refusal({"--num_gpu", "2", "train"}).find("--num-gpus?"), std::string::npos);
+  EXPECT_NE(refusal({"--num_gpu", "2", "train"}).find("did you mean '--num-gpus'?"),
+            std::string::npos);
   const std::string text = refusal({"--zero", "3", "train"});
   EXPECT_NE(text.find("unknown option --zero"), std::string::npos);
   EXPECT_EQ(text.find("did you mean"), std::string::npos);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "launcher/option_table.h"
+#include "core/nearest_name.h"
 
 namespace strata::launcher {
 namespace {
@@ -45,10 +45,10 @@ std::vector<std::string> programs_in(const std::string& directory) {
   std::error_code error;
   if (fs::exists(name, error) && !fs::is_directory(name, error)) refuse_path("./" + name);
   const std::vector<std::string> names = programs_in(first_directory);
-  const std::string_view close =
-      nearest(name, std::vector<std::string_view>(names.begin(), names.end()));
-  std::string message = "program " + name + " is neither in " + first_directory + " nor in $PATH";
-  if (!close.empty()) message += "; did you mean " + std::string(close) + "?";
+  const std::string close =
+      suggestion(name, std::vector<std::string_view>(names.begin(), names.end()));
+  std::string message =
+      "program " + name + " is neither in " + first_directory + " nor in $PATH" + close;
   constexpr std::size_t kFewNames = 20;
   if (close.empty() && !names.empty() && names.size() <= kFewNames) {
     message += "; there are:";
