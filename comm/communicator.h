@@ -34,7 +34,7 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// "threads", "shm", "mpi", "single"
+  /// "threads", "shm", "mpi", "nccl", "single"
   [[nodiscard]] virtual std::string_view backend() const = 0;
 
   /// Collective over all ranks: tells peers about an arena. Must precede collectives on its memory.
