@@ -73,7 +73,8 @@ Engine::Engine(EngineParts parts)
                static_cast<std::size_t>(programs_.settings.plan.leaves_per_rank())),
       site_(std::move(parts.site)),
       memory_(programs_, *site_, parts.disk),
-      exchange_(site_->make_shared_arena("exchange", kExchangeWords * size_of(DType::i64))),
+      exchange_(
+          make_shared_arena(communicator(), "exchange", kExchangeWords * size_of(DType::i64))),
       disk_bytes_(programs_.arena_bytes(runtime::Tier::disk)),
       seed_(parts.seed.value_or(programs_.seed)) {
   site_->program_communicator().register_arena({arena().base(), arena().bytes(), arena().memfd()});

@@ -16,21 +16,22 @@ int checked(int threads) {
 
 }  // namespace
 
+runtime::Arena make_shared_arena(const comm::Communicator& communicator, const std::string& name,
+                                 std::int64_t bytes) {
+  const bool maps = communicator.backend() == "shm";
+  return {name, bytes,
+          maps ? runtime::ArenaKind::shared_memory : runtime::ArenaKind::private_memory};
+}
+
 ExecutionSite::ExecutionSite(comm::Communicator& host, comm::Communicator& of_programs, int threads)
     : host_(checked(threads)),
       host_stream_(host_),
       host_communicator_(host),
       program_communicator_(of_programs) {}
 
-runtime::Arena ExecutionSite::make_shared_arena(const std::string& name, std::int64_t bytes) const {
-  const bool maps = host_communicator_.backend() == "shm";
-  return {name, bytes,
-          maps ? runtime::ArenaKind::shared_memory : runtime::ArenaKind::private_memory};
-}
-
 runtime::Arena CpuSite::make_arena(runtime::Tier tier, std::int64_t bytes) const {
   const std::string name(name_of(tier));
-  if (tier == runtime::Tier::device) return make_shared_arena(name, bytes);
+  if (tier == runtime::Tier::device) return make_shared_arena(host_communicator(), name, bytes);
   return {name, bytes, runtime::ArenaKind::private_memory};
 }
 

@@ -15,6 +15,10 @@
 
 namespace strata::train {
 
+/// Host memory that collectives of `communicator` work on, once registered with it.
+runtime::Arena make_shared_arena(const comm::Communicator& communicator, const std::string& name,
+                                 std::int64_t bytes);
+
 /// Owned by the engine; communicators and device are borrowed.
 class ExecutionSite {
  public:
@@ -28,8 +32,6 @@ class ExecutionSite {
   [[nodiscard]] virtual std::unique_ptr<runtime::Executor> make_executor(
       runtime::ExecutorParts parts) = 0;
 
-  /// Host memory that collectives of host_communicator() work on.
-  [[nodiscard]] runtime::Arena make_shared_arena(const std::string& name, std::int64_t bytes) const;
   /// Carries the host's agreement and what happens between steps.
   [[nodiscard]] comm::Communicator& host_communicator() const { return host_communicator_; }
   /// Of the Programs' collectives.

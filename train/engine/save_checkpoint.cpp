@@ -26,9 +26,7 @@ class CheckpointSave::PieceCarrier {
  public:
   explicit PieceCarrier(comm::Communicator& communicator)
       : communicator_(communicator),
-        arena_("pieces", kBlockBytes,
-               communicator.backend() == "shm" ? runtime::ArenaKind::shared_memory
-                                               : runtime::ArenaKind::private_memory) {
+        arena_(make_shared_arena(communicator, "pieces", kBlockBytes)) {
     communicator_.register_arena({arena_.base(), arena_.bytes(), arena_.memfd()});
   }
   ~PieceCarrier() {
