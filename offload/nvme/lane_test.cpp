@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "offload/nvme/aligned_memory.h"
-#include "offload/nvme/memory_io.h"
+#include "offload/testing/memory_io.h"
 
 namespace strata::offload {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "offload/nvme/aligned_memory.h"
-#include "offload/nvme/memory_io.h"
 #include "offload/nvme/space_file.h"
 #include "offload/nvme/thread_io.h"
 #include "offload/nvme/uring_io.h"
@@ -45,18 +44,6 @@ std::unique_ptr<NvmeStore> open_store(const StoreRequest& request) {
   auto store = std::make_unique<NvmeStore>(std::move(devices), bytes, request.options);
   for (const std::string& note : notes) store->add_note(note);
   return store;
-}
-
-std::unique_ptr<NvmeStore> open_memory_store(std::int64_t bytes, int devices,
-                                             const StoreOptions& options) {
-  bytes = round_up(bytes);
-  const Stripes stripes{options.stripe_bytes, devices};
-  std::vector<StoreDevice> made;
-  made.reserve(static_cast<std::size_t>(devices));
-  for (int device = 0; device < devices; ++device)
-    made.push_back({"memory:" + std::to_string(device),
-                    make_memory_io(stripes.device_bytes(device, bytes), kCapacity)});
-  return std::make_unique<NvmeStore>(std::move(made), bytes, options);
 }
 
 }  // namespace strata::offload

@@ -26,8 +26,4 @@ struct StoreRequest {
 /// written or is too small, with needed and available bytes.
 std::unique_ptr<NvmeStore> open_store(const StoreRequest& request);
 
-/// The same on memory, striped over `devices`: for tests and machines without a disk.
-std::unique_ptr<NvmeStore> open_memory_store(std::int64_t bytes, int devices,
-                                             const StoreOptions& options);
-
 }  // namespace strata::offload

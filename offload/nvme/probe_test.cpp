@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "core/testing/test_directory.h"
-#include "offload/nvme/memory_io.h"
 #include "offload/nvme/open_store.h"
+#include "offload/testing/memory_io.h"
+#include "offload/testing/test_devices.h"
 
 namespace strata::offload {
 namespace {
@@ -84,7 +85,7 @@ TEST(Probe, TriesRequestsOfSeveralSizes) {
 }
 
 TEST(Probe, DoesNotMeasureAStoreOfAFewSectors) {
-  const auto store = open_memory_store(3 * 4096, 1, {});
+  const auto store = make_store({}, "", 3 * 4096);
   const machine::Disk result = probe(*store);
   EXPECT_EQ(result.read_rate, 0);
   EXPECT_EQ(store->settings(), (TransferSettings{result.request_bytes, result.depth}));

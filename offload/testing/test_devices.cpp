@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "core/system_call.h"
-#include "offload/nvme/memory_io.h"
 #include "offload/nvme/space_file.h"
 #include "offload/nvme/thread_io.h"
 #include "offload/nvme/uring_io.h"
+#include "offload/testing/memory_io.h"
 
 namespace strata::offload {
 namespace {

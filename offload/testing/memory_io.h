@@ -1,4 +1,4 @@
-// Block I/O on memory: the disk of tests and of machines without one.
+// Block I/O on memory: a disk for tests.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "offload/nvme/memory_io.h"
+#include "offload/testing/memory_io.h"
 
 #include <algorithm>
 #include <cstring>
