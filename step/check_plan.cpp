@@ -110,11 +110,6 @@ class Checking {
   void check_recipe(const runtime::UnitPlan& unit) {
     const runtime::UnitRecipe& recipe = unit.recipe;
     const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
-    if (recipe.dtype != plan_.shape.dtype)
-      add("recipe.dtype", name_of(recipe.dtype),
-          fmt::format(", and activations in {} (shape.dtype); both are of one type so far",
-                      name_of(plan_.shape.dtype)),
-          &unit);
     if (!recipe.trainable) return;
     const bool needs_bf16 = optimizer.master == runtime::MasterFormat::packed ||
                             (optimizer.master == runtime::MasterFormat::none && optimizer.random);

@@ -26,10 +26,11 @@ StepSettings settings_of(const Graph& graph, int world, const TransferLimits& li
   return settings;
 }
 
-Graph lowered(int world, const TransferLimits& limits, bool tied = true) {
+Graph lowered(int world, const TransferLimits& limits, bool tied = true, DType dtype = DType::f32) {
   runtime::SmallModel model = runtime::small_model({.layers = kLayers, .tied_head = tied});
   runtime::differentiate(model.graph, {});
-  const StepSettings settings = settings_of(model.graph, world, limits);
+  StepSettings settings = settings_of(model.graph, world, limits);
+  for (runtime::UnitPlan& unit : settings.plan.units) unit.recipe.dtype = dtype;
   return lower_micro_step(std::move(model.graph), {model.loss}, settings,
                           zero::MicroStepKind::only);
 }
@@ -158,15 +159,42 @@ TEST_P(GatherPass, GathersTheNextLayerWhileTheOneBeforeComputes) {
   TransferLimits limits;
   limits.max_reuse_distance = -1;
   limits.prefetch_elements = 5120;  // one layer's matrices and vectors
-  const Graph graph = lowered(world, limits);
-  int overlapped = 0;
-  for (const Copy& copy : copies_of(graph))
-    for (int i = copy.begin(); i < copy.first_use; ++i)
-      if (graph.nodes[i].operation->name == "linear" && copy.unit.ends_with("matrices")) {
-        ++overlapped;
-        break;
-      }
-  EXPECT_GE(overlapped, kLayers - 1);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Graph graph = lowered(world, limits, true, dtype);
+    int overlapped = 0;
+    for (const Copy& copy : copies_of(graph))
+      for (int i = copy.begin(); i < copy.first_use; ++i)
+        if (graph.nodes[i].operation->name == "linear" && copy.unit.ends_with("matrices")) {
+          ++overlapped;
+          break;
+        }
+    EXPECT_GE(overlapped, kLayers - 1) << name_of(dtype);
+  }
+}
+
+/// Operations of the small model read fp32.
+TEST_P(GatherPass, UnitsOfAnotherTypeAreConvertedBeforeTheyAreGathered) {
+  const int world = GetParam();
+  const Graph graph = lowered(world, strictest(), true, DType::bf16);
+  std::map<ValueId, int> readers;  // of a converted root
+  for (const runtime::Node& node : graph.nodes)
+    for (ValueId in : node.inputs) {
+      const runtime::Value& root = graph.values[graph.root_of(in)];
+      if (root.name.starts_with("converted/")) ++readers[graph.root_of(in)];
+      if (root.role != runtime::Role::parameter || node.pass == runtime::Pass::update) continue;
+      EXPECT_EQ(root.type.dtype == DType::f32, node.operation->name != "convert") << node.label;
+      EXPECT_EQ(root.storage == runtime::Storage::transient, node.operation->name != "convert");
+      EXPECT_TRUE(world == 1 || !root.name.starts_with("converted/") || node.collective)
+          << node.label;
+    }
+  int conversions = 0;
+  for (const runtime::Node& node : graph.nodes)
+    if (node.operation->name == "convert") {
+      EXPECT_GE(readers[graph.root_of(node.outputs[0])], 1) << node.label;
+      ++conversions;
+    }
+  // Matrices and vectors of each layer, in both directions.
+  EXPECT_GE(conversions, 4 * kLayers);
 }
 
 TEST_P(GatherPass, ReuseJoinsTheNearestUsesFirst) {
@@ -204,17 +232,24 @@ TEST_P(GatherPass, EveryRankGathersInTheSameOrder) {
   const int world = GetParam();
   runtime::SmallModel model = runtime::small_model({.layers = kLayers});
   runtime::differentiate(model.graph, {});
-  std::vector<std::string> expected;
-  for (int rank = 0; rank < world; ++rank) {
-    StepSettings settings = settings_of(model.graph, world, {});
-    settings.at = comm::point_of(settings.plan.mesh, rank);
-    std::vector<std::string> labels;
-    for (const runtime::Node& node :
-         lower_micro_step(model.graph, {model.loss}, settings, zero::MicroStepKind::only).nodes)
-      if (node.collective) labels.push_back(node.label + " " + comm::describe(*node.collective));
-    if (rank == 0) expected = labels;
-    EXPECT_EQ(labels, expected) << "rank " << rank;
-  }
+  TransferLimits limits;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const std::int64_t distance : {std::int64_t{0}, runtime::kUnlimited}) {
+      limits.max_reuse_distance = distance;
+      std::vector<std::string> expected;
+      for (int rank = 0; rank < world; ++rank) {
+        StepSettings settings = settings_of(model.graph, world, limits);
+        for (runtime::UnitPlan& unit : settings.plan.units) unit.recipe.dtype = dtype;
+        settings.at = comm::point_of(settings.plan.mesh, rank);
+        std::vector<std::string> labels;
+        for (const runtime::Node& node :
+             lower_micro_step(model.graph, {model.loss}, settings, zero::MicroStepKind::only).nodes)
+          if (node.collective)
+            labels.push_back(node.label + " " + comm::describe(*node.collective));
+        if (rank == 0) expected = labels;
+        EXPECT_EQ(labels, expected) << "rank " << rank;
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, GatherPass, testing::Values(1, 2, 3, 8));

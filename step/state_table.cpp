@@ -32,13 +32,8 @@ struct Kept {
 std::vector<Kept> kept_of(const runtime::ParameterUnit& unit, const runtime::UnitPlan& plan,
                           const zero::OwnedUnit& owned, const StepSettings& settings) {
   const zero::Extent whole{0, unit.elements}, shard{owned.owned_begin, owned.owned_end};
-  std::vector<Kept> kept;
-  if (plan.shard_parameter)
-    kept.push_back({"parameter", runtime::parameter_shard_name(unit.name), plan.parameter_tier,
-                    plan.recipe.dtype, shard});
-  else
-    kept.push_back({"parameter", runtime::parameter_name(unit.name), plan.parameter_tier,
-                    plan.recipe.dtype, whole});
+  std::vector<Kept> kept{{"parameter", zero::parameter_storage(plan), plan.parameter_tier,
+                          plan.recipe.dtype, plan.shard_parameter ? shard : whole}};
   if (!plan.recipe.trainable) return kept;
   const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, owned, settings);
   for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)

@@ -153,12 +153,8 @@ void declare_state(runtime::PersistentLayout& layout,
     const runtime::UnitPlan& plan = settings.plan.units[u];
     const zero::OwnedUnit o = zero::owned_unit(unit, plan, settings);
     const std::int64_t shard = o.owned_end - o.owned_begin;
-    if (plan.shard_parameter)
-      flat(runtime::parameter_shard_name(unit.name), plan.recipe.dtype, shard, Role::parameter,
-           plan.parameter_tier);
-    else
-      flat(runtime::parameter_name(unit.name), plan.recipe.dtype, unit.elements, Role::parameter,
-           plan.parameter_tier);
+    flat(zero::parameter_storage(plan), plan.recipe.dtype,
+         plan.shard_parameter ? shard : unit.elements, Role::parameter, plan.parameter_tier);
     if (!plan.recipe.trainable) continue;
     flat(runtime::accumulator_name(unit.name), settings.plan.gradient.accumulated,
          plan.shard_gradient ? shard : unit.elements, Role::gradient, plan.gradient_tier);
@@ -177,10 +173,15 @@ void declare_state(runtime::PersistentLayout& layout,
 
 namespace {
 
-/// Whole parameters live where the Plan says; shards are added with their home.
+/// Whole parameters live where the Plan says; shards are added with their home, and so are units
+/// that are kept in another type than operations read: what these read is made by gather_pass.
 void place_parameters(Graph& graph, const StepSettings& settings) {
-  for (std::size_t u = 0; u < graph.units.size(); ++u)
-    graph.set_home(graph.unit_values[u], settings.plan.units[u].parameter_tier);
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    const runtime::UnitPlan& plan = settings.plan.units[u];
+    graph.set_home(graph.unit_values[u], plan.parameter_tier);
+    if (graph.type(graph.unit_values[u]).dtype != plan.recipe.dtype)
+      graph.values[graph.unit_values[u]].storage = runtime::Storage::transient;
+  }
 }
 
 }  // namespace

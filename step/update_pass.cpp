@@ -135,9 +135,8 @@ class UpdatePass {
 
   /// Where this rank keeps the parameters that the next step reads.
   Flat parameter(std::size_t u, const zero::OwnedUnit& o) {
-    const runtime::UnitPlan& plan = settings_.plan.units[u];
-    if (!plan.shard_parameter) return {graph_.at_version(graph_.unit_values[u], 0), 0};
-    return {graph_.at_version(zero::parameter_shard(graph_, u, settings_), 0), o.owned_begin};
+    return {graph_.at_version(zero::kept_parameters(graph_, u, settings_), 0),
+            settings_.plan.units[u].shard_parameter ? o.owned_begin : 0};
   }
 
   /// One kind of state of a whole tile, before the update.
@@ -238,19 +237,15 @@ constexpr int kNoPlace = -1;
 
 /// By root: the trainable unit whose parameters it keeps for the step, or kNoUnit.
 std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings) {
-  std::map<std::string, int> shards;
+  std::map<std::string, int> kept;
   std::vector<int> unit_of(graph.values.size(), kNoUnit);
-  for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (!settings.plan.units[u].recipe.trainable) continue;
-    if (settings.plan.units[u].shard_parameter)
-      shards[runtime::parameter_shard_name(graph.units[u].name)] = static_cast<int>(u);
-    else
-      unit_of[static_cast<std::size_t>(graph.unit_values[u])] = static_cast<int>(u);
-  }
+  for (std::size_t u = 0; u < graph.units.size(); ++u)
+    if (settings.plan.units[u].recipe.trainable)
+      kept[zero::parameter_storage(settings.plan.units[u])] = static_cast<int>(u);
   for (std::size_t root = 0; root < graph.values.size(); ++root) {
-    const auto shard = shards.find(graph.values[root].name);
-    if (graph.values[root].root == runtime::kNoValue && shard != shards.end())
-      unit_of[root] = shard->second;
+    const runtime::Value& value = graph.values[root];
+    if (value.root != runtime::kNoValue || value.storage != runtime::Storage::persistent) continue;
+    if (const auto unit = kept.find(value.name); unit != kept.end()) unit_of[root] = unit->second;
   }
   return unit_of;
 }

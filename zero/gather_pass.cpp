@@ -19,7 +19,7 @@ using runtime::kNoValue;
 using runtime::Node;
 using runtime::ValueId;
 
-/// Consecutive uses of one unit served by one gather: list positions, inclusive.
+/// Consecutive uses of one unit served by one copy: list positions, inclusive.
 struct Region {
   int unit = 0;
   int first = 0;
@@ -40,26 +40,30 @@ class GatherPass {
 
  private:
   [[nodiscard]] bool sharded(int unit) const { return of_.plan.units[unit].shard_parameter; }
-  [[nodiscard]] std::int64_t elements(int unit) const { return graph_.units[unit].elements; }
+  [[nodiscard]] bool converted(int unit) const {
+    return of_.plan.units[unit].recipe.dtype != graph_.type(graph_.unit_values[unit]).dtype;
+  }
+  /// That a gather of the unit brings together.
+  [[nodiscard]] std::int64_t gathered_elements(int unit) const {
+    return sharded(unit) ? graph_.units[unit].elements : 0;
+  }
 
   /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
   /// run of several blocks visits each twice on the way back, far apart.)
   void find_regions() {
     std::map<ValueId, int> unit_of;
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
-      if (sharded(static_cast<int>(u))) unit_of[graph_.unit_values[u]] = static_cast<int>(u);
+      if (const int unit = static_cast<int>(u); sharded(unit) || converted(unit))
+        unit_of[graph_.unit_values[u]] = unit;
     std::map<int, std::size_t> open;  // of the stretch under way, by unit
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[i];
-      if (i > 0 &&
-          (node.block != graph_.nodes[i - 1].block || node.pass != graph_.nodes[i - 1].pass))
-        open.clear();
+      if (i > 0 && !same_stretch(i - 1, i)) open.clear();
       for (ValueId in : node.inputs) {
         const auto unit = unit_of.find(graph_.root_of(in));
         if (unit == unit_of.end()) continue;
         STRATA_CHECK(graph_.values[in].version == 0, node.label, "reads",
-                     describe(graph_.values[in]),
-                     "but shards are gathered as the Program finds them");
+                     describe(graph_.values[in]), "but copies are made of what the Program finds");
         const auto [at, fresh] = open.try_emplace(unit->second, regions_.size());
         if (fresh) regions_.push_back({unit->second, i, i, {}});
         Region& region = regions_[at->second];
@@ -92,7 +96,8 @@ class GatherPass {
     std::vector<std::int64_t> begun(regions_.size() + 1, 0);  // elements gathered before a region
     while (!gaps.empty()) {
       for (std::size_t k = 0; k < by_first.size(); ++k)
-        begun[k + 1] = begun[k] + (joined[by_first[k]] ? 0 : elements(regions_[by_first[k]].unit));
+        begun[k + 1] =
+            begun[k] + (joined[by_first[k]] ? 0 : gathered_elements(regions_[by_first[k]].unit));
       const auto distance = [&](const Gap& gap) { return begun[gap.until] - begun[gap.from]; };
       const auto nearest =
           std::min_element(gaps.begin(), gaps.end(),
@@ -108,7 +113,7 @@ class GatherPass {
   void count_live() {
     live_.assign(graph_.nodes.size(), 0);
     for (const Region& region : regions_)
-      for (int i = region.first; i <= region.last; ++i) live_[i] += elements(region.unit);
+      for (int i = region.first; i <= region.last; ++i) live_[i] += gathered_elements(region.unit);
   }
 
   [[nodiscard]] std::vector<Gap> find_gaps(const std::vector<std::size_t>& by_first) const {
@@ -120,7 +125,7 @@ class GatherPass {
     };
     std::vector<Gap> gaps;
     for (std::size_t i = 0; i + 1 < regions_.size(); ++i)
-      if (regions_[i].unit == regions_[i + 1].unit)
+      if (regions_[i].unit == regions_[i + 1].unit && sharded(regions_[i].unit))
         gaps.push_back(
             {i, begins_before(regions_[i].last + 1), begins_before(regions_[i + 1].first)});
     return gaps;
@@ -129,7 +134,7 @@ class GatherPass {
   /// Keeps a unit between region `before` and the next one, if that stays within the live limit
   /// everywhere. What does not fit never will: other units only take more room.
   bool keep(std::size_t before) {
-    const std::int64_t more = elements(regions_[before].unit);
+    const std::int64_t more = gathered_elements(regions_[before].unit);
     const auto begin = live_.begin() + regions_[before].last + 1;
     const auto end = live_.begin() + regions_[before + 1].first;
     if (std::any_of(begin, end, [&](std::int64_t live) {
@@ -157,24 +162,73 @@ class GatherPass {
     regions_ = std::move(regions);
   }
 
-  /// Inserts the gather before the region and redirects its nodes to the gathered copy.
+  /// Makes a copy of the unit before the region and redirects its nodes to it.
   void serve(const Region& region) {
-    const runtime::ParameterUnit& unit = graph_.units[region.unit];
-    const ValueId parameters = graph_.unit_values[region.unit];
-    const OwnedUnit owned = owned_unit(unit, of_.plan.units[region.unit], of_);
-    const ValueId shard = parameter_shard(graph_, static_cast<std::size_t>(region.unit), of_);
+    const auto u = static_cast<std::size_t>(region.unit);
+    const ValueId parameters = graph_.unit_values[u];
+    const ValueId kept = kept_parameters(graph_, u, of_);
     runtime::Value whole = graph_.values[parameters];
     whole.tier = runtime::Tier::device;
-    whole.name = "gathered/" + unit.name;
+    whole.name = (sharded(region.unit) ? "gathered/" : "converted/") + graph_.units[u].name;
     whole.storage = runtime::Storage::transient;
-    const ValueId gathered = graph_.add_value(std::move(whole));
+    const ValueId copy = graph_.add_value(std::move(whole));
+    if (sharded(region.unit))
+      gather(region, converted(region.unit) ? converted_shard(region, kept) : kept, copy);
+    else
+      convert(region, kept, copy, region.first);
+    redirect(region, parameters, copy);
+  }
 
+  /// Early enough that the gather may go on while the block before computes; on ranks without a
+  /// part, too, so that all of them order their gathers alike.
+  ValueId converted_shard(const Region& region, ValueId shard) {
+    runtime::Value part = graph_.values[shard];
+    part.type.dtype = graph_.type(graph_.unit_values[region.unit]).dtype;
+    part.tier = runtime::Tier::device;
+    part.name = "converted/" + part.name;
+    part.storage = runtime::Storage::transient;
+    const ValueId mine = graph_.add_value(std::move(part));
+    convert(region, shard, mine, stretch_before(region.first));
+    return mine;
+  }
+
+  void convert(const Region& region, ValueId from, ValueId to, int position) {
+    const Node& next = graph_.nodes[position];
+    Node node;
+    node.operation = &kernels::find_operation("convert");
+    node.attributes = {{"dtype", static_cast<double>(graph_.type(to).dtype)}, {"master", 1}};
+    node.inputs = {from};
+    node.outputs = {to};
+    node.block = next.block;
+    node.pass = next.pass;
+    node.label = "convert " + graph_.units[region.unit].name;
+    inserter_.before(position, std::move(node));
+  }
+
+  [[nodiscard]] bool same_stretch(int a, int b) const {
+    return graph_.nodes[a].block == graph_.nodes[b].block &&
+           graph_.nodes[a].pass == graph_.nodes[b].pass;
+  }
+
+  /// Where the stretch of one block in one direction begins that ends before the stretch of
+  /// `position`; 0 where there is none.
+  [[nodiscard]] int stretch_before(int position) const {
+    const auto begin = [&](int at) {
+      while (at > 0 && same_stretch(at - 1, at)) --at;
+      return at;
+    };
+    return begin(std::max(begin(position) - 1, 0));
+  }
+
+  void gather(const Region& region, ValueId shard, ValueId gathered) {
+    const runtime::ParameterUnit& unit = graph_.units[region.unit];
+    const OwnedUnit owned = owned_unit(unit, of_.plan.units[region.unit], of_);
     const Node& first = graph_.nodes[region.first];
     for (const Extent& piece : cut(unit.elements, of_.plan.limits.gather_bucket_elements)) {
       const Extent mine = intersect(piece, {owned.owned_begin, owned.owned_end});
       comm::Collective gather;
       gather.kind = comm::CollectiveKind::all_gather;
-      gather.input_type = gather.wire_type = of_.plan.units[region.unit].recipe.dtype;
+      gather.input_type = gather.wire_type = graph_.type(gathered).dtype;
       gather.partition = slice(owned.partition, piece.begin, piece.end);
       const std::int64_t start = std::max<std::int64_t>(mine.begin - owned.owned_begin, 0);
       const std::int64_t count = mine.elements();
@@ -187,6 +241,9 @@ class GatherPass {
       node.purpose = runtime::TransferPurpose::fetch;
       inserter_.before(region.first, std::move(node));
     }
+  }
+
+  void redirect(const Region& region, ValueId parameters, ValueId copy) {
     std::map<ValueId, ValueId> views;
     for (int index : region.nodes)
       for (ValueId& in : graph_.nodes[index].inputs) {
@@ -194,7 +251,7 @@ class GatherPass {
         auto [at, fresh] = views.try_emplace(in, kNoValue);
         if (fresh) {
           const runtime::Value view = graph_.values[in];
-          at->second = graph_.add_view(gathered, view.offset_bytes, view.type, view.name);
+          at->second = graph_.add_view(copy, view.offset_bytes, view.type, view.name);
         }
         in = at->second;
       }

@@ -27,14 +27,21 @@ runtime::Distribution held_by_owners(const runtime::UnitPlan& plan) {
   return runtime::over_data(plan.shard_optimizer ? kernels::sharded(0) : kernels::kReplicated);
 }
 
-ValueId parameter_shard(Graph& graph, std::size_t unit, const RankPlan& of) {
+std::string parameter_storage(const runtime::UnitPlan& plan) {
+  return plan.shard_parameter ? runtime::parameter_shard_name(plan.unit)
+                              : runtime::parameter_name(plan.unit);
+}
+
+ValueId kept_parameters(Graph& graph, std::size_t unit, const RankPlan& of) {
   const runtime::UnitPlan& plan = of.plan.units[unit];
   const OwnedUnit owned = owned_unit(graph.units[unit], plan, of);
+  const std::int64_t kept =
+      plan.shard_parameter ? owned.owned_end - owned.owned_begin : graph.units[unit].elements;
   const ValueId root =
-      runtime::persistent_root(graph, runtime::parameter_shard_name(graph.units[unit].name),
-                               {plan.recipe.dtype, Shape{owned.owned_end - owned.owned_begin}},
+      runtime::persistent_root(graph, parameter_storage(plan), {plan.recipe.dtype, Shape{kept}},
                                Role::parameter, plan.parameter_tier);
-  graph.values[root].distribution = runtime::over_data(kernels::sharded(0));
+  if (plan.shard_parameter)
+    graph.values[root].distribution = runtime::over_data(kernels::sharded(0));
   return root;
 }
 

@@ -1,6 +1,9 @@
 // Who owns what: the Plan, and the part of each unit that one rank keeps by it.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "runtime/graph/graph.h"
 #include "runtime/graph/plan.h"
 
@@ -27,7 +30,11 @@ OwnedUnit owned_unit(const runtime::ParameterUnit& unit, const runtime::UnitPlan
 /// or all on every rank.
 runtime::Distribution held_by_owners(const runtime::UnitPlan& plan);
 
-/// The persistent root of this rank's part of a unit whose parameters are sharded.
-runtime::ValueId parameter_shard(runtime::Graph& graph, std::size_t unit, const RankPlan& of);
+/// Name of the storage of what a rank keeps of a unit's parameters: its part where they are
+/// sharded, else all.
+std::string parameter_storage(const runtime::UnitPlan& plan);
+
+/// The persistent root of that storage, in the type in which the Plan keeps the unit.
+runtime::ValueId kept_parameters(runtime::Graph& graph, std::size_t unit, const RankPlan& of);
 
 }  // namespace strata::zero

@@ -6,7 +6,8 @@
 
 namespace strata::runtime {
 
-/// Parameters in compute type: whole unit, or this rank's shard under parameter_shard_name.
+/// Parameters in the type of their unit: whole unit, or this rank's shard under
+/// parameter_shard_name.
 inline std::string parameter_name(const std::string& unit) { return "parameter/" + unit; }
 inline std::string parameter_shard_name(const std::string& unit) {
   return "parameter_shard/" + unit;

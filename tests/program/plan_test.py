@@ -75,7 +75,10 @@ class PlanFiles(ProgramTest):
         self.assertNotIn("layernorm.weight moment1", expected)
         resumed = self.state(2, "--plan", "changed", *saving, "--steps", "4", "--resume", "out/step-00000002", "--overwrite-output-dir")
         self.assertEqual(resumed, expected)
-        for change, words in [({"dtype": "fp32"}, r"changed: units\[0\]\.recipe\.dtype: the Plan has fp32, this run has bf16 \(--dtype\)"),
+        for change, words in [({"dtype": "fp32", "optimizer": plan["recipe"]["optimizer"] | {"master": "packed"}},
+                               r"changed: the Plan's unit 'embedding\.matrices' has a packed master, which needs bf16 parameters, found fp32"),
+                              ({"dtype": "fp32", "optimizer": plan["recipe"]["optimizer"] | {"operation": "adamw_bf16", "master": "none", "moment_dtype": "bf16", "random": True}},
+                               r"changed: the Plan's recipe of unit 'embedding\.matrices' is none of its operation: adamw_bf16"),
                               ({"optimizer": plan["recipe"]["optimizer"] | {"operation": "lion"}},
                                r"units\[0\]\.recipe\.optimizer\.operation: the Plan has 'lion', this run has 'adamw' \(--optimizer\)"),
                               ({"optimizer": plan["recipe"]["optimizer"] | {"scale_block": 128}},
@@ -87,6 +90,27 @@ class PlanFiles(ProgramTest):
                 (self.home / "changed").write_text(json.dumps(plan))
                 error = self.run_program(mlaunch(2, *JOB, "--plan", "changed", *saving, "--overwrite-output-dir"), expect=CONFIGURATION).stderr
                 self.assertRegex(error, words)
+
+    def test_types_changed_by_hand(self):
+        """The embedding and all vectors are fp32: as with masters beside them, in training, from a checkpoint, in samples."""
+        saving = ["--output", "out", "--save-every", "2", "--overwrite-output-dir"]
+        plan = self.printed(2, "--zero", "3", "--param-persistence-threshold", "0", *saving)
+        without_weights = lambda state: [line for line in state.splitlines() if line.split()[1] not in ("parameter", "master")]
+        narrow = self.state(2, "--steps", "4", *saving)
+        sampling = [str(BIN / "generate"), "--model", "out", "--dtype", "bf16", "--tokens", "16", "--temperature", "0", "--threads", "1"]
+        sample = self.run_program(sampling).stdout
+        for unit in plan["units"]:
+            if unit["unit"].startswith("embedding") or unit["unit"].endswith(".vectors"):
+                unit["recipe"] = {"dtype": "fp32"}
+        (self.home / "changed").write_text(json.dumps(plan))
+        expected = self.state(2, "--plan", "changed", "--steps", "4", *saving)
+        self.assertEqual(without_weights(expected), without_weights(narrow))
+        self.assertIn("embed_tokens.weight parameter fp32", expected)
+        self.assertIn("q_proj.weight parameter bf16", expected)
+        resumed = self.state(2, "--plan", "changed", "--steps", "4", "--resume", "out/step-00000002", *saving)
+        self.assertEqual(resumed, expected)
+        self.assertEqual(self.run_program(sampling).stdout, sample)
+        self.assertEqual(without_weights(self.state(2, "--steps", "4", "--resume", "out/step-00000002")), without_weights(narrow), "without the Plan")
 
     def test_what_layers_save_changed_by_hand(self):
         """Attention is made again, the MLP's product waits in host memory, the other layer keeps all."""

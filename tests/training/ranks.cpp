@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "comm/device_factory.h"
 #include "core/error.h"
@@ -180,6 +181,17 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
   }
   EXPECT_EQ(a.evaluation, b.evaluation) << what;
   EXPECT_EQ(a.state, b.state) << what;
+}
+
+std::string without(const std::vector<std::string>& kinds, const std::string& state) {
+  std::istringstream text(state);
+  std::string rest;
+  for (std::string line; std::getline(text, line);) {
+    bool named = false;
+    for (const std::string& kind : kinds) named |= line.find(" " + kind + " ") != std::string::npos;
+    if (!named) rest += line + "\n";
+  }
+  return rest;
 }
 
 void skip_first_steps(train::TrainOptions& options) {

@@ -62,6 +62,9 @@ TrainingResult run_training(const TrainingCase& training);
 /// Expects losses, gradient norms, learning rates, evaluation and state of equal bits.
 void expect_same(const TrainingResult& a, const TrainingResult& b, const std::string& what);
 
+/// Of a state as in TrainingResult, lines but for those of these kinds.
+std::string without(const std::vector<std::string>& kinds, const std::string& state);
+
 /// Throws InternalError with the first problem that the verifier finds in any Program.
 void verify_all(const compile::StepPrograms& programs);
 

@@ -61,18 +61,6 @@ std::map<std::string, std::string> by_unit(const TrainingCase& training, const s
   return lines;
 }
 
-/// Of `state`, lines but for those of these kinds.
-std::string without(const std::vector<std::string>& kinds, const std::string& state) {
-  std::istringstream text(state);
-  std::string rest;
-  for (std::string line; std::getline(text, line);) {
-    bool named = false;
-    for (const std::string& kind : kinds) named |= line.find(" " + kind + " ") != std::string::npos;
-    if (!named) rest += line + "\n";
-  }
-  return rest;
-}
-
 class UnitRecipes : public testing::TestWithParam<int> {};
 
 /// Moments enter the first update before they are rounded, so that the gradients of two steps are

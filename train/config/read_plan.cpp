@@ -111,7 +111,6 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     const std::string unit = fmt::format("units[{}].", u);
     is.same(unit + "elements", plan.units[u].elements, asked.units[u].elements, "--model");
     const runtime::UnitRecipe &found = plan.units[u].recipe, &of_run = asked.units[u].recipe;
-    is.same(unit + "recipe.dtype", found.dtype, of_run.dtype, "--dtype");
     const std::string &operation = found.optimizer.operation, &runs = of_run.optimizer.operation;
     if (!is_format_of(operation, runs))
       is.refuse(unit + "recipe.optimizer.operation", "'" + operation + "'", "'" + runs + "'",
