@@ -191,6 +191,7 @@ TEST_P(GatherPass, UnitsOfAnotherTypeAreConvertedBeforeTheyAreGathered) {
   for (const runtime::Node& node : graph.nodes)
     if (node.operation->name == "convert") {
       EXPECT_GE(readers[graph.root_of(node.outputs[0])], 1) << node.label;
+      EXPECT_EQ(node.attributes.integer("master"), 1) << "rounds as an update does";
       ++conversions;
     }
   // Matrices and vectors of each layer, in both directions.
