@@ -3,8 +3,10 @@
 // that it has in 16 bits beside an fp32 master.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/testing/test_directory.h"
 #include "kernels/cuda/host/simulated_device.h"
@@ -75,6 +77,25 @@ TEST_P(UnitTypes, Fp32HasTheBitsOf16BitsBesideAMaster) {
                     narrow.memory.parameters + narrow.memory.optimizer);
         }
       }
+}
+
+TEST_P(UnitTypes, OptimizersWithMastersTakeFp32Units) {
+  using train::OptimizerType;
+  using train::StateRecipe;
+  for (const auto& [type, recipe] : {std::pair{OptimizerType::adamw, StateRecipe::eight_bit},
+                                     std::pair{OptimizerType::adamw, StateRecipe::bf16_moments},
+                                     std::pair{OptimizerType::lion, StateRecipe::fp32_master},
+                                     std::pair{OptimizerType::sgd, StateRecipe::fp32_master}}) {
+    TrainingCase plain = plain_case(DType::bf16, GetParam(), 3);
+    plain.options.optimizer.type = type;
+    plain.options.state_recipe = recipe;
+    plain.options.offload.optimizer = OffloadTarget::cpu;
+    const std::vector<std::string> weights{"parameter", "master"};
+    expect_same(but_for(weights, run_training(plain)),
+                but_for(weights, run_training(keeping(plain, some, DType::f32))),
+                "optimizer " + std::to_string(static_cast<int>(type)) + ", recipe " +
+                    std::to_string(static_cast<int>(recipe)));
+  }
 }
 
 TEST_P(UnitTypes, StagesGiveTheSameBits) {
