@@ -64,7 +64,9 @@ std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::G
   if (layers.empty()) return {};
   runtime::differentiate(graph, {produced});
   runtime::SavedChoices saved(graph);
-  if (choices.again == Again::everything) {
+  if (choices.again == Again::everything && choices.again_part < 1) {
+    saved.recompute_part(layers.front(), layers.back(), choices.again_part);
+  } else if (choices.again == Again::everything) {
     const auto total = static_cast<std::int64_t>(layers.size());
     const std::int64_t asked = choices.segments;
     const std::int64_t segments = asked <= 0 ? total : std::min(asked, total);

@@ -25,6 +25,7 @@ struct Choices {
   bool layer_major = false;  ///< with several micro-steps
   Again again = Again::nothing;
   std::int64_t segments = 0;  ///< of layers, for Again::everything; 0: each layer is one
+  double again_part = 1;      ///< of the bytes that Again::everything frees layer by layer, 0 to 1
   Home optimizer = Home::device;
   Home parameters = Home::device;  ///< of units that sharding would not leave gathered
   Home activations = Home::device;

@@ -28,7 +28,8 @@ struct NearestSearch {
 };
 
 /// Finds the first of the neighbours (neighbours.h) of `asked` that `memory` holds: where it and
-/// Plans' budgets are too little for `asked` itself. `search.plan` is the frame of their Plans.
+/// Plans' budgets are too little for `asked` itself. Of what it makes again for that it then makes
+/// no more than is needed (Choices::again_part). `search.plan` is the frame of their Plans.
 /// Where the neighbour moves state and the frame does not limit host memory, it is limited to what
 /// is free: transfers would take all that makes a step faster. Finds nothing where no neighbour
 /// that was planned by `until` keeps the budgets of the frame.

@@ -23,6 +23,11 @@ void set_micro_batch(Choices& choices, std::int64_t micro_batch) {
   choices.micro_batch = micro_batch;
 }
 
+void set_everything_again(Choices& choices) {
+  choices.again = Again::everything;
+  choices.again_part = 1;
+}
+
 int highest_stage(const Choices& asked, const runtime::Plan& frame) {
   return frame.data_ranks() > 1 ? zero::kHighestStage : asked.sharding.stage;
 }
@@ -49,17 +54,17 @@ bool is_further(const Homes& level, const Homes& now, bool own_device) {
 }  // namespace
 
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame) {
-  std::vector<Choices> all;
-  for (const Again again : {Again::nothing, Again::norms, Again::everything}) {
-    if (again < asked.again) continue;
+  std::vector<Choices> levels{asked}, all;
+  if (asked.again == Again::nothing) levels.emplace_back(asked).again = Again::norms;
+  if (asked.again != Again::everything || asked.again_part < 1)
+    set_everything_again(levels.emplace_back(asked));
+  for (const Choices& level : levels)
     for (const std::int64_t micro_batch : smaller_micro_batches(asked.micro_batch))
       for (int stage = asked.sharding.stage; stage <= highest_stage(asked, frame); ++stage) {
-        Choices& changed = all.emplace_back(asked);
-        changed.again = again;
+        Choices& changed = all.emplace_back(level);
         set_micro_batch(changed, micro_batch);
         changed.sharding.stage = stage;
       }
-  }
   return all;
 }
 
@@ -81,7 +86,7 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
     changed.parameters = level[1];
     changed.activations = level[2];
     all.push_back(changed);
-    changed.again = Again::everything;
+    set_everything_again(changed);
     set_micro_batch(changed, 1);
     all.push_back(changed);
     // Micro-steps of one layer after another: sums of gradients need not stay on the device.

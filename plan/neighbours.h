@@ -9,8 +9,8 @@ namespace strata::plan {
 
 /// `asked` first, then what costs more time and mostly less memory: a higher ZeRO stage moves more
 /// bytes; small products, of smaller micro-batches in more micro-steps, run slower; recomputing
-/// norms reads and writes once more; checkpointing computes the forward pass again. The last ones
-/// differ in the stage alone, and need least. `frame`: ranks and virtual ranks.
+/// norms reads and writes once more; checkpointing computes the forward pass again, all of it. The
+/// last ones differ in the stage alone, and need least. `frame`: ranks and virtual ranks.
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame);
 
 /// State in other homes: each leaves less on the device, or in host memory, than those before it;

@@ -49,6 +49,11 @@ TEST(Neighbours, StagesComeBeforeMicroBatchesAndTheseBeforeMakingAgain) {
   asked.again = Again::everything;
   asked.micro_batch = 1;
   EXPECT_EQ(text(cheapest_first(asked, frame(1))), "2 1x2 everything, ") << "nothing to shard";
+  asked.again_part = 0.25;
+  const std::vector<Choices> more = cheapest_first(asked, frame(1));
+  ASSERT_EQ(more.size(), 2U);
+  EXPECT_EQ(more[0], asked);
+  EXPECT_EQ(more[1].again_part, 1);
 }
 
 TEST(Neighbours, StateLeavesTheDeviceStepByStep) {

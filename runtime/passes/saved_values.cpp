@@ -15,6 +15,19 @@ bool is_cheap(const Node& node, std::size_t output) {
          (name == "residual_norm" && output != kResidualSum);
 }
 
+/// FLOPs that a machine does while it moves a byte of memory: between those of CPUs and of GPUs.
+constexpr double kFlopsPerByte = 32;
+
+double work_of(const Graph& graph, const Node& node) {
+  const kernels::Cost cost =
+      node.operation->cost(graph.types(node.inputs), graph.types(node.outputs), node.attributes);
+  return cost.flops + kFlopsPerByte * cost.bytes;
+}
+
+bool is_norm_of_sum(const Node& node, ValueId output) {
+  return node.operation->name == "residual_norm" && output != node.outputs[kResidualSum];
+}
+
 /// What happens to one root that the forward pass makes.
 struct Life {
   SavedValue saved;
@@ -28,16 +41,17 @@ class Listing {
   explicit Listing(const Graph& graph) : graph_(graph) {}
 
   std::vector<SavedValue> run() {
-    for (const Node& node : graph_.nodes) {
+    for (node_ = 0; node_ < static_cast<int>(graph_.nodes.size()); ++node_) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(node_)];
       for (ValueId in : node.inputs) read(node, in);
       for (std::size_t i = 0; i < node.outputs.size(); ++i) write(node, i);
     }
+    add_work();
     std::vector<SavedValue> list;
     std::map<int, std::map<std::string, int>> of_name;  // values of a block
     for (ValueId root : order_) {
       Life& life = lives_.at(root);
-      if (!life.is_read_backward && life.saved.is_used_by(life.saved.block, life.saved.block))
-        continue;
+      if (!is_saved(life)) continue;
       life.saved.can_leave = can_leave(root, life);
       life.saved.bytes = graph_.bytes(root);
       const int same = of_name[life.saved.block][life.saved.name]++;
@@ -78,7 +92,31 @@ class Listing {
                         .name = name_in_block(root, node.block),
                         .first_user_block = node.block,
                         .last_user_block = node.block,
+                        .maker = node_,
                         .is_cheap = is_cheap(node, output)};
+  }
+
+  [[nodiscard]] static bool is_saved(const Life& life) {
+    return life.is_read_backward || !life.saved.is_used_by(life.saved.block, life.saved.block);
+  }
+
+  /// What is not saved is made again with what is made of it.
+  void add_work() {
+    for (const Node& node : graph_.nodes) {
+      if (node.pass != Pass::forward) continue;
+      const double own = work_of(graph_, node);
+      for (const ValueId out : node.outputs) {
+        const auto made = lives_.find(graph_.root_of(out));
+        if (made == lives_.end()) continue;
+        double work = own;
+        for (const ValueId in : node.inputs)
+          if (const auto at = lives_.find(graph_.root_of(in)); at != lives_.end() && at != made &&
+                                                               !is_saved(at->second) &&
+                                                               !is_norm_of_sum(node, out))
+            work += at->second.saved.work;
+        made->second.saved.work += work;
+      }
+    }
   }
 
   [[nodiscard]] std::string name_in_block(ValueId root, int block) const {
@@ -109,6 +147,7 @@ class Listing {
   }
 
   const Graph& graph_;
+  int node_ = 0;
   std::map<ValueId, Life> lives_;  // of roots
   std::vector<ValueId> order_;     // in which they are made
 };
@@ -178,6 +217,38 @@ void SavedChoices::recompute_cheap(int first, int last) {
     if (value.block >= first && value.block <= last && value.is_cheap &&
         value.is_used_by(value.block, value.block))
       actions_[value.root] = SavedAction::recompute;
+}
+
+void SavedChoices::recompute_part(int first, int last, double part) {
+  struct Together {  // outputs of one operation
+    int block = 0;
+    double work = 0;
+    std::int64_t bytes = 0;
+    std::vector<ValueId> roots;
+    [[nodiscard]] double price() const { return work / static_cast<double>(bytes); }
+  };
+  std::map<std::pair<int, double>, Together> made;
+  double whole = 0, freed = 0;
+  for (const SavedValue& value : values_) {
+    if (value.block < first || value.block > last || !value.is_used_by(value.block, value.block))
+      continue;
+    Together& together = made[{value.maker, value.work}];
+    together.block = value.block;
+    together.work = value.work;
+    together.bytes += value.bytes;
+    together.roots.push_back(value.root);
+    whole += static_cast<double>(value.bytes);
+  }
+  std::vector<Together> cheapest;
+  for (auto& [maker, together] : made) cheapest.push_back(std::move(together));
+  std::ranges::stable_sort(cheapest, [](const Together& a, const Together& b) {
+    return std::pair(a.price(), a.block) < std::pair(b.price(), b.block);
+  });
+  for (const Together& together : cheapest) {
+    if (freed >= part * whole) return;
+    for (const ValueId root : together.roots) actions_[root] = SavedAction::recompute;
+    freed += static_cast<double>(together.bytes);
+  }
 }
 
 void SavedChoices::send(int first, int last, SavedAction to, std::int64_t least_bytes) {

@@ -23,6 +23,8 @@ struct SavedValue {
   int first_user_block = 0;  ///< of the blocks that read it, in either pass
   int last_user_block = 0;
   std::int64_t bytes = 0;
+  int maker = 0;    ///< index of the node that makes it first
+  double work = 0;  ///< to make it again from saved values: FLOPs, bytes touched counted as FLOPs
   bool is_cheap = false;  ///< of a norm or an activation function: memory-bound work only
   /// Whether it can leave the device in the meantime: not where its parts have several versions, so
   /// that nothing names the whole, nor where the backward pass writes it.
@@ -50,6 +52,9 @@ class SavedChoices {
   void recompute_blocks(int first, int last);
   /// Makes results of norms and activation functions again, from inputs that are kept.
   void recompute_cheap(int first, int last);
+  /// Makes what each block reads alone again until `part` (0 to 1) of its bytes is free: first what
+  /// frees most for its work, and of equal blocks the first, whose values wait longest.
+  void recompute_part(int first, int last, double part);
   /// Sends values of at least `least_bytes` away that are kept so far.
   void send(int first, int last, SavedAction to, std::int64_t least_bytes);
 

@@ -68,6 +68,33 @@ TEST(SavedChoices, JoinEqualBlocksAndLeaveGaps) {
         << name << ": the others are smaller";
 }
 
+/// "1.norm 1.2.gelu": block and name of what is made again.
+std::string made_again(const Graph& graph, double part) {
+  SavedChoices choices(graph);
+  choices.recompute_part(1, 3, part);
+  std::string text;
+  for (const BlockActions& range : choices.actions())
+    for (const auto& [name, action] : range.actions)
+      if (action == SavedAction::recompute)
+        for (int block = range.first_block; block <= range.last_block; ++block)
+          text += std::to_string(block) + ":" + name + " ";
+  return text;
+}
+
+TEST(SavedChoices, MakeFirstAgainWhatFreesMostForItsWork) {
+  const SmallModel model = differentiated();
+  EXPECT_EQ(made_again(model.graph, 0), "");
+  EXPECT_EQ(made_again(model.graph, 1e-6), "1:0.norm 1:0.norm.1 ")
+      << "all that one operation makes, of the layer whose values wait longest";
+  EXPECT_EQ(made_again(model.graph, 0.4),
+            "1:0.norm 2:0.norm 1:0.norm.1 2:0.norm.1 1:2.gelu 2:2.gelu 3:0.norm 3:0.norm.1 ");
+  SavedChoices blocks(model.graph);
+  for (const int block : {1, 2, 3}) blocks.recompute_blocks(block, block);
+  SavedChoices all(model.graph);
+  all.recompute_part(1, 3, 1);
+  EXPECT_EQ(all.actions(), blocks.actions());
+}
+
 /// q, k and v in one product, of which rope changes two.
 Graph with_rope() {
   GraphBuilder b(DType::f32, 1, 8);

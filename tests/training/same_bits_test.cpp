@@ -51,6 +51,21 @@ TEST(SameBitsOf, RecomputeSegments) {
     const TrainingResult result = run_training(training);
     expect_same(expected, result, "segments " + std::to_string(segments));
   }
+  training.options.checkpoint_segments = 0;
+  for (const train::ModelConfig& model : {tiny_gpt2(), tiny_llama()}) {
+    TrainingCase other = training;
+    other.model = model;
+    const TrainingResult all = run_training(other);
+    std::int64_t transient = all.memory.transient;
+    for (const double ratio : {0.75, 0.5, 0.25, 0.125}) {
+      other.options.checkpoint_ratio = ratio;
+      const TrainingResult part = run_training(other);
+      expect_same(all, part, "checkpoint ratio " + std::to_string(ratio));
+      EXPECT_GE(part.memory.transient, transient) << ratio;
+      transient = part.memory.transient;
+    }
+    EXPECT_GT(transient, all.memory.transient);
+  }
   training.options.activation_checkpointing = false;
   training.options.recompute_norms = true;
   for (const train::ModelConfig& model : {tiny_gpt2(), tiny_llama()}) {

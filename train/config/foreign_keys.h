@@ -336,7 +336,7 @@ inline constexpr KeyLine kKeyLines[] = {
              "there is no tuner; sizes are taken as given"),
 
     inside("strata", "Strata's own settings; DeepSpeed ignores them"),
-    inside("strata.activation_checkpointing", "true, false or {\"segments\": N}"),
+    inside("strata.activation_checkpointing", "true, false or {\"segments\": N, \"ratio\": X}"),
     options("strata.activation_checkpointing"),
     options("strata",
             "reduction virtual_ranks sequence_length steps epochs seed shuffle no_decay "

@@ -141,6 +141,7 @@ plan::Choices choices_of(const TrainOptions& options) {
                   : options.recompute_norms        ? plan::Again::norms
                                                    : plan::Again::nothing;
   choices.segments = options.checkpoint_segments;
+  choices.again_part = options.checkpoint_ratio;
   choices.optimizer = static_cast<plan::Home>(offload.optimizer);
   choices.parameters = static_cast<plan::Home>(offload.parameters);
   choices.activations = static_cast<plan::Home>(offload.activations);

@@ -127,6 +127,7 @@ const std::map<std::string, Case> kCases{
     {"aio.block_size", {"2097152", kOffload}},
     {"aio.queue_depth", {"7", kOffload}},
     {"strata.activation_checkpointing.segments", {"1"}},
+    {"strata.activation_checkpointing.ratio", {"0.5"}},
     {"strata.reduction", {"\"native\""}},
     {"strata.virtual_ranks", {"2"}},
     {"strata.no_decay", {"\"none\""}},

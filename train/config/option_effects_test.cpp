@@ -318,6 +318,7 @@ const Row kRows[] = {
       {"plan.saved [3 3].0.norm", "recompute"}, {"plan.saved [3 3].0.norm.1", "recompute"}, {"plan.saved [3 3].1.linear", "recompute"}, {"plan.saved [3 3].2.gelu", "recompute"}, {"plan.saved [3 3].4.residual_add", "keep"}},
      kCheckpointing},
     {{"checkpoint_segments", "9"}, {}, kCheckpointing},
+    {{"checkpoint_ratio", "0.5"}, {{"plan.saved [1 3].2.gelu", "keep"}}, kCheckpointing},
 };
 
 /// Options that others read: the model, the data, where Programs run, what is printed and saved.

@@ -171,6 +171,11 @@ constexpr OptionRow kRunRows[] = {
     {FIELD(checkpoint_segments), Range{0, 1 << 16}, Spelling{"--checkpoint-segments"},
      Key{"strata.activation_checkpointing.segments"},
      "recomputed segments of layers, 0: each layer is one"},
+    {FIELD(checkpoint_ratio), kShare, Spelling{"--checkpoint-ratio"},
+     Key{"strata.activation_checkpointing.ratio"},
+     "share of the bytes that activation checkpointing frees: below 1 only what is cheapest to "
+     "make "
+     "again for its bytes is recomputed, in the first layers first"},
     {FIELD(device), kDevices, Spelling{"--device"}, Key{"strata.device"},
      "auto: a GPU where there is one; cpu; cuda"},
     {FIELD(autotune), Spelling{"--autotune"}, Key{"strata.autotune"},

@@ -251,6 +251,7 @@ struct TrainOptions {
   bool activation_checkpointing = false;
   bool recompute_norms = false;          ///< only norms and activation functions, if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
+  double checkpoint_ratio = 1;           ///< of the bytes that recomputing each layer frees, 0 to 1
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;       ///< measure matrix products before the first step
   std::string plan;           ///< file of the Plan to run; empty: one is made

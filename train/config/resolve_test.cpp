@@ -200,6 +200,17 @@ TEST(Resolve, VirtualRanksTakeThePlaceOfTheWorldInTheBatch) {
               HasSubstr("is not divisible by micro batch 2 x 8 virtual ranks = 16; nearest"));
 }
 
+TEST(Resolve, APartOfCheckpointingNeedsCheckpointingOfSingleLayers) {
+  EXPECT_EQ(refusal(with_batch(""), {"--checkpoint-ratio", "0.5"}),
+            "--checkpoint-ratio: found 0.5 and no activation checkpointing: give "
+            "--activation-checkpointing");
+  const std::string ratio = R"("strata": {"activation_checkpointing": {"ratio": 0.5}})";
+  EXPECT_EQ(refusal(with_batch(ratio)), "");
+  EXPECT_EQ(refusal(with_batch(ratio), {"--checkpoint-segments", "2"}),
+            "ds.json:2: strata.activation_checkpointing.ratio: found 0.5 with checkpoint_segments "
+            "2, which are made again as a whole; leave one of the two out");
+}
+
 TEST(Resolve, VirtualRanksThatRanksCannotStandForAreRefused) {
   const auto wrong = [](int count, int world, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"--virtual-ranks", std::to_string(count)};

@@ -69,6 +69,7 @@ class Resolver {
   void take_warmup_ratio();
   void check_schedule();
   void check_plan();
+  void check_checkpoint_ratio();
   void check_state_recipe();
   void check_loss_scale();
   void check_checkpoints();

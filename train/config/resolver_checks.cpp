@@ -76,6 +76,7 @@ void Resolver::check() {
   }
   check_plan();
   check_nonfinite();
+  check_checkpoint_ratio();
   check_state_recipe();
   check_loss_scale();
   check_checkpoints();
@@ -133,7 +134,7 @@ void Resolver::check_checkpoints() {
 /// Holds the Plan that is asked for against the rules of Plans, for a unit that is larger than any
 /// threshold, and blames the options that set their fields.
 void Resolver::check_plan() {
-  constexpr std::int64_t kLargeUnit = std::int64_t{1} << 50;
+  constexpr std::int64_t kLargeUnit = std::int64_t{1} << 62;
   const std::vector<runtime::ParameterUnit> units{{.name = "unit", .elements = kLargeUnit}};
   const runtime::Plan plan =
       plan::with_choices(plan_frame(options_, world_), choices_of(options_), units);
@@ -166,6 +167,18 @@ void Resolver::check_nonfinite() {
     problem(given("offload.updates")->where,
             "found gradient with on_nonfinite skip, which needs the whole gradient before the "
             "first update; leave it out or choose next_step");
+}
+
+void Resolver::check_checkpoint_ratio() {
+  if (options_.checkpoint_ratio == 1) return;
+  const std::string& where = sources_["checkpoint_ratio"].where;
+  const std::string found = "found " + text_of(*find_field(fields_, "checkpoint_ratio"));
+  if (!options_.activation_checkpointing)
+    problem(where, found + " and no activation checkpointing: give --activation-checkpointing");
+  if (options_.checkpoint_segments > 0)
+    problem(where, fmt::format("{} with checkpoint_segments {}, which are made again as a whole; "
+                               "leave one of the two out",
+                               found, options_.checkpoint_segments));
 }
 
 void Resolver::check_state_recipe() {

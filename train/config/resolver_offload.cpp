@@ -148,6 +148,7 @@ void Resolver::note_planned() {
                              "activation_checkpointing",
                              "recompute_norms",
                              "checkpoint_segments",
+                             "checkpoint_ratio",
                              "tile_elements"})
     if (const Given* said = flag(option)) flags += (flags.empty() ? "" : ", ") + said->where;
   if (!flags.empty())

@@ -44,6 +44,8 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options,
   if (then.again != now.again)
     flags.emplace_back(then.again == plan::Again::norms ? "--recompute-norms"
                                                         : "--activation-checkpointing");
+  if (then.again_part != now.again_part)
+    flags.push_back(fmt::format("--checkpoint-ratio {}", then.again_part));
   if (then.layer_major != now.layer_major) flags.emplace_back("--layer-major");
   const auto move = [&](const char* flag, plan::Home home, plan::Home before) {
     if (home != before) flags.push_back(std::string(flag) + (home == host ? "cpu" : "nvme"));

@@ -18,10 +18,10 @@ struct CrowdedMachine {
 };
 
 /// Plans the run again with other settings, in the order of the time that they cost: a higher ZeRO
-/// stage, then smaller micro-batches in more micro-steps, then activation checkpointing, then
-/// several of them; then state in host memory (where a device has its own) and on a drive. One
-/// line: the first of them that fits, with what it needs; or the least that any of them needs.
-/// Looks for some seconds: what it has found by then is said.
+/// stage, then smaller micro-batches in more micro-steps, then activation checkpointing of as
+/// little as fits, then several of them; then state in host memory (where a device has its own) and
+/// on a drive. One line: the first of them that fits, with what it needs; or the least that any of
+/// them needs. Looks for some seconds: what it has found by then is said.
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine);
 
 }  // namespace strata::train

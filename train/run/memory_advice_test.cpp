@@ -1,5 +1,6 @@
 #include "train/run/memory_advice.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "comm/factory.h"
@@ -58,6 +59,16 @@ std::int64_t bytes_of(const ProgramRequest& request, int world) {
   return cpu_memory(world, 0).host_share(needs_of(request, world)) * world;
 }
 
+std::int64_t foreseen_ns(const ProgramRequest& request) {
+  const machine::Machine machine = machine::cpu_machine(1);
+  std::int64_t ns = 0;
+  for (const auto& [key, program] :
+       build_programs(request, {0, 1, comm::Exchange::none}, machine).programs)
+    for (const runtime::Instruction& in : program.instructions)
+      ns += machine::foreseen_ns(machine, in.demand);
+  return ns;
+}
+
 /// What the advice must say when `change` is made and just fits.
 std::string fits(const std::string& flags, const ProgramRequest& changed, int world) {
   const std::int64_t bytes = bytes_of(changed, world) / world;
@@ -88,7 +99,35 @@ TEST(MemoryAdvice, PutsSmallerMicroBatchesBeforeCheckpointing) {
   changed.options.accumulation = 4;
   changed.options.activation_checkpointing = true;
   EXPECT_EQ(advice(long_request(), 1, bytes_of(changed, 1)),
-            fits("--micro-batch 1 --accumulation 4 --activation-checkpointing", changed, 1));
+            fits("--micro-batch 1 --accumulation 4 --activation-checkpointing --checkpoint-ratio "
+                 "0.9375",
+                 changed, 1))
+      << "to make the last layer again frees nothing";
+}
+
+/// Between norms alone and everything.
+TEST(MemoryAdvice, MakesNoMoreAgainThanWhatFits) {
+  ProgramRequest norms = long_request();
+  norms.options.micro_batch = 1;
+  norms.options.accumulation = norms.options.global_batch = 4;
+  norms.options.recompute_norms = true;
+  ProgramRequest everything = norms;
+  everything.options.activation_checkpointing = true;
+  const std::int64_t most = bytes_of(norms, 1), least = bytes_of(everything, 1);
+  ASSERT_LT(least, most);
+  const std::int64_t free_bytes = (least + most) / 2;
+  const std::string text = advice(norms, 1, free_bytes);
+  const std::string flags = "--activation-checkpointing --checkpoint-ratio ";
+  ASSERT_TRUE(text.starts_with(flags)) << text;
+  EXPECT_EQ(advice(norms, 1, free_bytes), text);
+  ProgramRequest part = everything;
+  part.options.checkpoint_ratio = std::stod(text.substr(flags.size()));
+  EXPECT_EQ(text, fits(flags + fmt::format("{}", part.options.checkpoint_ratio), part, 1));
+  EXPECT_LE(bytes_of(part, 1), free_bytes);
+  EXPECT_LT(foreseen_ns(part), foreseen_ns(everything));
+  ProgramRequest less = part;
+  less.options.checkpoint_ratio -= 1. / 16;
+  EXPECT_GT(bytes_of(less, 1), free_bytes) << "the least";
 }
 
 TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
