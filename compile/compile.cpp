@@ -52,22 +52,40 @@ class Compiling {
     set_.units = built.graph.units;
     const auto rules = kernels::StepRules::from(model_.control);
     step::require_none(step::find_problems(plan_, set_.units, &rules));
-    std::vector<bool> frozen;
-    for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);
-    runtime::differentiate(built.graph, {plan_.gradient.produced, std::move(frozen)});
-    const auto actions = runtime::saved_actions(built.graph, plan_.saved);
-    runtime::recompute(built.graph, actions);
-    offload::offload_activations(built.graph, actions);
+    finish_micro_batch(built.graph);
     step::declare_state(set_.persistent, set_.units, set_.settings);
     ahead_.records = records_read_ahead(set_.settings, set_.units, plan_.read_ahead_bytes);
     declare_saving();
-    add_steps(built);
+    add_steps(built, 0);
     add_between_steps(built.graph);
-    if (plan_.evaluates) add_evaluation();
+    if (plan_.evaluates) add_evaluation(0);
+    for (const std::int64_t shorter : plan_.shorter_sequences) {
+      BuiltModel of_length = model_.build(shape_of(shorter), ModelUse::train);
+      finish_micro_batch(of_length.graph);
+      add_steps(of_length, shorter);
+      if (plan_.evaluates) add_evaluation(shorter);
+    }
     return lower_all();
   }
 
  private:
+  /// `shorter`: ProgramKey::shorter_sequence.
+  [[nodiscard]] runtime::BatchShape shape_of(std::int64_t shorter) const {
+    runtime::BatchShape shape = plan_.shape;
+    if (shorter > 0) shape.sequence = shorter;
+    return shape;
+  }
+
+  /// From a forward pass to all that a micro-batch computes, whatever the ranks.
+  void finish_micro_batch(Graph& graph) const {
+    std::vector<bool> frozen;
+    for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);
+    runtime::differentiate(graph, {plan_.gradient.produced, std::move(frozen)});
+    const auto actions = runtime::saved_actions(graph, plan_.saved);
+    runtime::recompute(graph, actions);
+    offload::offload_activations(graph, actions);
+  }
+
   void declare_saving() {
     if (plan_.saving == runtime::SaveMemory::none) return;
     const bool windows = plan_.saving == runtime::SaveMemory::windows;
@@ -97,28 +115,29 @@ class Compiling {
     graphs_.emplace(key, std::move(graph));
   }
 
-  void add_step(const MicroStepKind& micro_step, Graph graph) {
+  void add_step(const MicroStepKind& micro_step, std::int64_t shorter, Graph graph) {
     const bool uses_ahead = zero::begins_step(micro_step),
                reads_ahead = zero::ends_step(micro_step);
     if (takes_snapshots(plan_.saving) && step::takes_snapshot(plan_.updates, micro_step)) {
       Graph snapshot = graph;
       step::add_snapshot(snapshot, set_.snapshot_pieces, set_.settings);
-      add({ProgramKind::snapshot, micro_step}, std::move(snapshot), uses_ahead, reads_ahead);
+      add({ProgramKind::snapshot, micro_step, shorter}, std::move(snapshot), uses_ahead,
+          reads_ahead);
     }
-    add({ProgramKind::train, micro_step}, std::move(graph), uses_ahead, reads_ahead);
+    add({ProgramKind::train, micro_step, shorter}, std::move(graph), uses_ahead, reads_ahead);
   }
 
-  void add_steps(const BuiltModel& built) {
+  void add_steps(const BuiltModel& built, std::int64_t shorter) {
     if (plan_.order == runtime::MicroStepOrder::by_layer) {
       runtime::LayerMajorStep step = runtime::layer_major(
           built.graph, built.loss, plan_.micro_steps, plan_.gradient.accumulated);
-      return add_step(MicroStepKind::only,
+      return add_step(MicroStepKind::only, shorter,
                       step::lower_micro_step(std::move(step.graph), step.losses, set_.settings,
                                              MicroStepKind::only));
     }
     for (const auto& [micro_step, batch] : zero::micro_steps(plan_))
-      if (!graphs_.contains({ProgramKind::train, micro_step}))
-        add_step(micro_step,
+      if (!graphs_.contains({ProgramKind::train, micro_step, shorter}))
+        add_step(micro_step, shorter,
                  step::lower_micro_step(built.graph, {built.loss}, set_.settings, micro_step));
   }
 
@@ -131,14 +150,15 @@ class Compiling {
     add({ProgramKind::read_ahead}, std::move(read), false, true);
   }
 
-  void add_evaluation() {
-    BuiltModel forward = model_.build(plan_.shape, ModelUse::evaluate);
+  void add_evaluation(std::int64_t shorter) {
+    BuiltModel forward = model_.build(shape_of(shorter), ModelUse::evaluate);
     Graph graph = step::lower_evaluation(std::move(forward.graph), forward.loss, set_.settings);
     offload::place_transfers(graph);
     runtime::stage_inputs(graph);
     runtime::stage_output(graph, runtime::kAgreedWord);
-    finish(ProgramKey{ProgramKind::evaluate}, graph, where_);
-    graphs_.emplace(ProgramKey{ProgramKind::evaluate}, std::move(graph));
+    const ProgramKey key{ProgramKind::evaluate, MicroStepKind::only, shorter};
+    finish(key, graph, where_);
+    graphs_.emplace(key, std::move(graph));
   }
 
   /// Host memory is one budget: what only the host touches is known, the rest is for transfers.
@@ -159,9 +179,18 @@ class Compiling {
     return {};
   }
 
+  /// Shorter Programs find the same state, and their inputs at the beginning of the others' rooms.
+  void lay_out_persistent() {
+    for (const auto& [key, graph] : graphs_)
+      if (key.shorter_sequence == 0) set_.persistent.add_state(graph);
+    for (const auto& [key, graph] : graphs_)
+      if (key.shorter_sequence == 0) set_.persistent.add_inputs(graph);
+    for (const auto& [key, graph] : graphs_)
+      if (key.shorter_sequence > 0) set_.persistent.add_state(graph);
+  }
+
   Compiled lower_all() {
-    for (const auto& [key, graph] : graphs_) set_.persistent.add_state(graph);
-    for (const auto& [key, graph] : graphs_) set_.persistent.add_inputs(graph);
+    lay_out_persistent();
     runtime::TierBytes budget = plan_.budget_bytes;
     Fit short_fit;
     short_fit.kept_too_much = limit_host_memory(budget);
@@ -194,6 +223,19 @@ class Compiling {
   offload::RecordsAhead ahead_;
   std::map<ProgramKey, Graph> graphs_;
 };
+
+void check_shorter_sequences(const runtime::Plan& plan) {
+  std::int64_t before = 0;
+  for (const std::int64_t sequence : plan.shorter_sequences) {
+    if (sequence <= before || sequence >= plan.shape.sequence)
+      throw InvalidArgument("the Plan has " + std::to_string(sequence) + " after " +
+                            std::to_string(before) +
+                            " in shorter_sequences; expected ascending lengths from 1, less than "
+                            "shape.sequence, " +
+                            std::to_string(plan.shape.sequence));
+    before = sequence;
+  }
+}
 
 void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
                    const comm::MeshSeat& where) {
@@ -230,6 +272,7 @@ step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const comm::MeshSeat& where) {
   check_machine(plan, machine, where);
+  check_shorter_sequences(plan);
   return Compiling(model, plan, machine, where).run();
 }
 

@@ -11,15 +11,11 @@ std::string_view name_of(ProgramKind kind) {
 }
 
 std::string name_of(const ProgramKey& key) {
-  const std::string name(name_of(key.kind));
-  switch (key.kind) {
-    case ProgramKind::train:
-      return name + "." + zero::name_of(key.micro_step);
-    case ProgramKind::snapshot:
-      return "train." + name;
-    default:
-      return name;
-  }
+  std::string name(name_of(key.kind));
+  if (key.kind == ProgramKind::train) name += "." + zero::name_of(key.micro_step);
+  if (key.kind == ProgramKind::snapshot) name = "train." + name;
+  if (key.shorter_sequence > 0) name += "@" + std::to_string(key.shorter_sequence);
+  return name;
 }
 
 const runtime::Program* StepPrograms::find(ProgramKind kind) const {
@@ -53,14 +49,14 @@ runtime::Outlet StepPrograms::outlet() const {
 std::int64_t StepPrograms::scheduled_ns() const {
   std::int64_t ns = 0;
   for (const auto& [key, program] : programs)
-    if (key.kind == ProgramKind::train && program.is_scheduled) ns += program.foreseen_ns;
+    if (key.is_train() && program.is_scheduled) ns += program.foreseen_ns;
   return ns;
 }
 
 double StepPrograms::foreseen_step_seconds() const {
   double ns = 0;
   for (const auto& [key, program] : programs)
-    if (key.kind == ProgramKind::train)
+    if (key.is_train())
       ns += static_cast<double>(program.foreseen_ns) *
             zero::runs_per_step(settings.plan, key.micro_step);
   return ns * 1e-9;

@@ -29,9 +29,15 @@ std::string_view name_of(ProgramKind kind);
 struct ProgramKey {
   ProgramKind kind = ProgramKind::train;
   zero::MicroStepKind micro_step = zero::MicroStepKind::only;  ///< of micro-steps
+  /// Of micro-steps and evaluation, one of Plan::shorter_sequences; 0: Plan::shape.
+  std::int64_t shorter_sequence = 0;
   auto operator<=>(const ProgramKey&) const = default;
+  /// A micro-step that trains on samples of Plan::shape.
+  [[nodiscard]] bool is_train() const {
+    return kind == ProgramKind::train && shorter_sequence == 0;
+  }
 };
-/// "train.only", "train.snapshot", "drain".
+/// "train.only", "train.snapshot", "drain"; "train.only@512" of a shorter sequence.
 std::string name_of(const ProgramKey& key);
 
 struct StepPrograms {
@@ -46,9 +52,9 @@ struct StepPrograms {
   double initial_loss_scale = 1;  ///< TrainingModel::initial_loss_scale
   std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
 
-  /// The only one of a kind but train; null: there is none.
+  /// The only one of a kind but train, for Plan::shape; null: there is none.
   [[nodiscard]] const runtime::Program* find(ProgramKind kind) const;
-  /// The Program of a kind of micro-step, which there is.
+  /// The Program of a kind of micro-step, which there is, for Plan::shape.
   [[nodiscard]] const runtime::Program& train(const zero::MicroStepKind& micro_step) const {
     return programs.at({ProgramKind::train, micro_step});
   }
@@ -64,9 +70,9 @@ struct StepPrograms {
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
-  /// Time of one micro-step of each kind that is scheduled.
+  /// Time of one micro-step of each kind that is scheduled, of Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  /// One step on this rank.
+  /// One step on this rank, of Plan::shape.
   [[nodiscard]] double foreseen_step_seconds() const;
 };
 

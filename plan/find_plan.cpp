@@ -54,7 +54,7 @@ bool lacks_host_memory(const compile::Fit& fit) {
 std::int64_t busiest_ns(const Compiled& found, const machine::Machine& machine) {
   std::array<std::int64_t, runtime::kQueues> busy{};
   for (const auto& [key, program] : found.programs.programs) {
-    if (key.kind != compile::ProgramKind::train || !program.is_scheduled) continue;
+    if (!key.is_train() || !program.is_scheduled) continue;
     for (const runtime::Instruction& in : program.instructions) {
       const bool writes = in.queue == runtime::Queue::disk_write;
       busy[static_cast<std::size_t>(writes ? runtime::Queue::disk_read : in.queue)] +=

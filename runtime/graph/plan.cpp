@@ -139,6 +139,13 @@ std::string block_actions_json(const BlockActions& range) {
          std::to_string(range.last_block) + "], \"actions\": {" + text + "}}";
 }
 
+std::string numbers_json(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers)
+    text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + text + "]";
+}
+
 /// One line for each of `lines`.
 std::string list_json(const std::vector<std::string>& lines) {
   std::string text;
@@ -232,6 +239,18 @@ BatchShape read_shape(const JsonValue& object) {
   expect_keys(object, {"dtype", "batch", "sequence"});
   return {one_of(object.at("dtype"), kFloatTypes), number(object.at("batch"), 1, kMostInShape),
           number(object.at("sequence"), 1, kMostInShape)};
+}
+
+std::vector<std::int64_t> read_shorter_sequences(const JsonValue& list, std::int64_t sequence) {
+  std::vector<std::int64_t> shorter;
+  for (const JsonValue& tokens : list.elements()) {
+    const std::int64_t before = shorter.empty() ? 0 : shorter.back(), found = tokens.as_integer();
+    if (found <= before || found >= sequence)
+      refuse(tokens, "more than " + std::to_string(before) + " and less than shape.sequence, " +
+                         std::to_string(sequence));
+    shorter.push_back(found);
+  }
+  return shorter;
 }
 
 GradientTypes read_gradient(const JsonValue& object) {
@@ -376,6 +395,7 @@ std::string Plan::to_json() const {
       ",\n  \"shape\": {\"dtype\": " + quoted_name(shape.dtype) +
       ", \"batch\": " + std::to_string(shape.batch) +
       ", \"sequence\": " + std::to_string(shape.sequence) + "}" +
+      ",\n  \"shorter_sequences\": " + numbers_json(shorter_sequences) +
       ",\n  \"micro_steps\": " + std::to_string(micro_steps) +
       ",\n  \"virtual_ranks\": " + std::to_string(virtual_ranks) +
       ",\n  \"gradient\": {\"produced\": " + quoted_name(gradient.produced) +
@@ -403,13 +423,16 @@ Plan Plan::from_json(std::string_view text, const std::string& file) {
   if (const auto version = top.find("version");
       version && (!version->is(JsonKind::integer) || version->as_integer() != kPlanVersion))
     refuse(*version, "version " + std::to_string(kPlanVersion) + " of Plans");
-  expect_keys(top, {"version", "backend", "mesh", "shape", "micro_steps", "virtual_ranks",
-                    "gradient", "limits", "saving", "evaluates", "scheduled", "read_ahead_bytes",
-                    "budget_bytes", "host_bytes", "updates", "order", "saved", "recipe", "units"});
+  expect_keys(top, {"version",      "backend",       "mesh",      "shape",
+                    "micro_steps",  "virtual_ranks", "gradient",  "limits",
+                    "saving",       "evaluates",     "scheduled", "read_ahead_bytes",
+                    "budget_bytes", "host_bytes",    "updates",   "shorter_sequences",
+                    "order",        "saved",         "recipe",    "units"});
   Plan plan;
   plan.backend = read_backend(top.at("backend"));
   plan.mesh = read_mesh(top.at("mesh"));
   plan.shape = read_shape(top.at("shape"));
+  plan.shorter_sequences = read_shorter_sequences(top.at("shorter_sequences"), plan.shape.sequence);
   plan.saving = one_of(top.at("saving"), kSaveMemories);
   plan.evaluates = top.at("evaluates").as_boolean();
   plan.scheduled = top.at("scheduled").as_boolean();

@@ -158,6 +158,8 @@ struct Plan {
   kernels::DeviceCapabilities::Backend backend = kernels::DeviceCapabilities::Backend::cpu;
   comm::Mesh mesh;
   BatchShape shape;
+  /// Sequences below shape.sequence that there are Programs for, too; ascending.
+  std::vector<std::int64_t> shorter_sequences;
   int micro_steps = 1;  ///< gradient accumulation
   /// Leaves of every sum over ranks (docs/adr/0012); 0: one per rank along the data axis. More
   /// leaves than ranks: both are powers of two.

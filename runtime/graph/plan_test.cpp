@@ -46,6 +46,8 @@ class RandomPlans {
     plan.order = static_cast<MicroStepOrder>(below(2));
     plan.shape = {dtype(), static_cast<std::int64_t>(1 + below(64)),
                   static_cast<std::int64_t>(1 + below(4096))};
+    for (std::int64_t tokens = 1; tokens < plan.shape.sequence; tokens *= 2)
+      if (coin()) plan.shorter_sequences.push_back(tokens);
     plan.saving = static_cast<SaveMemory>(below(4));
     plan.evaluates = coin();
     if (coin()) plan.backend = kernels::DeviceCapabilities::Backend::cuda;
@@ -156,6 +158,7 @@ TEST(Plan, EveryFieldIsWritten) {
   differs([](Plan& p) { p.shape.dtype = DType::bf16; });
   differs([](Plan& p) { p.shape.batch = 2; });
   differs([](Plan& p) { p.shape.sequence = 2; });
+  differs([](Plan& p) { p.shorter_sequences = {8}; });
   differs([](Plan& p) { p.saving = SaveMemory::windows; });
   differs([](Plan& p) { p.evaluates = true; });
   differs([](Plan& p) { p.scheduled = false; });
@@ -190,6 +193,8 @@ std::string refusal(const std::string& from, const std::string& to) {
   Plan plan;
   plan.units = {{.unit = "a"}, {.unit = "b"}, {.unit = "c", .recipe = {.trainable = false}}};
   plan.saved = {{1, 2, {{"0.norm", SavedAction::recompute}}}, {4, 4, {}}};
+  plan.shape.sequence = 16;
+  plan.shorter_sequences = {8, 12};
   std::string text = plan.to_json();
   const std::size_t at = text.find(from);
   if (at == std::string::npos) return "'" + from + "' is not in " + text;
@@ -230,6 +235,14 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "units[2].recipe.optimizer: misses the key \"operation\""},
       {"\"backend\": \"cpu\"", "\"backend\": \"tpu\"",
        "backend: expected one of cpu, cuda, found string \"tpu\""},
+      {"[8, 12]", "[12, 8]",
+       "shorter_sequences[1]: expected more than 12 and less than shape.sequence, 16, found "
+       "integer 8"},
+      {"[8, 12]", "[8, 8]", "shorter_sequences[1]: expected more than 8 and less"},
+      {"[8, 12]", "[0]", "shorter_sequences[0]: expected more than 0 and less"},
+      {"[8, 12]", "[16]", "shorter_sequences[0]: expected more than 0 and less"},
+      {"[8, 12]", "[8.0]", "shorter_sequences[0]: expected integer, found real number 8.0"},
+      {"[8, 12]", "8", "shorter_sequences: expected array, found integer 8"},
       {"\"batch\": 1", "\"batch\": 0", "shape.batch: expected an integer from 1 to "},
       {"\"saving\": \"none\"", "\"saving\": \"some\"",
        "saving: expected one of none, writing, snapshot, windows, found string \"some\""},

@@ -56,6 +56,14 @@ class PlanFiles(ProgramTest):
         (self.home / "changed").write_text(json.dumps(plan))
         self.assertEqual(self.state(1, "--plan", "changed"), expected, "the same bits from other tiers")
 
+    def test_programs_for_shorter_samples_change_nothing_of_a_run_without_any(self):
+        plan = self.printed(2, "--zero", "3")
+        expected = self.state(2, "--zero", "3")
+        self.assertEqual(plan["shorter_sequences"], [])
+        plan["shorter_sequences"] = [4, 8]
+        (self.home / "changed").write_text(json.dumps(plan))
+        self.assertEqual(self.state(2, "--plan", "changed"), expected)
+
     def test_recipes_changed_by_hand(self):
         """Layers' vectors stay as they are, the last unit keeps moments of 8 bits; a run of that goes on where it was saved."""
         saving = ["--output", "out", "--save-every", "2"]
@@ -135,7 +143,8 @@ class PlanFiles(ProgramTest):
         self.printed(1)
         text = self.read("plan")
         for name, change in {"no_json": lambda t: "plan", "another_version": lambda t: t.replace('"version": 5', '"version": 1'),
-                             "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"')}.items():
+                             "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"'),
+                             "unsorted": lambda t: t.replace('"shorter_sequences": []', '"shorter_sequences": [8, 4]')}.items():
             (self.home / name).write_text(change(text))
         # The same units, of other sizes.
         (self.home / "wider").mkdir()
@@ -149,6 +158,7 @@ class PlanFiles(ProgramTest):
                                  (["--plan", "no_json"], r"no_json:1: "),
                                  (["--plan", "no_tile"], r"no_tile:\d+: limits\.tile_elements: expected a multiple of 1024 from there to \d+, found integer 0"),
                                  (["--plan", "another_version"], r"another_version:\d+: version: expected version 5 of Plans, found integer 1"),
+                                 (["--plan", "unsorted"], r"unsorted:\d+: shorter_sequences\[1\]: expected more than 8 and less than shape\.sequence, 16, found integer 4"),
                                  (["--plan", "a_typo"], r"a_typo:\d+: savings: unknown key, expected one of version, backend, ")]:
             with self.subTest(arguments=arguments):
                 error = self.run_program(train(*JOB, "--plan", "plan", *arguments), expect=CONFIGURATION).stderr

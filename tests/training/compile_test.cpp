@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "machine/hardware_table.h"
@@ -92,6 +93,62 @@ TEST(Compile, MakesAProgramOfEachKindThatThePlanHas) {
   plan.saving = runtime::SaveMemory::none;
   plan.updates = runtime::Updates::step_end;
   EXPECT_EQ(requested.compiled(plan, cpu).programs.programs.size(), 1u);
+}
+
+/// The collectives without the Program's name.
+std::vector<std::string> collectives_of(const runtime::Program& program) {
+  std::vector<std::string> lines = program.collective_sequence();
+  for (std::string& line : lines) line.erase(0, program.name.size());
+  return lines;
+}
+
+TEST(Compile, MakesMicroStepsForShorterSequencesOverTheSameState) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  Plan plan = requested.plan(cpu);
+  plan.micro_steps = 2;
+  plan.read_ahead_bytes = 1 << 20;
+  const Compiled one = requested.compiled(plan, cpu);
+  plan.shorter_sequences = {4, 8};
+  const Compiled some = requested.compiled(plan, cpu);
+  ASSERT_TRUE(some.fit.fits()) << describe(some.fit);
+  verify_all(some.programs);
+  EXPECT_EQ(some.programs.persistent.values(), one.programs.persistent.values());
+  std::string names;
+  for (const auto& [key, program] : some.programs.programs) {
+    EXPECT_EQ(program.name, compile::name_of(key));
+    names += program.name + " ";
+    compile::ProgramKey whole = key;
+    whole.shorter_sequence = 0;
+    const runtime::Program& of_shape = one.programs.programs.at(whole);
+    // Those of the Plan's own shape do not know of the others.
+    if (key == whole) {
+      EXPECT_EQ(program.to_string(), of_shape.to_string());
+    }
+    EXPECT_EQ(collectives_of(program), collectives_of(of_shape)) << program.name;
+  }
+  EXPECT_EQ(names,
+            "train.last train.last@4 train.last@8 train.first train.first@4 train.first@8 drain "
+            "read_ahead train.snapshot train.snapshot@4 train.snapshot@8 evaluate evaluate@4 "
+            "evaluate@8 ");
+  EXPECT_EQ(some.programs.foreseen_step_seconds(), one.programs.foreseen_step_seconds());
+  EXPECT_EQ(some.programs.scheduled_ns(), one.programs.scheduled_ns());
+}
+
+TEST(Compile, RefusesShorterSequencesThatAreNone) {
+  const Requested requested;
+  const machine::Machine cpu = machine::cpu_machine(1);
+  const auto refusal = [&](const std::vector<std::int64_t>& sequences) {
+    Plan plan = requested.plan(cpu);
+    plan.shorter_sequences = sequences;
+    return requested.refusal(plan, cpu);
+  };
+  EXPECT_EQ(refusal({8, 4}),
+            "the Plan has 4 after 8 in shorter_sequences; expected ascending lengths from 1, less "
+            "than shape.sequence, 16");
+  EXPECT_THAT(refusal({8, 8}), HasSubstr("8 after 8 in shorter_sequences"));
+  EXPECT_THAT(refusal({0}), HasSubstr("0 after 0 in shorter_sequences"));
+  EXPECT_THAT(refusal({8, 16}), HasSubstr("16 after 8 in shorter_sequences"));
 }
 
 TEST(Compile, WhatDoesNotFitIsAValueWithItsFloor) {

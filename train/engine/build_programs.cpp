@@ -39,6 +39,7 @@ runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& 
   plan.evaluates = request.evaluate;
   plan.saving = request.saving;
   plan.scheduled = request.scheduled;
+  plan.shorter_sequences = request.shorter_sequences;
   if (request.options.offload.host_memory_bytes != kUnlimitedMemory)
     plan.host_bytes = request.options.offload.host_memory_bytes / request.local_ranks;
   return plan;

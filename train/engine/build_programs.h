@@ -2,6 +2,9 @@
 // in it, and what does not fit becomes an error. Shapes alone are read, no weight.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "comm/seat.h"
 #include "compile/compile.h"
 #include "machine/machine.h"
@@ -17,7 +20,8 @@ struct ProgramRequest {
   bool evaluate = false;
   int local_ranks = 1;  ///< of this machine: they share its memory
   runtime::SaveMemory saving = runtime::SaveMemory::none;
-  bool scheduled = true;  ///< Plan::scheduled
+  bool scheduled = true;                             ///< Plan::scheduled
+  std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
 };
 
 /// What compiling must know of model and training.

@@ -29,7 +29,7 @@ void StepMeter::begin(const Engine& engine, const ModelConfig& model, const Trai
   arena_bytes_ = engine.arena().bytes();
   offloads_ = options.offload.moves_state();
   for (const auto& [key, program] : engine.programs().programs)
-    if (key.kind == compile::ProgramKind::train)
+    if (key.is_train())
       for (const runtime::Instruction& in : program.instructions)
         step_flops_ += in.demand.flops * zero::runs_per_step(plan, key.micro_step);
 }
