@@ -72,7 +72,11 @@ runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
 
 compile::StepPrograms programs_of(const TrainingCase& training, const comm::Seat& seat,
                                   const machine::Machine& machine) {
-  const train::ProgramRequest request{training.model, training.options, true, 1, training.saving};
+  const train::ProgramRequest request{.model = training.model,
+                                      .options = training.options,
+                                      .evaluate = true,
+                                      .saving = training.saving,
+                                      .shorter_sequences = training.shorter_sequences};
   if (!training.change_plan) return train::build_programs(request, seat, machine);
   const compile::TrainingModel model = train::training_model(request);
   runtime::Plan plan = train::requested_plan(request, model, machine, seat.ranks);
@@ -245,7 +249,10 @@ void on_engines(const TrainingCase& training, const std::function<void(train::En
 
 compile::StepPrograms build_rank(const TrainingCase& training,
                                  const comm::Communicator& communicator) {
-  return programs_of(training, communicator.seat(), machine::cpu_machine(training.threads));
+  return programs_of(training, communicator.seat(),
+                     training.make_device
+                         ? machine::typical_machine(training.make_device()->capabilities())
+                         : machine::cpu_machine(training.threads));
 }
 
 TrainingResult run_training(const TrainingCase& training) {

@@ -25,6 +25,7 @@ struct TrainingCase {
   runtime::SaveMemory saving = runtime::SaveMemory::none;
   /// How many targets of sample s count, its first ones: number s modulo their count. Empty: all.
   std::vector<int> valid_targets;
+  std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
   std::string weights;  ///< Hugging Face directory; empty: initialized from options.seed
   /// Changes the Plan that the options ask for, which is then compiled as it is; nothing: a Plan is
   /// searched for.

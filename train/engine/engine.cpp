@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/hash.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/ops/step_control.h"
 #include "runtime/graph/state_names.h"
@@ -58,6 +59,16 @@ void check_tokens(const char* what, std::span<const std::int32_t> numbers, std::
       throw InvalidArgument(std::string(what) + " " + std::to_string(i) + " of a micro-batch is " +
                             std::to_string(numbers[i]) + ", expected one of a vocabulary of " +
                             std::to_string(vocabulary));
+}
+
+/// The flag of the agreed word whose sum over ranks is 0 where all run Programs of one length: rank
+/// 0 adds a number made of its own once for each other rank, which subtracts that made of its own.
+constexpr int kLengthsDiffer = AgreedWord::kFlags - 1;
+
+void require_one_length(bool holds) {
+  require(holds,
+          "ranks gave this step, or evaluation, different sequences, which run different Programs; "
+          "give all of them the length of its longest sample on any rank");
 }
 
 constexpr const char* kHalfStep =
@@ -113,11 +124,25 @@ std::span<T> Engine::input(const std::string& name) const {
   return typed<T>(runtime::host_name(name));
 }
 
-std::int64_t Engine::fill_batch(std::int64_t step, int micro_step, const FillBatch& fill) {
+Engine::SampleLength Engine::sample_length(std::int64_t sequence) const {
+  const runtime::Plan& plan = programs_.settings.plan;
+  const std::int64_t longest = plan.shape.sequence;
+  if (sequence < 0 || sequence > longest)
+    throw InvalidArgument("Engine: samples of " + std::to_string(sequence) +
+                          " tokens, expected 1 to " + std::to_string(longest) +
+                          " (the Plan's shape.sequence), or 0 for that");
+  if (sequence == 0) return {longest, longest, 0};
+  const auto shorter = std::ranges::lower_bound(plan.shorter_sequences, sequence);
+  if (shorter == plan.shorter_sequences.end()) return {sequence, longest, 0};
+  return {sequence, *shorter, *shorter};
+}
+
+std::int64_t Engine::fill_batch(std::int64_t step, int micro_step, const FillBatch& fill,
+                                const SampleLength& length) {
   auto& [tokens, targets, samples] = batches_.at(static_cast<std::size_t>(micro_step));
-  tokens.resize(input<std::int32_t>("tokens").size());
-  targets.resize(tokens.size());
   samples.resize(input<std::int64_t>("rng").size() - 2);
+  tokens.resize(samples.size() * static_cast<std::size_t>(length.given));
+  targets.resize(tokens.size());
   fill(step, micro_step, {tokens, targets, samples});
   if (programs_.vocabulary > 0) {
     check_tokens("token", tokens, 0, programs_.vocabulary);
@@ -126,22 +151,33 @@ std::int64_t Engine::fill_batch(std::int64_t step, int micro_step, const FillBat
   return std::ranges::count_if(targets, [](std::int32_t t) { return t >= 0; });
 }
 
-void Engine::write_inputs(std::int64_t step, const FilledBatch& batch, int place) {
+void Engine::write_inputs(std::int64_t step, const FilledBatch& batch, const SampleLength& length,
+                          int place) {
   if (last_run_ >= 0) executor_->wait_inputs_read(last_run_);
   const auto name = [&](const char* input) { return runtime::micro_input_name(input, place); };
-  std::ranges::copy(batch.tokens, input<std::int32_t>(name("tokens")).begin());
-  std::ranges::copy(batch.targets, input<std::int32_t>(name("targets")).begin());
+  const auto write_rows = [&](const std::vector<std::int32_t>& rows, const char* to,
+                              std::int32_t padding) {
+    auto at = input<std::int32_t>(name(to)).begin();
+    for (auto row = rows.begin(); row != rows.end(); row += length.given)
+      at = std::fill_n(std::copy_n(row, length.given, at), length.taken - length.given, padding);
+  };
+  write_rows(batch.tokens, "tokens", 0);
+  write_rows(batch.targets, "targets", -1);
   const std::span<std::int64_t> rng = input<std::int64_t>(name("rng"));
   rng[0] = seed_;
   rng[1] = step;
   std::ranges::copy(batch.samples, rng.begin() + 2);
 }
 
-void Engine::write_word(std::uint32_t flags) {
+void Engine::write_word(std::uint32_t flags, std::int64_t shorter) {
   const std::span<std::int64_t> word = typed<std::int64_t>(runtime::kHostWord);
   std::fill(word.begin(), word.end(), 0);
   for (int flag = 0; flag < AgreedWord::kFlags; ++flag)
     word[AgreedWord::kFirstFlag + flag] = flags >> flag & 1u;
+  const std::uint64_t mine = shorter == 0 ? 0 : hash_64(std::as_bytes(std::span(&shorter, 1)));
+  const auto peers = static_cast<std::uint64_t>(communicator().size()) - 1;
+  word[AgreedWord::kFirstFlag + kLengthsDiffer] =
+      static_cast<std::int64_t>(communicator().rank() == 0 ? mine * peers : -mine);
 }
 
 std::optional<int> Engine::handle(ProgramKind kind) const {
@@ -150,19 +186,20 @@ std::optional<int> Engine::handle(ProgramKind kind) const {
   return {};
 }
 
-int Engine::train_handle(MicroStepKind micro_step, Snapshot snapshot) const {
-  const auto copying = handles_.find({ProgramKind::snapshot, micro_step});
+int Engine::train_handle(MicroStepKind micro_step, Snapshot snapshot, std::int64_t shorter) const {
+  const auto copying = handles_.find({ProgramKind::snapshot, micro_step, shorter});
   return snapshot == Snapshot::take && copying != handles_.end()
              ? copying->second
-             : handles_.at({ProgramKind::train, micro_step});
+             : handles_.at({ProgramKind::train, micro_step, shorter});
 }
 
 std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const FillBatch& fill,
-                                                       Snapshot snapshot) {
+                                                       Snapshot snapshot, std::int64_t sequence) {
   require(programs_.trains(), "it has no Programs that train");
   require(snapshot == Snapshot::none || handle(ProgramKind::snapshot),
           "no Program takes snapshots: set ProgramRequest::saving before build_programs");
   require(!in_step_, kHalfStep);
+  const SampleLength length = sample_length(sequence);
   complete_snapshot();
   // Records stand where the step's own updates will change them, or where this step's Program is
   // yet to bring those of the step before.
@@ -178,17 +215,17 @@ std::optional<kernels::StepMetrics> Engine::start_step(std::int64_t step, const 
     start(*reads, step);
   std::int64_t valid = 0;
   for (std::size_t i = 0; i < batches_.size(); ++i)
-    valid += fill_batch(step, static_cast<int>(i), fill);
+    valid += fill_batch(step, static_cast<int>(i), fill, length);
   for (const auto& [micro_step, batch] : micro_steps_) {
     const std::size_t count = by_layer ? batches_.size() : 1;
     for (std::size_t place = 0; place < count; ++place)
-      write_inputs(step, batches_[static_cast<std::size_t>(batch) + place],
+      write_inputs(step, batches_[static_cast<std::size_t>(batch) + place], length,
                    static_cast<int>(place));
     if (zero::begins_step(micro_step)) {
-      write_word(std::exchange(pending_flags_, 0));
+      write_word(std::exchange(pending_flags_, 0), length.shorter);
       typed<std::int64_t>(kHostTargets)[0] = valid;
     }
-    start(train_handle(micro_step, snapshot), step);
+    start(train_handle(micro_step, snapshot, length.shorter), step);
   }
   in_step_ = false;
   updates_pending_ = handle(ProgramKind::drain).has_value();
@@ -229,10 +266,11 @@ std::optional<kernels::StepMetrics> Engine::drain() {
   return read_metrics(last->ordinal);
 }
 
-kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill) {
+kernels::StepMetrics Engine::train_step(std::int64_t step, const FillBatch& fill,
+                                        std::int64_t sequence) {
   require(!under_way_,
           "train_step() while a step that start_step() began is under way; drain() first");
-  start_step(step, fill);
+  start_step(step, fill, Snapshot::none, sequence);
   return *drain();
 }
 
@@ -249,31 +287,34 @@ kernels::StepMetrics Engine::read_metrics(std::int64_t ordinal) const {
   std::memcpy(&metrics, storage(runtime::kHostMetrics).data() + slot * sizeof metrics,
               sizeof metrics);
   STRATA_CHECK(metrics.step == ordinal, metrics.step, ordinal);
+  require_one_length((metrics.flags >> kLengthsDiffer & 1) == 0);
   return metrics;
 }
 
-double Engine::evaluate(std::int64_t batches, const FillBatch& fill) {
-  const std::optional<int> evaluation = handle(ProgramKind::evaluate);
-  if (!evaluation)
+double Engine::evaluate(std::int64_t batches, const FillBatch& fill, std::int64_t sequence) {
+  if (!handle(ProgramKind::evaluate))
     throw InvalidArgument(
         "the engine has no Program that evaluates: set ProgramRequest::evaluate before "
         "build_programs");
   // Batches may end early: sums of losses over sums of targets, not a mean of means. The word holds
   // few thousand nats, so each batch is divided by its places, rounded up to a power of two:
   // exactly.
-  const std::size_t places = std::bit_ceil(input<std::int32_t>("targets").size());
+  const SampleLength length = sample_length(sequence);
+  const auto places =
+      std::bit_ceil(static_cast<std::uint64_t>(programs_.settings.plan.shape.batch * length.taken));
   require(!in_step_, kHalfStep);
   require(!under_way_, "evaluate() while a step is under way; drain() first");
   double sum = 0;
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    targets += fill_batch(i, 0, fill);
-    write_inputs(i, batches_[0]);
-    write_word(0);  // flags wait for the next step, which is where they are read
+    targets += fill_batch(i, 0, fill, length);
+    write_inputs(i, batches_[0], length);
+    write_word(0, length.shorter);  // flags wait for the next step, which is where they are read
     typed<std::int64_t>(kHostTargets)[0] = static_cast<std::int64_t>(places);
-    start(*evaluation, last_step_);
+    start(handles_.at({ProgramKind::evaluate, MicroStepKind::only, length.shorter}), last_step_);
     executor_->wait(last_run_);
     const std::span<std::int64_t> word = input<std::int64_t>(runtime::kAgreedWord);
+    require_one_length(word[AgreedWord::kFirstFlag + kLengthsDiffer] == 0);
     if (word[AgreedWord::kNonFiniteLoss] != 0) sum = std::numeric_limits<double>::quiet_NaN();
     sum +=
         std::ldexp(static_cast<double>(word[AgreedWord::kLoss]), -40) * static_cast<double>(places);

@@ -32,7 +32,8 @@ constexpr bool is_raised(const kernels::StepMetrics& metrics, Flag flag) {
   return (metrics.flags >> static_cast<int>(flag) & 1) != 0;
 }
 
-/// Where one micro-batch goes: B samples of T tokens, rows in sample order.
+/// Where one micro-batch goes: B samples of T tokens, rows in sample order. T is the Plan's
+/// shape.sequence, or what the step was started with.
 struct MicroBatch {
   std::span<std::int32_t> tokens;   ///< [B * T]
   std::span<std::int32_t> targets;  ///< [B * T]; < 0: ignored
@@ -71,8 +72,15 @@ class Engine {
   /// targets. Throws InvalidArgument for a token or target past the vocabulary, and the first error
   /// of an instruction of either step. A snapshot is of the state after the step before; nobody may
   /// still read an earlier one.
+  ///
+  /// `sequence`: tokens of the step's longest sample on any rank, 0: the Plan's shape.sequence.
+  /// `fill` gives samples of so many, and the Programs of the smallest of the Plan's sequences that
+  /// holds them run. So they depend on the step alone, and its bits not on which rank has which
+  /// sample. Where ranks do not run the same Programs, reading the step's metrics throws
+  /// InvalidArgument; where they replay recordings (NCCL) they may wait for one another instead.
   std::optional<kernels::StepMetrics> start_step(std::int64_t step, const FillBatch& fill,
-                                                 Snapshot snapshot = Snapshot::none);
+                                                 Snapshot snapshot = Snapshot::none,
+                                                 std::int64_t sequence = 0);
   /// Waits for all that was started, without the updates that a drain runs: ranks may talk, scalars
   /// are those of the last step, a snapshot that was taken is whole. The next step goes on as if
   /// nothing had been.
@@ -80,8 +88,9 @@ class Engine {
   /// Runs pending updates, waits for all, returns the last step's metrics unless nothing was under
   /// way.
   std::optional<kernels::StepMetrics> drain();
-  /// One whole step, drained.
-  kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill);
+  /// One whole step, drained. `sequence`: as start_step() has it.
+  kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill,
+                                  std::int64_t sequence = 0);
 
   /// Between steps. Switches to Programs of another Plan: other actions, schedules or shapes of a
   /// micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
@@ -90,8 +99,9 @@ class Engine {
   void adopt(compile::StepPrograms programs);
 
   /// Between steps. Mean loss per valid target over `batches` micro-batches per rank and all ranks;
-  /// NaN when one of their losses is not finite.
-  double evaluate(std::int64_t batches, const FillBatch& fill);
+  /// NaN when one of their losses is not finite. `sequence`: as start_step() has it, of all of
+  /// them.
+  double evaluate(std::int64_t batches, const FillBatch& fill, std::int64_t sequence = 0);
 
   /// Logits [padded vocabulary] after the last of `tokens` (at most the Program's sequence), fp32.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
@@ -179,10 +189,19 @@ class Engine {
     std::vector<std::int32_t> tokens, targets;
     std::vector<std::int64_t> samples;
   };
+  /// Tokens of each sample that `fill` gives, and of those of the Programs that take them.
+  struct SampleLength {
+    std::int64_t given = 0, taken = 0;
+    std::int64_t shorter = 0;  ///< ProgramKey::shorter_sequence
+  };
+  /// Throws InvalidArgument where no Program holds samples of so many tokens.
+  [[nodiscard]] SampleLength sample_length(std::int64_t sequence) const;
   /// Fills batches_[micro_step]; returns its number of valid targets.
-  std::int64_t fill_batch(std::int64_t step, int micro_step, const FillBatch& fill);
+  std::int64_t fill_batch(std::int64_t step, int micro_step, const FillBatch& fill,
+                          const SampleLength& length);
   /// Waits until the run before has read its inputs. `place`: which of the Program's micro-steps.
-  void write_inputs(std::int64_t step, const FilledBatch& batch, int place = 0);
+  void write_inputs(std::int64_t step, const FilledBatch& batch, const SampleLength& length,
+                    int place = 0);
   /// Steps that the drained state has seen.
   [[nodiscard]] std::int64_t steps_in_state() const;
   [[nodiscard]] kernels::StepMetrics read_metrics(std::int64_t ordinal) const;
@@ -197,8 +216,10 @@ class Engine {
   void load_programs();
   /// The only Program of a kind but train.
   [[nodiscard]] std::optional<int> handle(compile::ProgramKind kind) const;
-  [[nodiscard]] int train_handle(zero::MicroStepKind micro_step, Snapshot snapshot) const;
-  void write_word(std::uint32_t flags);
+  [[nodiscard]] int train_handle(zero::MicroStepKind micro_step, Snapshot snapshot,
+                                 std::int64_t shorter) const;
+  /// The rank's flags, and what tells ranks whether all run Programs of one length.
+  void write_word(std::uint32_t flags, std::int64_t shorter);
   template <typename T>
   [[nodiscard]] std::span<T> typed(const std::string& name) const;
 
