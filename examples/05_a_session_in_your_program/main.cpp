@@ -12,7 +12,7 @@
 
 using namespace strata;
 
-void show(const train::SessionEvent& event) {
+void show(const train::RunEvent& event) {
   if (const auto* done = std::get_if<train::StepDone>(&event))
     std::printf("step %lld/%lld loss %.6f\n", static_cast<long long>(done->step),
                 static_cast<long long>(done->steps), done->metrics.loss);
@@ -21,7 +21,7 @@ void show(const train::SessionEvent& event) {
 }
 
 int main(int argc, char** argv) {
-  train::SessionListeners listeners;
+  train::RunListeners listeners;
   listeners.add(show);
   try {
     const RankContext context = rank_context_from_environment();

@@ -23,7 +23,7 @@
 #include "train/engine/engine.h"
 #include "train/engine/save_checkpoint.h"
 #include "train/run/output_folder.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 
 namespace strata::train {
 
@@ -42,7 +42,7 @@ struct SaveContents {
 class CheckpointSaver {
  public:
   CheckpointSaver(const CheckpointOptions& options, OutputFolder& folder,
-                  const SessionListeners& listeners)
+                  const RunListeners& listeners)
       : options_(options), folder_(folder), listeners_(listeners) {}
 
   /// Before step `step` is started (counted from 0): what this rank says in its agreed word.
@@ -104,7 +104,7 @@ class CheckpointSaver {
 
   CheckpointOptions options_;
   OutputFolder& folder_;
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   int attempts_ = 0;
   Clock::time_point last_commit_ = Clock::now();  ///< or failure, or start
   std::optional<std::int64_t> last_step_;

@@ -81,7 +81,7 @@ class CheckpointSaverTest : public testing::Test {
   const std::unique_ptr<comm::Communicator> communicator_ =
       comm::make_communicator(context_, "single");
   const std::unique_ptr<Engine> engine_ = make_engine(*communicator_);
-  const SessionListeners listeners_;
+  const RunListeners listeners_;
   const CheckpointOptions options_;
   OutputFolder folder_{options_, directory_ / "out", context_, *communicator_, listeners_};
   CheckpointSaver saver_{options_, folder_, listeners_};
@@ -118,7 +118,7 @@ TEST(CheckpointSaver, GoesOnBehindTheFirstStepThatSpeaksOfItsStage) {
   context.run_id = "test";
   const auto communicator = comm::make_communicator(context, "single");
   const auto engine = make_engine(*communicator);
-  const SessionListeners listeners;
+  const RunListeners listeners;
   const CheckpointOptions options;
   OutputFolder folder(options, directory / "out", context, *communicator, listeners);
   CheckpointSaver saver(options, folder, listeners);

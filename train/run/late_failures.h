@@ -5,14 +5,14 @@
 #include <string>
 
 #include "core/error.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 
 namespace strata::train {
 
 /// Of one rank.
 class LateFailures {
  public:
-  explicit LateFailures(const SessionListeners& listeners) : listeners_(listeners) {}
+  explicit LateFailures(const RunListeners& listeners) : listeners_(listeners) {}
 
   /// Says it on the screen.
   void add(ExitCode code, const std::string& message);
@@ -33,7 +33,7 @@ class LateFailures {
   void throw_if_any() const;
 
  private:
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   ExitCode code_ = ExitCode::done;
   std::string first_;
   int count_ = 0;

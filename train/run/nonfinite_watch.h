@@ -5,7 +5,7 @@
 #include <string>
 
 #include "train/config/options.h"
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 
 namespace strata::train {
 

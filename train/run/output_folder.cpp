@@ -35,7 +35,7 @@ std::uint64_t disk_below(const std::string& path) {
 
 OutputFolder::OutputFolder(const CheckpointOptions& options, std::string path,
                            const RankContext& context, comm::Communicator& communicator,
-                           const SessionListeners& listeners)
+                           const RunListeners& listeners)
     : path_(std::move(path)),
       context_(context),
       run_tag_(plain_tag(context.run_id)),

@@ -13,7 +13,7 @@
 #include "core/rank_context.h"
 #include "train/checkpoint/output_lock.h"
 #include "train/config/options.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 
 namespace strata::train {
 
@@ -25,7 +25,7 @@ class OutputFolder {
   /// checkpoints and nothing is said about resuming or replacing them. `path` may be empty: then
   /// nothing is made, and nothing will be written.
   OutputFolder(const CheckpointOptions& options, std::string path, const RankContext& context,
-               comm::Communicator& communicator, const SessionListeners& listeners);
+               comm::Communicator& communicator, const RunListeners& listeners);
 
   /// Not collective, as all up to first().
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -68,7 +68,7 @@ class OutputFolder {
   const RankContext& context_;
   std::string run_tag_;
   comm::Communicator& communicator_;
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   PosixFileSystem files_;
   std::unique_ptr<OutputLock> lock_;
   std::uint64_t disk_ = 0;  ///< the folder's file system

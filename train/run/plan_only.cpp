@@ -137,7 +137,7 @@ bool plans_only(const TrainOptions& options, bool checks) {
   return options.steps == 0 && (checks || options.print_plan || options.print_program);
 }
 
-void print_plan_only(const RunRequest& request, const SessionListeners& listeners) {
+void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   const TrainOptions& options = request.config.options;
   const bool on_cuda = plans_for_cuda(request);
   const machine::Machine machine = machine_of(request, on_cuda);

@@ -1,7 +1,7 @@
 // A plan without a run: what it would do and need, on this machine or on another one.
 #pragma once
 
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 #include "train/run/training_run.h"
 
 namespace strata::train {
@@ -14,6 +14,6 @@ bool plans_only(const TrainOptions& options, bool checks);
 /// --device-memory and --host-memory, where they are given, else into the machine of --hardware or
 /// this one. A device that is not here is planned for where --device cuda, --device-memory or
 /// --hardware asks for one. Throws OutOfMemory with advice.
-void print_plan_only(const RunRequest& request, const SessionListeners& listeners);
+void print_plan_only(const RunRequest& request, const RunListeners& listeners);
 
 }  // namespace strata::train

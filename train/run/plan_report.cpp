@@ -73,7 +73,7 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
 
 void print_plan(const ResolvedConfig& config, const TrainOptions& options,
                 const compile::StepPrograms& programs, const RunFacts& facts,
-                const SessionListeners& listeners) {
+                const RunListeners& listeners) {
   if (options.print_config) listeners.print(describe(config));
   if (options.print_plan) listeners.print(programs.settings.plan.to_json());
   if (options.print_program)

@@ -9,7 +9,7 @@
 #include "train/config/options.h"
 #include "train/config/resolve.h"
 #include "train/engine/build_programs.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 
 namespace strata::train {
 
@@ -33,7 +33,7 @@ std::string describe_plan(const TrainOptions& options, const compile::StepProgra
 /// `options` are those of the run, which resuming may have changed since `config` was resolved.
 void print_plan(const ResolvedConfig& config, const TrainOptions& options,
                 const compile::StepPrograms& programs, const RunFacts& facts,
-                const SessionListeners& listeners);
+                const RunListeners& listeners);
 
 /// "1,234,567".
 std::string grouped(std::int64_t number);

@@ -35,7 +35,7 @@ class ResumeSource {
 
   /// `own`: families of models besides those of this repository.
   ResumeSource(const CheckpointOptions& options, std::span<const ModelFamily> own,
-               OutputFolder& folder, const SessionListeners& listeners)
+               OutputFolder& folder, const RunListeners& listeners)
       : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
   /// Finds where to go on; nullopt: at the beginning. Where the choice is ours, passes over
@@ -62,7 +62,7 @@ class ResumeSource {
   CheckpointOptions options_;
   std::span<const ModelFamily> own_;
   OutputFolder& folder_;
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   std::int64_t before_ =
       std::numeric_limits<std::int64_t>::max();  ///< steps that are not tried yet
   std::vector<std::string> reasons_;

@@ -10,7 +10,7 @@
 
 namespace strata::train {
 
-RunParts::RunParts(const RunRequest& run_request, const SessionListeners& who_hears)
+RunParts::RunParts(const RunRequest& run_request, const RunListeners& who_hears)
     : request(run_request),
       options(request.config.options),
       first(request.context.rank == 0),
@@ -34,9 +34,9 @@ void RunParts::print_notes() {
     if (notes_printed_.insert(note).second) listeners.note(note);
 }
 
-void RunParts::tell(const SessionEvent& event) {
+void RunParts::tell(const RunEvent& event) {
   listeners.for_each(
-      [&](const SessionListener& hear) { late_failures.guard([&] { hear(event); }); });
+      [&](const RunListener& hear) { late_failures.guard([&] { hear(event); }); });
 }
 
 void RunParts::print_notes(const std::vector<std::string>& notes) const {

@@ -22,7 +22,7 @@
 #include "train/run/resume_source.h"
 #include "train/run/run_device.h"
 #include "train/run/run_disk.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 #include "train/run/step_meter.h"
 #include "train/run/stop_request.h"
 #include "train/run/training_run.h"
@@ -53,7 +53,7 @@ class StepUnderWay final : public runtime::Observer {
 
 struct RunParts {
   /// From here on signals that ask for a last checkpoint are heard. Borrows all.
-  RunParts(const RunRequest& run_request, const SessionListeners& who_hears);
+  RunParts(const RunRequest& run_request, const RunListeners& who_hears);
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
@@ -64,12 +64,12 @@ struct RunParts {
   void print_notes();
   void print_notes(const std::vector<std::string>& notes) const;
   /// An event for which a listener that fails costs no step: a late failure.
-  void tell(const SessionEvent& event);
+  void tell(const RunEvent& event);
 
   const RunRequest& request;
   TrainOptions options;  ///< a copy: resuming may change the accumulation
   bool first;            ///< rank 0
-  const SessionListeners& listeners;
+  const RunListeners& listeners;
   RunPosition position;
 
   // Whatever observes the engine lives longer than it.

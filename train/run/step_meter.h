@@ -9,7 +9,7 @@
 #include "train/accounting/model_flops.h"
 #include "train/config/options.h"
 #include "train/engine/engine.h"
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 #include "train/run/step_bound.h"
 
 namespace strata::train {

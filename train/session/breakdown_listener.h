@@ -3,18 +3,18 @@
 
 #include <optional>
 
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 #include "train/session/step_breakdown.h"
 
 namespace strata::train {
 
-/// A SessionListener. Borrows who hears the line.
+/// A RunListener. Borrows who hears the line.
 class BreakdownListener {
  public:
   /// `every` so many steps; 0: ten times.
-  BreakdownListener(std::int64_t every, const SessionListeners& listeners)
+  BreakdownListener(std::int64_t every, const RunListeners& listeners)
       : every_(every), listeners_(listeners) {}
-  void operator()(const SessionEvent& event) {
+  void operator()(const RunEvent& event) {
     if (const auto* equipping = std::get_if<Equipping>(&event))
       equipping->observers.push_back(&breakdown_.emplace(
           equipping->machine.host_is_device() ? Measured::threads : Measured::device, every_,
@@ -26,7 +26,7 @@ class BreakdownListener {
 
  private:
   std::int64_t every_;
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   std::optional<StepBreakdown> breakdown_;
 };
 

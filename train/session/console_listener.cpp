@@ -20,7 +20,7 @@ std::string describe(const Saved& saved) {
 
 }  // namespace
 
-void ConsoleListener::operator()(const SessionEvent& event) {
+void ConsoleListener::operator()(const RunEvent& event) {
   if (const auto* note = std::get_if<Note>(&event)) say(*note);
   if (const auto* saved = std::get_if<Saved>(&event)) console_.print(describe(*saved));
   if (const auto* encoding = std::get_if<Encoding>(&event))

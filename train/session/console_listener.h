@@ -3,19 +3,19 @@
 
 #include "core/rank_context.h"
 #include "core/status_page.h"
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 #include "train/session/console.h"
 #include "train/session/encoding_line.h"
 
 namespace strata::train {
 
-/// A SessionListener: notes, checkpoints, last words, which reach the status page, too. Borrows
+/// A RunListener: notes, checkpoints, last words, which reach the status page, too. Borrows
 /// all.
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)
       : console_(console), context_(context), status_(status), encoding_(console) {}
-  void operator()(const SessionEvent& event);
+  void operator()(const RunEvent& event);
 
  private:
   void say(const Note& note);

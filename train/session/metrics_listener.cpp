@@ -11,7 +11,7 @@ void MetricsListener::open(const Began& began) {
   log_.emplace(path_, began.first_step, [this](const IoError& error) { failure_ = error; });
 }
 
-void MetricsListener::operator()(const SessionEvent& event) {
+void MetricsListener::operator()(const RunEvent& event) {
   if (const auto* began = std::get_if<Began>(&event)) return open(*began);
   if (!log_) return;
   const auto write = [&](const auto* of_a_kind) {

@@ -5,17 +5,17 @@
 namespace strata::train {
 namespace {
 
-TEST(SessionListeners, AllHearWhatTheFirstOneFailsAt) {
-  SessionListeners listeners;
+TEST(RunListeners, AllHearWhatTheFirstOneFailsAt) {
+  RunListeners listeners;
   int heard = 0;
-  listeners.add([](const SessionEvent&) { throw DataError("cannot"); });
-  listeners.add([&](const SessionEvent&) { ++heard; });
+  listeners.add([](const RunEvent&) { throw DataError("cannot"); });
+  listeners.add([&](const RunEvent&) { ++heard; });
   EXPECT_THROW(listeners.tell(Began{}), DataError);
   EXPECT_EQ(heard, 1);
 }
 
 TEST(MetricsListener, AFullDiskIsSaidOnce) {
-  const SessionListeners listeners;
+  const RunListeners listeners;
   MetricsListener metrics("/dev/full", listeners);
   metrics(Began{});
   metrics(Note{});
@@ -24,7 +24,7 @@ TEST(MetricsListener, AFullDiskIsSaidOnce) {
 }
 
 TEST(MetricsListener, NothingIsWrittenOfARunThatDidNotBegin) {
-  const SessionListeners listeners;
+  const RunListeners listeners;
   MetricsListener metrics("/no/such/folder/m.jsonl", listeners);
   metrics(StepDone{});
   EXPECT_THROW(metrics(Began{}), IoError);

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/unique_fd.h"
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 
 namespace strata::train {
 

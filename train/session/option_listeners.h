@@ -15,7 +15,7 @@ namespace strata::train {
 class OptionListeners {
  public:
   /// Adds one rank's to `listeners`, which hear what these have to say, too.
-  OptionListeners(const TrainOptions& options, int rank, SessionListeners& listeners);
+  OptionListeners(const TrainOptions& options, int rank, RunListeners& listeners);
   OptionListeners(const OptionListeners&) = delete;
   OptionListeners& operator=(const OptionListeners&) = delete;
 

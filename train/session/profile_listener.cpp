@@ -10,13 +10,13 @@
 
 namespace strata::train {
 
-ProfileListener::ProfileListener(const TrainOptions& options, const SessionListeners& listeners)
+ProfileListener::ProfileListener(const TrainOptions& options, const RunListeners& listeners)
     : file_(options.profile),
       compares_(options.check_device),
       dtype_(options.dtype),
       listeners_(listeners) {}
 
-void ProfileListener::operator()(const SessionEvent& event) {
+void ProfileListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* ending = std::get_if<Ending>(&event)) write(*ending);
 }

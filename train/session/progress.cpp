@@ -48,7 +48,7 @@ std::vector<std::string> progress_fields(const StepDone& r) {
   return fields;
 }
 
-void Progress::operator()(const SessionEvent& event) {
+void Progress::operator()(const RunEvent& event) {
   if (const auto* done = std::get_if<StepDone>(&event)) show(*done);
   if (const auto* evaluating = std::get_if<Evaluating>(&event)) show(*evaluating);
   if (const auto* evaluated = std::get_if<Evaluated>(&event)) show(*evaluated);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 #include "train/session/console.h"
 
 namespace strata::train {
@@ -22,8 +22,8 @@ class Progress {
  public:
   Progress(Console& console, const ProgressOptions& options)
       : console_(console), options_(options) {}
-  /// A SessionListener: of steps and evaluations.
-  void operator()(const SessionEvent& event);
+  /// A RunListener: of steps and evaluations.
+  void operator()(const RunEvent& event);
   void show(const StepDone& report);
   /// The last step shown stays on the screen; in a log its line is written, if it was not.
   void finish();

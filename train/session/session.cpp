@@ -13,15 +13,15 @@
 namespace strata::train {
 
 struct Session::Parts {
-  Parts(RunRequest what, const SessionListeners& who_hears)
+  Parts(RunRequest what, const RunListeners& who_hears)
       : request(std::move(what)), outside(who_hears) {
-    listeners.add([this](const SessionEvent& event) { outside.tell(event); });
+    listeners.add([this](const RunEvent& event) { outside.tell(event); });
     files.emplace(request.config.options, request.context.rank, listeners);
   }
 
   RunRequest request;
-  const SessionListeners& outside;
-  SessionListeners listeners;            ///< those outside, then the files
+  const RunListeners& outside;
+  RunListeners listeners;            ///< those outside, then the files
   std::optional<OptionListeners> files;  ///< that options ask for
   std::optional<RunParts> run;
   std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
@@ -36,7 +36,7 @@ auto Session::guard(const Body& body) {
     return body(*parts_);
   } catch (const std::exception& error) {
     const Refused refused = refusal_of(error);
-    const SessionListeners& outside = parts_->outside;
+    const RunListeners& outside = parts_->outside;
     parts_.reset();
     outside.tell(refused);
     throw;
@@ -52,7 +52,7 @@ void Session::require_open() const {
   if (!parts_) throw InvalidArgument("the session has failed before; open another");
 }
 
-Session Session::open(RunRequest request, const SessionListeners& listeners) {
+Session Session::open(RunRequest request, const RunListeners& listeners) {
   Session session(std::make_unique<Parts>(std::move(request), listeners));
   session.guard([](Parts& parts) {
     parts.run.emplace(parts.request, parts.listeners);

@@ -1,12 +1,12 @@
 // A training run that a program holds: opened, stepped, closed. What happens in it comes out as
-// events (train/run/session_event.h), and this is all there is: screen, files and pages are made
+// events (train/run/run_event.h), and this is all there is: screen, files and pages are made
 // by listeners.
 #pragma once
 
 #include <memory>
 
 #include "core/error.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 #include "train/run/training_run.h"
 
 namespace strata::train {
@@ -21,7 +21,7 @@ class Session {
   /// until the run has ended (train/run/stop_request.h): this thread and those it starts block
   /// them. Borrows the listeners; the session adds those of what options ask for beside the screen
   /// (train/session/option_listeners.h).
-  static Session open(RunRequest request, const SessionListeners& listeners);
+  static Session open(RunRequest request, const RunListeners& listeners);
   /// Releases what is left without close(): what was not saved is lost, and other ranks of a run
   /// that has not ended see that this one is gone.
   ~Session();

@@ -5,7 +5,7 @@
 #include "core/rank_context.h"
 #include "core/status_page.h"
 #include "runtime/execute/observer.h"
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 
 namespace strata::train {
 
@@ -15,11 +15,11 @@ inline StatusPage status_page_of(const RankContext& context) {
                                 : StatusPage::create(context.rank);
 }
 
-/// A SessionListener, which observes the session's Programs, too. Borrows the page.
+/// A RunListener, which observes the session's Programs, too. Borrows the page.
 class StatusListener final : public runtime::Observer {
  public:
   explicit StatusListener(StatusPage& page) : page_(page) {}
-  void operator()(const SessionEvent& event) {
+  void operator()(const RunEvent& event) {
     if (const auto* entered = std::get_if<Entered>(&event)) page_.set_phase(entered->phase);
     const auto* equipping = std::get_if<Equipping>(&event);
     if (equipping == nullptr) return;

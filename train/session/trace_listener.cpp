@@ -9,7 +9,7 @@ constexpr std::size_t kEvents = 100'000;
 
 }  // namespace
 
-void TraceListener::operator()(const SessionEvent& event) {
+void TraceListener::operator()(const RunEvent& event) {
   if (const auto* equipping = std::get_if<Equipping>(&event)) begin(*equipping);
   if (const auto* ending = std::get_if<Ending>(&event)) write(ending->ranks);
 }

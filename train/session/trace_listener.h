@@ -5,25 +5,25 @@
 #include <string>
 
 #include "runtime/execute/trace.h"
-#include "train/run/session_listeners.h"
+#include "train/run/run_listeners.h"
 
 namespace strata::train {
 
-/// A SessionListener of every rank: they agree on a clock before the engine is made, and rank 0
+/// A RunListener of every rank: they agree on a clock before the engine is made, and rank 0
 /// writes when all is saved. Throws IoError. Borrows who hears the note.
 class TraceListener {
  public:
   TraceListener(std::string path, const runtime::TraceSteps& steps,
-                const SessionListeners& listeners)
+                const RunListeners& listeners)
       : path_(std::move(path)), steps_(steps), listeners_(listeners) {}
-  void operator()(const SessionEvent& event);
+  void operator()(const RunEvent& event);
 
  private:
   void begin(const Equipping& equipping);
   void write(comm::Communicator& ranks) const;
   std::string path_;
   runtime::TraceSteps steps_;
-  const SessionListeners& listeners_;
+  const RunListeners& listeners_;
   std::optional<runtime::TraceRecorder> recorder_;
 };
 

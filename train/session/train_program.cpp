@@ -20,7 +20,7 @@
 namespace strata::train {
 namespace {
 
-void tell_findings(const ResolvedConfig& config, const SessionListeners& listeners) {
+void tell_findings(const ResolvedConfig& config, const RunListeners& listeners) {
   for (const std::string& note : config.notes) listeners.print("note: " + note);
   for (const std::string& warning : config.warnings) listeners.warn(warning);
 }
@@ -48,7 +48,7 @@ void assume(int world, RunRequest& request) {
 
 /// What the command line asks to be trained. None: nothing, and what it asks for is done.
 std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
-                                  const SessionListeners& listeners) {
+                                  const RunListeners& listeners) {
   const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
   tell_findings(request.config, listeners);
   if (checks) listeners.print(describe(request.config));
@@ -69,7 +69,7 @@ std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequ
   return request;
 }
 
-ExitCode run(std::optional<RunRequest> request, SessionListeners& listeners, Console& console) {
+ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console& console) {
   if (!request) return ExitCode::done;
   const TrainOptions& options = request->config.options;
   Progress progress(console, {.every_steps = options.steps_per_print,
@@ -91,7 +91,7 @@ int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
     const RankContext context = rank_context_from_environment();
     Console console(context);
     StatusPage page = status_page_of(context);
-    SessionListeners listeners;
+    RunListeners listeners;
     ConsoleListener screen(console, context, page);
     StatusListener status(page);
     listeners.add(std::ref(screen));

@@ -126,7 +126,7 @@ struct Refused {
   std::string text;
 };
 
-using SessionEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
+using RunEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
                                   Evaluated, Saved, Transfers, Stopped, Ending, Refused>;
 
 }  // namespace strata::train

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/run/session_event.h"
+#include "train/run/run_event.h"
 
 namespace strata::train {
 
@@ -17,28 +17,28 @@ namespace strata::train {
 /// after them. An Error thrown on hearing Equipping or Began ends the run; on StepDone, Evaluated,
 /// Saved, Transfers and Ending it is said as a warning, costs no step and is the session's error
 /// once all is saved.
-using SessionListener = std::function<void(const SessionEvent&)>;
+using RunListener = std::function<void(const RunEvent&)>;
 
 /// All listeners of one rank's session. They hear every event in the order in which they were
 /// added.
-class SessionListeners {
+class RunListeners {
  public:
-  SessionListeners() = default;
-  SessionListeners(const SessionListeners&) = delete;
-  SessionListeners& operator=(const SessionListeners&) = delete;
+  RunListeners() = default;
+  RunListeners(const RunListeners&) = delete;
+  RunListeners& operator=(const RunListeners&) = delete;
 
   /// Before a session begins.
-  void add(SessionListener listener) { listeners_.push_back(std::move(listener)); }
+  void add(RunListener listener) { listeners_.push_back(std::move(listener)); }
 
   /// hear(listener) for each.
   template <typename Hear>
   void for_each(const Hear& hear) const {
-    for (const SessionListener& listener : listeners_) hear(listener);
+    for (const RunListener& listener : listeners_) hear(listener);
   }
   /// All hear it; then throws what the first one threw that failed.
-  void tell(const SessionEvent& event) const {
+  void tell(const RunEvent& event) const {
     std::exception_ptr failure;
-    for_each([&](const SessionListener& listener) {
+    for_each([&](const RunListener& listener) {
       try {
         listener(event);
       } catch (...) {
@@ -53,7 +53,7 @@ class SessionListeners {
   void fail(std::string text) const { tell(Note{Note::Level::failure, std::move(text)}); }
 
  private:
-  std::vector<SessionListener> listeners_;
+  std::vector<RunListener> listeners_;
 };
 
 }  // namespace strata::train
