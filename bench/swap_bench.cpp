@@ -28,6 +28,7 @@
 #include "runtime/execute/executor.h"
 #include "runtime/graph/state_names.h"
 #include "runtime/passes/staging.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/lower.h"
 #include "train/engine/build_programs.h"
 #include "train/models/hf_config.h"

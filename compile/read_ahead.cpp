@@ -1,5 +1,6 @@
 #include "compile/read_ahead.h"
 
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/program.h"
 #include "step/optimizer_storage.h"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/program/arena_alignment.h"
+
 namespace strata::compile {
 
 std::string_view name_of(ProgramKind kind) {

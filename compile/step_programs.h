@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/program/outlet.h"
+#include "runtime/program/persistent_layout.h"
 #include "runtime/program/program.h"
 #include "step/snapshot.h"
 #include "step/step.h"

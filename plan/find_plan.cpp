@@ -8,6 +8,7 @@
 #include "compile/read_ahead.h"
 #include "core/check.h"
 #include "plan/resident_records.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::plan {
 namespace {

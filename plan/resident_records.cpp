@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "step/optimizer_storage.h"
 #include "zero/partition.h"
 
 namespace strata::plan {

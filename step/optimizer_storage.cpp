@@ -8,6 +8,31 @@ namespace strata::step {
 
 using runtime::Tier;
 
+std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe) {
+  const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
+  std::vector<OptimizerState> states;
+  if (!recipe.trainable) return states;
+  if (keeps_master_copy(recipe)) states.push_back({"master", runtime::master_name, DType::f32});
+  if (optimizer.master == runtime::MasterFormat::packed)
+    states.push_back({"remainder", runtime::remainder_name, DType::i16});
+  if (optimizer.moments > 0)
+    states.push_back({"moment1", runtime::moment1_name, optimizer.moment_dtype});
+  if (optimizer.moments > 1)
+    states.push_back({"moment2", runtime::moment2_name, optimizer.moment_dtype});
+  if (optimizer.scale_block == 0) return states;
+  if (optimizer.moments > 0)
+    states.push_back(
+        {"moment1_scale", runtime::moment1_scale_name, DType::f32, optimizer.scale_block});
+  if (optimizer.moments > 1)
+    states.push_back(
+        {"moment2_scale", runtime::moment2_scale_name, DType::f32, optimizer.scale_block});
+  return states;
+}
+
+bool keeps_master_copy(const runtime::UnitRecipe& recipe) {
+  return recipe.dtype != DType::f32 && recipe.optimizer.master == runtime::MasterFormat::fp32;
+}
+
 std::vector<OptimizerTile> optimizer_tiles(const runtime::ParameterUnit& unit,
                                            const runtime::UnitPlan& plan,
                                            const zero::OwnedUnit& owned,

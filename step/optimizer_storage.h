@@ -1,5 +1,6 @@
-// Where a rank keeps the optimizer state of a unit: on the device one storage per kind; elsewhere
-// one record [master or remainder | moments | scales] per tile, which moves as a whole.
+// What state the optimizer keeps of a unit, and where a rank keeps it: on the device one storage
+// per kind; elsewhere one record [master or remainder | moments | scales] per tile, which moves as
+// a whole.
 #pragma once
 
 #include <string>
@@ -10,6 +11,18 @@
 
 namespace strata::step {
 
+/// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
+struct OptimizerState {
+  const char* kind;  ///< "master", "remainder", "moment1", "moment2", "moment1_scale", ...
+  std::string (*storage)(const std::string& unit);  ///< its name (runtime/graph/state_names.h)
+  DType dtype;
+  std::int64_t elements_per_value = 1;  ///< of the unit's flat space; they start at its multiples
+};
+/// In the order of the optimizer operation's operands. Where there is no "master" the operation
+/// has the parameter, in place, in front of them. None of a unit that is not trained.
+std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe);
+/// Is the first of them a "master"?
+bool keeps_master_copy(const runtime::UnitRecipe& recipe);
 /// A stretch of a unit's flat space whose optimizer state lies and is updated together.
 struct OptimizerTile {
   zero::Extent extent;

@@ -23,6 +23,9 @@ void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 /// gather_pass, from which on sharded parameters are read by their gathers alone.
 void early_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
+/// Do updates of any unit round at random?
+bool rounds_at_random(const runtime::Plan& plan);
+
 /// Returns the block "update", added when it is not there yet.
 int update_block(runtime::Graph& graph);
 

@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "runtime/graph/node_inserter.h"
 #include "runtime/graph/transfer_node.h"
+#include "runtime/program/arena_alignment.h"
 #include "step/state_table.h"
 
 namespace strata::step {
@@ -32,7 +33,7 @@ struct Held {
   int behind = -1;
 };
 
-/// What is left of `held` when a later write covers `written`.
+/// Returns what is left of `held` when a later write covers `written`.
 std::vector<Held> without(const std::vector<Held>& held, const ByteRange& written) {
   std::vector<Held> left;
   for (const Held& part : held) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/graph/graph.h"
+#include "runtime/program/persistent_layout.h"
 #include "step/step.h"
 
 namespace strata::step {

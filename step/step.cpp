@@ -104,43 +104,6 @@ ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, 
 
 }  // namespace
 
-std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe) {
-  const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
-  std::vector<OptimizerState> states;
-  if (!recipe.trainable) return states;
-  if (keeps_master_copy(recipe)) states.push_back({"master", runtime::master_name, DType::f32});
-  if (optimizer.master == runtime::MasterFormat::packed)
-    states.push_back({"remainder", runtime::remainder_name, DType::i16});
-  if (optimizer.moments > 0)
-    states.push_back({"moment1", runtime::moment1_name, optimizer.moment_dtype});
-  if (optimizer.moments > 1)
-    states.push_back({"moment2", runtime::moment2_name, optimizer.moment_dtype});
-  if (optimizer.scale_block == 0) return states;
-  if (optimizer.moments > 0)
-    states.push_back(
-        {"moment1_scale", runtime::moment1_scale_name, DType::f32, optimizer.scale_block});
-  if (optimizer.moments > 1)
-    states.push_back(
-        {"moment2_scale", runtime::moment2_scale_name, DType::f32, optimizer.scale_block});
-  return states;
-}
-
-bool keeps_master_copy(const runtime::UnitRecipe& recipe) {
-  return recipe.dtype != DType::f32 && recipe.optimizer.master == runtime::MasterFormat::fp32;
-}
-
-bool rounds_at_random(const runtime::Plan& plan) {
-  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
-    return unit.recipe.trainable && unit.recipe.optimizer.random;
-  });
-}
-
-int update_block(Graph& graph) {
-  const auto at = std::find(graph.blocks.begin(), graph.blocks.end(), "update");
-  if (at != graph.blocks.end()) return static_cast<int>(at - graph.blocks.begin());
-  return graph.add_block("update");
-}
-
 void declare_state(runtime::PersistentLayout& layout,
                    const std::vector<runtime::ParameterUnit>& units, const StepSettings& settings) {
   require_none(find_problems(settings.plan, units));

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/ops/step_control.h"
-#include "runtime/program/program.h"
+#include "runtime/program/persistent_layout.h"
 #include "zero/micro_step.h"
 #include "zero/rank_plan.h"
 
@@ -15,21 +15,6 @@ struct StepSettings : zero::RankPlan {
   kernels::Attributes optimizer;  ///< of every update; weight_decay is added per segment
   kernels::Attributes control;    ///< of step_control: clipping, loss scale, schedule
 };
-
-/// One kind of state that the optimizer keeps of a trainable unit, besides the parameter.
-struct OptimizerState {
-  const char* kind;  ///< "master", "remainder", "moment1", "moment2", "moment1_scale", ...
-  std::string (*storage)(const std::string& unit);  ///< its name (runtime/graph/state_names.h)
-  DType dtype;
-  std::int64_t elements_per_value = 1;  ///< of the unit's flat space; they start at its multiples
-};
-/// In the order of the optimizer operation's operands. Where there is no "master" the operation
-/// has the parameter, in place, in front of them. None of a unit that is not trained.
-std::vector<OptimizerState> optimizer_states(const runtime::UnitRecipe& recipe);
-/// Is the first of them a "master"?
-bool keeps_master_copy(const runtime::UnitRecipe& recipe);
-/// Do updates of any unit round at random?
-bool rounds_at_random(const runtime::Plan& plan);
 
 /// Adds the persistent storage of a training run on this rank: parameters, masters, moments,
 /// accumulators, step state; the same for every zero::MicroStepKind.

@@ -90,7 +90,7 @@ class UpdatePass {
     }
   }
 
-  /// Of the parameters that updates of this unit write.
+  /// The root of the parameters that updates of this unit write.
   [[nodiscard]] ValueId parameter_root(std::size_t u) {
     return graph_.root_of(parameter(u, owned(u)).value);
   }
@@ -360,6 +360,18 @@ void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {
     move_behind(places[k].node);
   }
   inserter.apply(graph);
+}
+
+bool rounds_at_random(const runtime::Plan& plan) {
+  return std::ranges::any_of(plan.units, [](const runtime::UnitPlan& unit) {
+    return unit.recipe.trainable && unit.recipe.optimizer.random;
+  });
+}
+
+int update_block(Graph& graph) {
+  const auto at = std::find(graph.blocks.begin(), graph.blocks.end(), "update");
+  if (at != graph.blocks.end()) return static_cast<int>(at - graph.blocks.begin());
+  return graph.add_block("update");
 }
 
 }  // namespace strata::step

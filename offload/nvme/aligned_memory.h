@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/aligned_memory.h"
-#include "runtime/program/disk.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 

@@ -10,6 +10,7 @@
 
 #include "offload/nvme/aligned_memory.h"
 #include "offload/testing/memory_io.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "offload/nvme/aligned_memory.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

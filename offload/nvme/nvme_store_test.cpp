@@ -12,6 +12,7 @@
 #include "core/testing/test_directory.h"
 #include "offload/nvme/aligned_memory.h"
 #include "offload/testing/test_devices.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/space_file.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

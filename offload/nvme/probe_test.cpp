@@ -12,6 +12,7 @@
 #include "offload/nvme/open_store.h"
 #include "offload/testing/memory_io.h"
 #include "offload/testing/test_devices.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

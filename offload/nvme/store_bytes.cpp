@@ -4,6 +4,7 @@
 
 #include "offload/nvme/aligned_memory.h"
 #include "offload/nvme/nvme_store.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

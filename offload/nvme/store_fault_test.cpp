@@ -14,6 +14,7 @@
 #include "offload/nvme/nvme_store.h"
 #include "offload/testing/faulty_io.h"
 #include "offload/testing/test_devices.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {
 namespace {

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "runtime/graph/transfer_node.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::runtime {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/program/arena_alignment.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "core/check.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::runtime {
 namespace {
 
-/// Of a transfer that was over when it was started. No disk has it.
+/// The ticket of a transfer that was over when it was started. No disk has it.
 constexpr Disk::Ticket kDone = -2;
 
 }  // namespace

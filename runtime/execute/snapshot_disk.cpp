@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::runtime {
 

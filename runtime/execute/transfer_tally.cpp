@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/program/arena_alignment.h"
+
 namespace strata::runtime {
 
 std::int64_t bytes_between_tiers(const Instruction& in) {

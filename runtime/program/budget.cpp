@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/program/arena_alignment.h"
+
 namespace strata::runtime {
 namespace {
 

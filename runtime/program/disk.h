@@ -9,15 +9,13 @@
 
 namespace strata::runtime {
 
-/// Offsets, sizes and addresses of transfers are multiples of this, bytes.
-inline constexpr std::int64_t kDiskAlignment = 4096;
-
 /// What went over since the start, bytes.
 struct DiskCounters {
   std::int64_t read_bytes = 0;
   std::int64_t written_bytes = 0;
 };
 
+/// Offsets, sizes and addresses of transfers are multiples of kDiskAlignment (arena_alignment.h).
 /// Any thread may call. Callers see to it that no write is under way together with another transfer
 /// of the same bytes. Bytes never written read as zero.
 class Disk {

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/conflicts.h"
 #include "runtime/program/program.h"
 

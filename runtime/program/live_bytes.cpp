@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "runtime/program/arena_alignment.h"
+
 namespace strata::runtime {
 namespace {
 

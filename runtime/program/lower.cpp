@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "runtime/program/alias_in_place.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/node_demand.h"
 #include "runtime/program/waits.h"
 #include "runtime/schedule/place_lifetimes.h"

@@ -7,6 +7,7 @@
 #include "comm/seat.h"
 #include "machine/machine.h"
 #include "runtime/graph/graph.h"
+#include "runtime/program/persistent_layout.h"
 #include "runtime/program/program.h"
 #include "runtime/program/schedule_graph.h"
 #include "runtime/program/shortage.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/program.h"
 #include "runtime/schedule/place_lifetimes.h"
 

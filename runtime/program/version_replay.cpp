@@ -190,7 +190,7 @@ class VersionReplay {
         });
   }
 
-  /// What is handed on from here: what a read from the disk writes last.
+  /// Notes what is handed on from here: what a read from the disk writes last.
   [[nodiscard]] std::set<ValueId> filled_for_next() const {
     std::set<ValueId> filled;
     for (const Instruction& in : program_.instructions)

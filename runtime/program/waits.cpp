@@ -39,7 +39,7 @@ class TouchMap {
   std::map<std::int64_t, LastTouch> stretches_;
 };
 
-/// What is known to be complete when an instruction starts: per queue, the latest list index.
+/// Knows what is complete when an instruction starts: per queue, the latest list index.
 using VectorClock = std::array<std::int32_t, kQueues>;
 
 class WaitPlacer {

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/cpu_stream.h"
 #include "runtime/execute/executor.h"
+#include "runtime/program/persistent_layout.h"
 
 namespace strata::runtime {
 

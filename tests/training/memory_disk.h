@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/disk.h"
 
 namespace strata::tests {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "comm/factory.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/verifier.h"
 #include "tests/training/ranks.h"
 

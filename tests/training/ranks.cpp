@@ -7,6 +7,7 @@
 
 #include "comm/device_factory.h"
 #include "core/error.h"
+#include "runtime/program/arena_alignment.h"
 #include "runtime/program/verifier.h"
 #include "tests/training/rank_threads.h"
 #include "train/config/make_plan.h"

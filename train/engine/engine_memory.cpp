@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "runtime/program/arena_alignment.h"
 
 namespace strata::train {
 

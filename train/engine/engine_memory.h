@@ -13,6 +13,7 @@
 #include "runtime/execute/arena.h"
 #include "runtime/execute/outlet_disk.h"
 #include "runtime/execute/snapshot_disk.h"
+#include "runtime/program/persistent_layout.h"
 #include "step/state_table.h"
 #include "train/engine/build_programs.h"
 #include "train/engine/execution_site.h"

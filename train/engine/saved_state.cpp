@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "step/optimizer_storage.h"
 #include "train/checkpoint/block_writer.h"
 
 namespace strata::train {

@@ -6,6 +6,7 @@
 
 #include "core/json_writer.h"
 #include "runtime/graph/state_names.h"
+#include "step/optimizer_storage.h"
 
 namespace strata::train {
 namespace {
