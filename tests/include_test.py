@@ -48,7 +48,7 @@ ROOMS = {  # of a folder: a room includes itself and these; tests and testing/ i
         "engine": {"models", "config", "files", "checkpoint"},
         "run": {"models", "config", "files", "checkpoint", "engine", "accounting", "data"},
         "session": {"models", "config", "data", "engine", "run"},
-        "doctor": {"config", "engine"},
+        "doctor": {"config"},
         "inspect": {"models", "files", "checkpoint"},
     },
 }

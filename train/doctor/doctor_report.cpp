@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/format_bytes.h"
 #include "core/json_writer.h"
 #include "train/config/byte_size.h"
-#include "train/engine/memory_report.h"
 
 namespace strata::train {
 namespace {
-
-std::string size_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 std::string rate_text(double rate) {
   return fmt::format("{:.{}f} GB/s", rate / 1e9, rate < 1e10 ? 2 : 1);
@@ -20,7 +18,7 @@ std::string rate_text(double rate) {
 std::string count_text(double number) { return fmt::format("{:g}", number); }
 
 std::string limit_text(std::int64_t bytes) {
-  return bytes == kUnlimitedMemory ? "unlimited" : size_text(bytes);
+  return bytes == kUnlimitedMemory ? "unlimited" : format_bytes(bytes);
 }
 
 /// A page of "name   text" lines.
@@ -64,11 +62,11 @@ std::string nodes_text(const std::vector<machine::NumaNode>& nodes) {
 
 std::string memory_text(const DoctorReport& report) {
   const HostState& state = report.state;
-  std::string text = (state.available_bytes > 0 ? size_text(state.available_bytes) : "unknown") +
-                     " available of " + size_text(report.host.memory.bytes.whole());
+  std::string text = (state.available_bytes > 0 ? format_bytes(state.available_bytes) : "unknown") +
+                     " available of " + format_bytes(report.host.memory.bytes.whole());
   if (state.cgroup)
-    text += "; a control group allows " + size_text(state.cgroup->limit_bytes) + ", " +
-            size_text(state.cgroup->left_bytes) + " of it are left";
+    text += "; a control group allows " + format_bytes(state.cgroup->limit_bytes) + ", " +
+            format_bytes(state.cgroup->left_bytes) + " of it are left";
   return text;
 }
 
@@ -99,7 +97,7 @@ std::string speed_text(const machine::Disk& speed) {
   if (!speed.mixed_rate.known()) return "too little free space to measure";
   return fmt::format("{} read, {} written, {} both at once; chosen: requests of {}, {} at a time",
                      rate_text(speed.read_rate), rate_text(speed.write_rate),
-                     rate_text(speed.mixed_rate), size_text(speed.request_bytes), speed.depth);
+                     rate_text(speed.mixed_rate), format_bytes(speed.request_bytes), speed.depth);
 }
 
 void add_disks(const DoctorReport& report, Page& page) {
@@ -108,7 +106,7 @@ void add_disks(const DoctorReport& report, Page& page) {
   for (const DiskFacts& disk : report.disks) {
     page.line("disk", disk.path + ": " +
                           (disk.file_system.empty() ? "unknown file system" : disk.file_system) +
-                          ", " + size_text(disk.free_bytes) + " free, " +
+                          ", " + format_bytes(disk.free_bytes) + " free, " +
                           (disk.direct ? "O_DIRECT" : "no O_DIRECT"));
     page.line("", speed_text(disk.speed));
   }
@@ -278,8 +276,8 @@ std::string to_text(const DoctorReport& report) {
       page.line("GPU", device.description + ": " + device.problem);
       continue;
     }
-    page.line("GPU", device.description + ", " + size_text(device.memory.free_bytes) + " free of " +
-                         size_text(device.memory.total_bytes));
+    page.line("GPU", device.description + ", " + format_bytes(device.memory.free_bytes) +
+                         " free of " + format_bytes(device.memory.total_bytes));
     page.line("", rate_text(device.link.to_device) + " to the device, " +
                       rate_text(device.link.to_host) + " back, " +
                       rate_text(device.link.both_ways) + " both at once, pinned");

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "core/format_bytes.h"
+
 namespace strata::train {
 
 namespace {
@@ -52,20 +54,6 @@ MemoryBytes count_memory(const compile::StepPrograms& programs) {
   return memory;
 }
 
-std::string format_bytes(double bytes) {
-  const char* unit = "bytes";
-  int digits = 0;
-  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
-    if (bytes < 1024) break;
-    bytes /= 1024;
-    unit = larger;
-    digits = 2;
-  }
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f %s", digits, bytes, unit);
-  return text;
-}
-
 std::string format_memory(const MemoryBytes& memory) {
   struct Column {
     const char* title;
@@ -88,7 +76,7 @@ std::string format_memory(const MemoryBytes& memory) {
   const auto bytes = [&](const char* purpose, const auto& part) {
     line(purpose, [&](const Column& column) {
       const std::int64_t count = part(*column.tier);
-      return count == 0 ? std::string("-") : format_bytes(static_cast<double>(count));
+      return count == 0 ? std::string("-") : format_bytes(count);
     });
   };
   line("", [](const Column& column) { return std::string(column.title); });

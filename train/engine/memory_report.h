@@ -7,7 +7,7 @@
 
 namespace strata::train {
 
-/// Of one tier.
+/// Bytes of one tier.
 struct TierMemory {
   std::int64_t parameters = 0;
   std::int64_t gradients = 0;
@@ -19,15 +19,12 @@ struct TierMemory {
   [[nodiscard]] std::int64_t arena() const { return persistent() + inputs + snapshot + transient; }
 };
 
-/// Of the device, and of the tiers behind it.
+/// Bytes of the device, and of the tiers behind it.
 struct MemoryBytes : TierMemory {
   TierMemory pinned, pageable, disk;
 };
 
 MemoryBytes count_memory(const compile::StepPrograms& programs);
-
-/// "1.23 GiB", "456 MiB", "789 bytes".
-std::string format_bytes(double bytes);
 
 /// The table that `train` prints at start, one line per purpose.
 std::string format_memory(const MemoryBytes& memory);

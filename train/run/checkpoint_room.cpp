@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 
 namespace strata::train {
 namespace {
 
 /// People read the first number, scripts the second.
 std::string bytes_text(std::int64_t bytes) {
-  const std::string text = format_bytes(static_cast<double>(bytes));
+  const std::string text = format_bytes(bytes);
   return bytes < 1024 ? text : text + " (" + std::to_string(bytes) + " bytes)";
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 
 namespace strata::train {
 
@@ -17,13 +17,13 @@ void require_host_memory(std::int64_t arena_bytes, int ranks, std::int64_t room_
                          const char* says) {
   const std::int64_t needed_bytes = arena_bytes * ranks;
   if (room_bytes == 0 || needed_bytes <= room_bytes) return;
-  const std::string each = format_bytes(static_cast<double>(arena_bytes));
-  const std::string all = format_bytes(static_cast<double>(needed_bytes));
+  const std::string each = format_bytes(arena_bytes);
+  const std::string all = format_bytes(needed_bytes);
   throw OutOfMemory("out of memory: " +
                     (ranks == 1 ? "the one rank on this host plans " + each
                                 : std::to_string(ranks) + " ranks on this host plan " + each +
                                       " each, " + all + " together") +
-                    ", and " + format_bytes(static_cast<double>(room_bytes)) + " " + says);
+                    ", and " + format_bytes(room_bytes) + " " + says);
 }
 
 }  // namespace strata::train

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/factory.h"
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 #include "train/models/hf_config.h"
 
 namespace strata::train {
@@ -72,11 +72,9 @@ std::int64_t foreseen_ns(const ProgramRequest& request) {
 /// What the advice must say when `change` is made and just fits.
 std::string fits(const std::string& flags, const ProgramRequest& changed, int world) {
   const std::int64_t bytes = bytes_of(changed, world) / world;
-  std::string text = flags + " is the cheapest change that fits: it needs about " +
-                     format_bytes(static_cast<double>(bytes));
-  if (world > 1)
-    text +=
-        " per rank, " + format_bytes(static_cast<double>(bytes * world)) + " on this host in all";
+  std::string text =
+      flags + " is the cheapest change that fits: it needs about " + format_bytes(bytes);
+  if (world > 1) text += " per rank, " + format_bytes(bytes * world) + " on this host in all";
   return text;
 }
 
@@ -165,8 +163,8 @@ TEST(MemoryAdvice, MovesStateToHostMemoryWhereTheDeviceIsTooSmall) {
   limited.options.offload.device_memory_bytes = needs.device;
   EXPECT_EQ(advice(limited, 1, {1, needs.device, 0}),
             "--offload-optimizer cpu is the cheapest change that fits: it needs about " +
-                format_bytes(static_cast<double>(needs.device)) + " on the device, " +
-                format_bytes(static_cast<double>(needs.host)) + " of host memory");
+                format_bytes(needs.device) + " on the device, " + format_bytes(needs.host) +
+                " of host memory");
   // Parameters move as well where that is not enough.
   ProgramRequest further = changed;
   further.options.offload.parameters = OffloadTarget::cpu;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/format_bytes.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/machine.h"
 #include "train/engine/build_programs.h"
-#include "train/engine/memory_report.h"
 #include "train/run/host_limits.h"
 #include "train/run/memory_advice.h"
 #include "train/run/plan_report.h"
@@ -36,7 +36,7 @@ machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
   return machine::typical_machine(capabilities);
 }
 
-/// Of the host that is planned for; 0: not known.
+/// Free memory of the host that is planned for; 0: not known.
 std::int64_t free_host_bytes(const RunRequest& request) {
   if (!request.hardware) return machine::available_host_bytes();
   const machine::HostMemory& memory = request.hardware->memory;
@@ -71,11 +71,10 @@ void require_room(const compile::StepPrograms& set, const MachineMemory& memory,
   const MemoryNeeds needs = plan::memory_needs(set);
   if (memory.holds(needs)) return;
   if (memory.device_bytes && needs.device > *memory.device_bytes)
-    throw OutOfMemory("this plan needs " + format_bytes(static_cast<double>(needs.device)) +
-                      " on the device, which has " +
-                      format_bytes(static_cast<double>(*memory.device_bytes)));
+    throw OutOfMemory("this plan needs " + format_bytes(needs.device) +
+                      " on the device, which has " + format_bytes(*memory.device_bytes));
   throw OutOfMemory("this plan needs " + describe(needs, memory) + ", and " +
-                    format_bytes(static_cast<double>(memory.host_bytes)) + " are " + says);
+                    format_bytes(memory.host_bytes) + " are " + says);
 }
 
 /// The drives of the machine that is planned for hold what its ranks put there.
@@ -83,7 +82,7 @@ void require_drive(const RunRequest& request, const compile::StepPrograms& set) 
   if (!request.hardware || !request.hardware->disk.bytes.known()) return;
   const std::int64_t needed = set.disk_bytes() * request.context.local_world;
   if (needed <= request.hardware->disk.bytes.whole()) return;
-  throw HostError("this plan needs " + format_bytes(static_cast<double>(needed)) +
+  throw HostError("this plan needs " + format_bytes(needed) +
                   " on the drives of a host, and the disk of --hardware has " +
                   format_bytes(request.hardware->disk.bytes));
 }
@@ -126,8 +125,7 @@ std::string describe_device(const RunRequest& request, bool on_cuda) {
   if (!on_cuda) return "CPU";
   const std::int64_t bytes = request.config.options.offload.device_memory_bytes;
   return "a GPU" +
-         (bytes == kUnlimitedMemory ? std::string(" of any size")
-                                    : " of " + format_bytes(static_cast<double>(bytes))) +
+         (bytes == kUnlimitedMemory ? std::string(" of any size") : " of " + format_bytes(bytes)) +
          ", planned for without looking at one";
 }
 

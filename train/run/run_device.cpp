@@ -9,11 +9,11 @@
 #include "comm/gather_texts.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/format_bytes.h"
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/numa.h"
 #include "train/engine/device_choices.h"
-#include "train/engine/memory_report.h"
 #include "train/engine/warm_up.h"
 
 namespace strata::train {
@@ -91,12 +91,10 @@ void RunDevice::require_memory(std::int64_t arena_bytes) const {
   const kernels::DeviceMemoryFacts memory = device_->memory();
   // Kernels, graphs and libraries' own buffers come after the arena.
   if (arena_bytes <= *free_bytes()) return;
-  throw OutOfMemory("out of device memory: this rank plans " +
-                    format_bytes(static_cast<double>(arena_bytes)) + ", " + device_->name() +
-                    " has " + format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
-                    format_bytes(static_cast<double>(memory.total_bytes)) + ", of which " +
-                    format_bytes(static_cast<double>(kBesideTheArenaBytes)) +
-                    " are left for kernels and libraries");
+  throw OutOfMemory("out of device memory: this rank plans " + format_bytes(arena_bytes) + ", " +
+                    device_->name() + " has " + format_bytes(memory.free_bytes) + " free of " +
+                    format_bytes(memory.total_bytes) + ", of which " +
+                    format_bytes(kBesideTheArenaBytes) + " are left for kernels and libraries");
 }
 
 std::optional<std::int64_t> RunDevice::free_bytes() const {
@@ -112,13 +110,11 @@ void RunDevice::prepare(const compile::StepPrograms& programs, const TrainOption
   used_before_bytes_ = memory.total_bytes - memory.free_bytes;
   const std::int64_t arena_bytes = programs.arena_bytes(runtime::Tier::device);
   if (arena_bytes <= memory.free_bytes) return;
-  throw OutOfMemory("out of device memory: this rank plans " +
-                    format_bytes(static_cast<double>(arena_bytes)) + ", and with kernels and " +
-                    "libraries loaded " + device_->name() + " has " +
-                    format_bytes(static_cast<double>(memory.free_bytes)) + " free of " +
-                    format_bytes(static_cast<double>(memory.total_bytes)) +
-                    "; plan for less with --device-memory " +
-                    format_bytes(static_cast<double>(memory.free_bytes)));
+  throw OutOfMemory("out of device memory: this rank plans " + format_bytes(arena_bytes) +
+                    ", and with kernels and " + "libraries loaded " + device_->name() + " has " +
+                    format_bytes(memory.free_bytes) + " free of " +
+                    format_bytes(memory.total_bytes) + "; plan for less with --device-memory " +
+                    format_bytes(memory.free_bytes));
 }
 
 void RunDevice::choose(const compile::StepPrograms& programs, const TrainOptions& options) {
@@ -155,15 +151,14 @@ std::vector<std::string> RunDevice::notes() const {
 
 std::string RunDevice::describe_use(std::int64_t arena_bytes) const {
   if (!device_) return "";
-  const auto text = [](std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
   const kernels::DeviceMemoryFacts memory = device_->memory();
   const std::int64_t predicted = used_before_bytes_ + arena_bytes;
   const std::int64_t found = memory.total_bytes - memory.free_bytes;
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%+.1f %%",
                 100.0 * (static_cast<double>(found) / static_cast<double>(predicted) - 1));
-  return "device memory in use: " + text(found) + "; predicted " + text(predicted) + ": " +
-         text(arena_bytes) + " arena and " + text(used_before_bytes_) +
+  return "device memory in use: " + format_bytes(found) + "; predicted " + format_bytes(predicted) +
+         ": " + format_bytes(arena_bytes) + " arena and " + format_bytes(used_before_bytes_) +
          " of driver, libraries and other processes (" + ratio + ")";
 }
 

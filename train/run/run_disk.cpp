@@ -8,11 +8,11 @@
 
 #include "comm/gather_texts.h"
 #include "core/error.h"
+#include "core/format_bytes.h"
 #include "core/system_call.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/probe.h"
 #include "offload/nvme/space_file.h"
-#include "train/engine/memory_report.h"
 
 namespace strata::train {
 namespace {

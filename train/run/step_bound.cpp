@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 
 namespace strata::train {
 namespace {
@@ -76,8 +76,7 @@ std::string describe(const StepBound& bound) {
   for (const auto& [queue, name] : kMoving) {
     const runtime::QueueUsage& usage = of(bound.usage, queue);
     if (usage.bytes > 0)
-      moved += (moved.empty() ? "; " : ", ") + std::string(name) + " " +
-               format_bytes(static_cast<double>(usage.bytes));
+      moved += (moved.empty() ? "; " : ", ") + std::string(name) + " " + format_bytes(usage.bytes);
     if (usage.waited_seconds >= 5e-4)
       waits += (waits.empty() ? "; computation waited " : ", ") +
                text("%.3f s for ", usage.waited_seconds) + name;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 #include "train/run/format_number.h"
 #include "train/session/last_words.h"
 
@@ -10,8 +10,7 @@ namespace strata::train {
 namespace {
 
 std::string describe(const Saved& saved) {
-  std::string text = "wrote " + saved.directory + ": " +
-                     format_bytes(static_cast<double>(saved.bytes)) +
+  std::string text = "wrote " + saved.directory + ": " + format_bytes(saved.bytes) +
                      format_number(" in %.2f s", saved.seconds);
   if (saved.blocked_seconds < saved.seconds)
     text += format_number(", training stood still for %.3f s", saved.blocked_seconds);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "train/engine/memory_report.h"
+#include "core/format_bytes.h"
 #include "train/run/format_number.h"
 
 namespace strata::train {
@@ -42,8 +42,8 @@ std::vector<std::string> progress_fields(const StepDone& r) {
   if (r.bound)
     fields.push_back(format_number("%.0f %% of bound (", 100 * r.bound->reached) + r.bound->limit +
                      ")");
-  fields.push_back("arena " + format_bytes(static_cast<double>(r.arena_bytes)));
-  fields.push_back("peak " + format_bytes(static_cast<double>(r.peak_rss_bytes)));
+  fields.push_back("arena " + format_bytes(r.arena_bytes));
+  fields.push_back("peak " + format_bytes(r.peak_rss_bytes));
   fields.push_back(format_number("%.1f GFLOP/s per rank", r.flops_per_second / 1e9 * of_smoothed));
   return fields;
 }
