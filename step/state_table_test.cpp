@@ -16,6 +16,7 @@ namespace {
 using kernels::Shape;
 using runtime::MasterFormat;
 using runtime::ParameterUnit;
+using runtime::Tier;
 
 /// Of quantized moments.
 constexpr std::int64_t kBlock = 128;
@@ -42,6 +43,7 @@ struct Case {
   int moments;
   MasterFormat master = MasterFormat::fp32;
   std::int64_t scale_block = 0;
+  Tier tier = Tier::device;  ///< of the optimizer's state
 };
 
 StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c, int rank) {
@@ -51,6 +53,7 @@ StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c,
   settings.plan.units = zero::plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
   settings.at = comm::point_of(settings.plan.mesh, rank);
   settings.plan.shape.dtype = c.dtype;
+  settings.plan.limits.tile_elements = 2048;
   for (runtime::UnitPlan& unit : settings.plan.units) {
     unit.recipe.dtype = c.dtype;
     unit.recipe.optimizer.moments = c.moments;
@@ -58,6 +61,12 @@ StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c,
     unit.recipe.optimizer.scale_block = c.scale_block;
     if (c.scale_block > 0) unit.recipe.optimizer.moment_dtype = DType::u8;
     unit.recipe.trainable = unit.unit != "frozen.matrices";
+    unit.optimizer_tier = c.tier;
+    if (c.tier == Tier::device) continue;
+    unit.parameter_tier = Tier::pinned;
+    unit.optimizer_device_elements = 1000;  // of each rank's part: one cell
+    if (c.tier == Tier::disk && unit.unit == "embedding.matrices")
+      unit.optimizer_host_elements = 3000;
   }
   return settings;
 }
@@ -133,6 +142,12 @@ class StateTable : public testing::TestWithParam<int> {
         }
       all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::packed});
       all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::none});
+      for (const Tier tier : {Tier::pageable, Tier::disk})
+        for (const std::int64_t scale_block : {std::int64_t{0}, kBlock}) {
+          all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::fp32, scale_block, tier});
+          all.push_back(
+              {stage, GetParam(), DType::bf16, 2, MasterFormat::packed, scale_block, tier});
+        }
     }
     return all;
   }
@@ -176,13 +191,17 @@ TEST_P(StateTable, EveryEntryLiesInDeclaredStorageApartFromTheOthers) {
       for (const StateEntry& entry : tensors_of(units_, settings, StateScope::held)) {
         ASSERT_TRUE(layout.has(entry.storage)) << entry.storage;
         const runtime::PersistentValue& value = layout.find(entry.storage);
-        EXPECT_EQ(value.type.dtype, entry.dtype);
-        std::vector<int>& elements = used[entry.storage];
-        elements.resize(static_cast<std::size_t>(value.type.shape.elements()), 0);
-        ASSERT_LE(entry.storage_element + entry.window.elements, value.type.shape.elements());
-        for (std::int64_t i = 0; i < entry.window.elements; ++i)
-          ASSERT_EQ(elements[static_cast<std::size_t>(entry.storage_element + i)]++, 0)
-              << entry.storage << " element " << entry.storage_element + i << " is claimed twice";
+        EXPECT_EQ(value.tier, entry.tier) << entry.storage;
+        const bool in_record = entry.kind != "parameter" && c.tier != Tier::device;
+        EXPECT_EQ(value.type.dtype, in_record ? DType::u8 : entry.dtype) << entry.storage;
+        std::vector<int>& bytes = used[entry.storage];
+        bytes.resize(static_cast<std::size_t>(value.type.span_bytes()), 0);
+        const std::int64_t begin = entry.storage_element * size_of(entry.dtype);
+        const std::int64_t end = begin + entry.window.elements * size_of(entry.dtype);
+        ASSERT_LE(end, std::ssize(bytes));
+        for (std::int64_t i = begin; i < end; ++i)
+          ASSERT_EQ(bytes[static_cast<std::size_t>(i)]++, 0)
+              << entry.storage << " byte " << i << " is claimed twice";
       }
     }
 }
@@ -266,6 +285,25 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
             << entries[f].name;
       }
     }
+}
+
+/// One cell stays on the device, then 3000 elements rounded up to tiles in host memory.
+TEST(StateTableOf, EachTileHasItsRecordInTheTierOfThePlan) {
+  const std::vector<ParameterUnit> units = make_units();
+  const Case c{0, 1, DType::bf16, 2, MasterFormat::fp32, 0, Tier::disk};
+  std::map<std::string, std::string> parts;  // of the kinds of one tensor
+  for (const StateEntry& entry :
+       list_state(units, settings_of(units, c, 0), StateScope::held, kUpdates))
+    if (entry.name == "table" && entry.kind != "parameter") {
+      EXPECT_EQ(entry.storage, runtime::record_name("embedding.matrices", entry.window.first));
+      parts[entry.kind] += std::string(name_of(entry.tier)) + " " +
+                           std::to_string(entry.window.first) + "+" +
+                           std::to_string(entry.window.elements) + ", ";
+    }
+  const std::string expected =
+      "device 0+1024, pageable 1024+1024, pageable 2048+2048, disk 4096+2048, disk 6144+856, ";
+  EXPECT_EQ(parts, (std::map<std::string, std::string>{
+                       {"master", expected}, {"moment1", expected}, {"moment2", expected}}));
 }
 
 TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {

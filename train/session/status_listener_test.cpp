@@ -33,5 +33,31 @@ TEST(StatusListener, KeepsPhasesAndNumbersCollectivesAsTheCommunicatorDoes) {
   EXPECT_EQ(page.describe(), "step 12, loading");
 }
 
+TEST(StatusListener, ShowsThePassOfTheInstructionThatComputes) {
+  StatusPage page = StatusPage::create(0);
+  StatusListener status(page);
+  runtime::Program program;
+  program.name = "train.only";
+  for (const auto& [pass, label] :
+       {std::pair{runtime::Pass::forward, "linear"},
+        std::pair{runtime::Pass::backward, "linear_backward"},
+        std::pair{runtime::Pass::update, "adamw"}, std::pair{runtime::Pass::forward, "upload"}}) {
+    runtime::Instruction& in = program.instructions.emplace_back();
+    in.pass = pass;
+    in.label = label;
+  }
+  program.instructions.back().queue = runtime::Queue::upload;
+  const auto at = [&](int instruction) {
+    status.begin(program, instruction);
+    return page.describe();
+  };
+  EXPECT_EQ(at(0), "forward, instruction 0 'linear'");
+  EXPECT_EQ(at(1), "backward, instruction 1 'linear_backward'");
+  EXPECT_EQ(at(2), "update, instruction 2 'adamw'");
+  EXPECT_EQ(at(3), "update, instruction 2 'adamw'") << "the page has one writer per field";
+  program.name = "evaluate";
+  EXPECT_EQ(at(0), "evaluate, instruction 0 'linear'");
+}
+
 }  // namespace
 }  // namespace strata::train

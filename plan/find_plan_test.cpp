@@ -1,0 +1,116 @@
+#include "plan/find_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/choices.h"
+#include "plan/testing/small_training.h"
+
+namespace strata::plan {
+namespace {
+
+using compile::Compiled;
+using runtime::SaveMemory;
+using runtime::Tier;
+
+class FindPlan : public testing::Test {
+ protected:
+  [[nodiscard]] Search search(const Choices& choices, int ranks = 1, int rank = 0) const {
+    const runtime::Plan plan = with_choices(small_frame(ranks), choices, model_.build);
+    return {model_, plan, machine_, {plan.mesh, comm::point_of(plan.mesh, rank)}};
+  }
+  /// Optimizer state on the disk, gradients in host memory.
+  [[nodiscard]] Search on_disk(int ranks = 1, int rank = 0) const {
+    Choices choices;
+    choices.sharding.stage = ranks > 1 ? 1 : 0;
+    choices.optimizer = Home::disk;
+    return search(choices, ranks, rank);
+  }
+  static std::int64_t host_bytes(const Compiled& found) {
+    return found.programs.arena_bytes(Tier::pinned) + found.programs.arena_bytes(Tier::pageable);
+  }
+  static const runtime::Plan& plan_of(const Compiled& found) {
+    return found.programs.settings.plan;
+  }
+
+  compile::TrainingModel model_ = small_training();
+  machine::Machine machine_ = machine::cpu_machine(1);
+};
+
+TEST_F(FindPlan, APlanWithNothingOpenIsTheAnswer) {
+  const Search asked = search({});
+  const Compiled found = find_plan(asked);
+  EXPECT_TRUE(found.fit.fits());
+  EXPECT_EQ(plan_of(found), asked.plan);
+}
+
+TEST_F(FindPlan, TheFirstWayOfSavingThatIsAcceptedIsTaken) {
+  Search asked = search({});
+  asked.savings = {SaveMemory::snapshot, SaveMemory::writing, SaveMemory::none};
+  EXPECT_EQ(plan_of(find_plan(asked)).saving, SaveMemory::snapshot);
+  std::vector<SaveMemory> offered;
+  asked.accepts = [&](const Compiled& found) {
+    offered.push_back(plan_of(found).saving);
+    return offered.size() == 2;
+  };
+  EXPECT_EQ(plan_of(find_plan(asked)).saving, SaveMemory::writing);
+  asked.accepts = [&](const Compiled& found) {
+    offered.push_back(plan_of(found).saving);
+    return false;
+  };
+  EXPECT_EQ(plan_of(find_plan(asked)).saving, SaveMemory::none) << "the last is not asked about";
+  EXPECT_EQ(offered, (std::vector{SaveMemory::snapshot, SaveMemory::writing, SaveMemory::snapshot,
+                                  SaveMemory::writing}));
+}
+
+TEST_F(FindPlan, WhereNothingFitsTheLastWayOfSavingSaysWhy) {
+  Search asked = search({});
+  asked.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = 1;
+  asked.savings = {SaveMemory::snapshot, SaveMemory::writing};
+  const Compiled found = find_plan(asked);
+  EXPECT_FALSE(found.fit.fits());
+  EXPECT_EQ(plan_of(found).saving, SaveMemory::writing);
+}
+
+TEST_F(FindPlan, HostMemoryHoldsTheRecordsThatItHasRoomFor) {
+  Search asked = on_disk();
+  const auto resident = [](const runtime::Plan& plan) {
+    std::int64_t elements = 0;
+    for (const runtime::UnitPlan& unit : plan.units) elements += unit.optimizer_host_elements;
+    return elements;
+  };
+  const std::int64_t least = host_bytes(find_plan(asked));
+  std::int64_t before = 0;
+  for (const std::int64_t more : {16 << 10, 64 << 10, 256 << 10}) {
+    asked.plan.host_bytes = least + more;
+    const Compiled found = find_plan(asked);
+    EXPECT_TRUE(found.fit.fits()) << more;
+    EXPECT_GT(resident(plan_of(found)), before) << more;
+    before = resident(plan_of(found));
+  }
+  EXPECT_EQ(before, 73 * 1024) << "all of the model's cells";
+}
+
+TEST_F(FindPlan, GradientsGoToTheDiskOnlyWhereHostMemoryIsTooLittle) {
+  Search asked = on_disk();
+  const auto expect_gradients_in = [&](Tier tier) {
+    const Compiled found = find_plan(asked);
+    EXPECT_TRUE(found.fit.fits()) << describe(found.fit);
+    for (const runtime::UnitPlan& unit : plan_of(found).units)
+      EXPECT_EQ(unit.gradient_tier, tier) << unit.unit;
+  };
+  asked.plan.host_bytes = 64 << 20;
+  expect_gradients_in(Tier::pinned);
+  asked.plan.host_bytes = 280 << 10;  // gradients alone are 300 KiB
+  expect_gradients_in(Tier::disk);
+}
+
+TEST_F(FindPlan, AllRanksFindThePlanOfTheLargestShards) {
+  for (const std::int64_t host : {200 << 10, 400 << 10, 1 << 20}) {
+    Search first = on_disk(3, 0), last = on_disk(3, 2);
+    first.plan.host_bytes = last.plan.host_bytes = host;
+    EXPECT_EQ(plan_of(find_plan(first)), plan_of(find_plan(last))) << host;
+  }
+}
+
+}  // namespace
+}  // namespace strata::plan

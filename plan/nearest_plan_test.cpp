@@ -1,0 +1,104 @@
+#include "plan/nearest_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/neighbours.h"
+#include "plan/testing/small_training.h"
+
+namespace strata::plan {
+namespace {
+
+using runtime::Tier;
+using Clock = std::chrono::steady_clock;
+
+class FindNearest : public testing::Test {
+ protected:
+  FindNearest() {
+    asked_.micro_batch = 4;
+    asked_.optimizer = Home::device;
+  }
+  [[nodiscard]] NearestSearch nearest(const MachineMemory& memory,
+                                      Clock::time_point until = Clock::time_point::max()) const {
+    return find_nearest({model_, frame_, machine_, {frame_.mesh, {}}}, asked_, memory, until);
+  }
+  [[nodiscard]] MemoryNeeds needs(const Choices& choices) const {
+    const runtime::Plan plan = with_choices(frame_, choices, model_.build);
+    return memory_needs(find_plan({model_, plan, machine_, {plan.mesh, {}}}).programs);
+  }
+
+  compile::TrainingModel model_ = small_training(2);
+  machine::Machine machine_ = machine::cpu_machine(1);
+  runtime::Plan frame_ = small_frame(1);
+  Choices asked_;
+};
+
+TEST_F(FindNearest, TheCheapestNeighbourThatFitsIsFound) {
+  Choices half = asked_, quarter = asked_;
+  half.micro_batch = quarter.micro_steps = 2;
+  half.micro_steps = 2;
+  quarter.micro_batch = 1;
+  quarter.micro_steps = 4;
+  ASSERT_LT(needs(half).device, needs(asked_).device);
+  ASSERT_LT(needs(quarter).device, needs(half).device);
+  for (const Choices& fits : {half, quarter}) {
+    const NearestSearch search = nearest({1, needs(fits).device, 0});
+    EXPECT_TRUE(search.complete);
+    ASSERT_TRUE(search.found);
+    EXPECT_EQ(search.found->choices, fits);
+    EXPECT_EQ(search.found->needs.device, needs(fits).device);
+    EXPECT_EQ(search.found->nearness, Nearness::cheapest);
+  }
+}
+
+TEST_F(FindNearest, RanksOfOneHostShareItsMemory) {
+  Choices quarter = asked_;
+  quarter.micro_batch = 1;
+  quarter.micro_steps = 4;
+  const MemoryNeeds needed = needs(quarter);
+  const NearestSearch search = nearest({2, {}, 2 * (needed.device + needed.host)});
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->choices, quarter);
+}
+
+TEST_F(FindNearest, StateMovesWhereNothingElseFits) {
+  Choices least = asked_;
+  least.micro_batch = 1;
+  least.micro_steps = 4;
+  least.again = Again::everything;
+  const NearestSearch search = nearest({1, needs(least).device * 3 / 4, 1 << 30});
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->nearness, Nearness::cheapest);
+  EXPECT_TRUE(search.found->choices.moves_state());
+  EXPECT_LE(search.found->needs.device, needs(least).device * 3 / 4);
+}
+
+TEST_F(FindNearest, WhereNothingFitsTheSmallestIsNamed) {
+  const NearestSearch search = nearest({1, {}, 1});
+  EXPECT_TRUE(search.complete);
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->nearness, Nearness::smallest);
+  for (const Choices& tried : cheapest_first(asked_, frame_))
+    EXPECT_LE(search.found->needs.device + search.found->needs.host,
+              needs(tried).device + needs(tried).host);
+  const NearestSearch further = nearest({1, 1, 0});  // of host memory nothing is known
+  ASSERT_TRUE(further.found);
+  EXPECT_EQ(further.found->nearness, Nearness::smallest);
+  EXPECT_TRUE(further.found->choices.moves_state());
+  EXPECT_LT(further.found->needs.device, search.found->needs.device);
+}
+
+TEST_F(FindNearest, ABudgetThatNothingKeepsLeavesNothing) {
+  frame_.budget_bytes[static_cast<std::size_t>(Tier::device)] = 1;
+  const NearestSearch search = nearest({1, {}, 1 << 30});
+  EXPECT_TRUE(search.complete);
+  EXPECT_FALSE(search.found);
+}
+
+TEST_F(FindNearest, WithoutTimeNothingIsTried) {
+  const NearestSearch search = nearest({1, {}, 1 << 30}, Clock::now() - std::chrono::seconds(1));
+  EXPECT_FALSE(search.complete);
+  EXPECT_FALSE(search.found);
+}
+
+}  // namespace
+}  // namespace strata::plan

@@ -1,0 +1,31 @@
+// The training of a small model, as tests of the search plan it.
+#pragma once
+
+#include "compile/model.h"
+#include "runtime/testing/small_model.h"
+
+namespace strata::plan {
+
+/// `layers` of runtime::small_model, fp32, trained by AdamW. Saving takes no memory but for what
+/// the Plan says.
+inline compile::TrainingModel small_training(int layers = 4) {
+  compile::TrainingModel model;
+  model.build = [layers](const runtime::BatchShape& shape, compile::ModelUse) {
+    runtime::SmallModel small = runtime::small_model(
+        {.layers = layers, .width = 256, .batch = shape.batch, .sequence = shape.sequence});
+    return compile::BuiltModel{std::move(small.graph), small.loss};
+  };
+  model.save_rooms = [](const auto&, const auto&) { return compile::SaveRooms{}; };
+  return model;
+}
+
+/// What choices do not decide: `ranks`, sequences of 16 tokens.
+inline runtime::Plan small_frame(int ranks) {
+  runtime::Plan plan;
+  plan.mesh = comm::data_mesh(ranks);
+  plan.shape.sequence = 16;
+  plan.limits.tile_elements = 2048;
+  return plan;
+}
+
+}  // namespace strata::plan
