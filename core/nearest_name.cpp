@@ -31,25 +31,7 @@ int allowance(std::size_t a, std::size_t b) {
   return std::max(1, static_cast<int>(std::max(a, b)) / 3);
 }
 
-/// Whether the words of `part` stand in `whole`, in their order.
-bool are_among(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
-  auto next = part.begin();
-  for (const std::string& word : whole)
-    if (next != part.end() && *next == word) ++next;
-  return next == part.end();
-}
-
-/// Words are mistaken one by one: "lora-rank" is not meant to be "local-rank". Where their number
-/// differs, a word was left out or is too many, or a separator is.
-bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& b, int distance) {
-  if (a.size() != b.size()) return distance <= 1 || are_among(a, b) || are_among(b, a);
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (edit_distance(a[i], b[i]) > allowance(a[i].size(), b[i].size())) return false;
-  return true;
-}
-
-}  // namespace
-
+/// Insertions, deletions, replacements and swaps of neighbours that lead from a to b.
 int edit_distance(std::string_view a, std::string_view b) {
   const std::size_t columns = b.size() + 1;
   std::vector<int> before(columns), last(columns), now(columns);
@@ -68,6 +50,25 @@ int edit_distance(std::string_view a, std::string_view b) {
   }
   return last[b.size()];
 }
+
+/// Whether the words of `part` stand in `whole`, in their order.
+bool are_among(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
+  auto next = part.begin();
+  for (const std::string& word : whole)
+    if (next != part.end() && *next == word) ++next;
+  return next == part.end();
+}
+
+/// Words are mistaken one by one: "lora-rank" is not meant to be "local-rank". Where their number
+/// differs, a word was left out or is too many, or a separator is.
+bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& b, int distance) {
+  if (a.size() != b.size()) return distance <= 1 || are_among(a, b) || are_among(b, a);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (edit_distance(a[i], b[i]) > allowance(a[i].size(), b[i].size())) return false;
+  return true;
+}
+
+}  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& candidates) {
   // A key of a hostile file may be a megabyte long; nobody meant a known name by it.

@@ -7,9 +7,6 @@
 
 namespace strata {
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from a to b.
-int edit_distance(std::string_view a, std::string_view b);
-
 /// The candidate nearest to `name` (case, '-' and '_' do not count), or "" when none is near enough
 /// to be what was meant: each of its words at most a third of its length apart from its
 /// counterpart, or one is the beginning of the other.

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/clock.h"
 #include "core/error.h"
 #include "core/system_call.h"
 
@@ -28,7 +27,7 @@ constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "p
                                                        "done",     "failed"};
 
 // The page is shared between processes: a lock inside an atomic would be private to one of them.
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 StatusPageData* map_page(int fd) {
@@ -54,8 +53,6 @@ std::string shown_text(const char (&source)[Size]) {
   return text;
 }
 
-void beat(StatusPageData& data) { data.beat_ns.store(monotonic_ns(), std::memory_order_relaxed); }
-
 }  // namespace
 
 std::string_view name_of(Phase phase) {
@@ -77,7 +74,6 @@ StatusPage StatusPage::create(int rank) {
   data->step.store(-1, std::memory_order_relaxed);
   data->instruction.store(-1, std::memory_order_relaxed);
   data->magic = kPageMagic;
-  beat(*data);
   return StatusPage(std::move(fd), data);
 }
 
@@ -110,36 +106,26 @@ StatusPage::~StatusPage() {
   if (data_ != nullptr) STRATA_CHECK(::munmap(data_, sizeof(StatusPageData)) == 0);
 }
 
-void StatusPage::set_step(std::int64_t step) {
-  data_->step.store(step, std::memory_order_relaxed);
-  beat(*data_);
-}
+void StatusPage::set_step(std::int64_t step) { data_->step.store(step, std::memory_order_relaxed); }
 
 void StatusPage::set_phase(Phase phase) {
   data_->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
-  beat(*data_);
 }
 
 void StatusPage::set_instruction(std::int64_t index, std::string_view name) {
   copy_text(data_->instruction_name, name);
   data_->instruction.store(index, std::memory_order_relaxed);
-  beat(*data_);
 }
 
 void StatusPage::begin_collective(std::int64_t number, std::string_view name) {
   copy_text(data_->collective_name, name);
   data_->collective.store(number, std::memory_order_relaxed);
-  beat(*data_);
 }
 
-void StatusPage::end_collective() {
-  data_->collective_name[0] = '\0';
-  beat(*data_);
-}
+void StatusPage::end_collective() { data_->collective_name[0] = '\0'; }
 
 void StatusPage::set_error(std::string_view message) {
   if (data_->error[0] == '\0') copy_text(data_->error, message);
-  beat(*data_);
 }
 
 std::string StatusPage::describe() const {

@@ -30,7 +30,6 @@ struct StatusPageData {
   std::uint64_t magic;
   std::uint32_t version;
   std::int32_t rank;
-  std::atomic<std::uint64_t> beat_ns;  ///< CLOCK_MONOTONIC of the last store
   std::atomic<std::int64_t> step;
   std::atomic<std::uint32_t> phase;
   std::atomic<std::int64_t> instruction;  ///< index in the running Program, -1: none
