@@ -14,7 +14,7 @@
 namespace strata::cuda {
 namespace {
 
-/// What is normalized: x, x + delta, or x + dropout(delta).
+/// Names what is normalized: x, x + delta, or x + dropout(delta).
 enum class NormInput : std::uint8_t { plain, residual, dropped };
 
 template <typename T>
@@ -135,7 +135,13 @@ struct HeldNorm {
     sum_group<Group::kSize>(squares, slots + Group::kSlots);
     const float scale = norm_scale(a, squares[0]);
     if (columns > 0 && Group::leads()) write_stats(a, place, mean, scale);
+    write_result(x, mean, scale, a, place, columns);
+  }
 
+  /// Makes the result of x, which it overwrites.
+  static STRATA_DEVICE void write_result(float (&x)[kUnits][kWidth], float mean, float scale,
+                                         const NormArguments<T>& a, const VectorPlace& place,
+                                         int columns) {
 #pragma unroll
     for (int k = 0; k < kUnits; ++k) {
       const int column = Group::column(k);
