@@ -9,16 +9,16 @@
 
 namespace strata::zero {
 
-/// What one micro-step's Program does for the step and for the gradient. Equal kinds share their
-/// Program.
-///
-/// A rank that stands for several virtual ranks (docs/adr/0012) computes one leaf of the tree per
-/// virtual rank, and joins it with the partial sums that wait, as a binary counter carries.
+/// What one micro-step's Program does for step and gradient; equal kinds share their Program. A
+/// rank that stands for several virtual ranks (docs/adr/0012) computes one leaf of the tree for
+/// each, and joins it with the partial sums that wait, as a binary counter carries. The accumulator
+/// adds up the micro-steps of a leaf or, where gradients are sharded, each round's sum of all
+/// leaves; what waits as a partial sum is neither added there nor read from there.
 struct MicroStepKind {
   bool begins_step = true;
   bool ends_step = true;
   bool opens_sum = true;   ///< the accumulator holds nothing yet
-  bool closes_sum = true;  ///< after it the accumulator has all micro-steps of its virtual rank
+  bool closes_sum = true;  ///< after it the accumulator's sum is whole
   int joins = 0;           ///< waiting partial sums that its leaf joins
   bool completes = true;   ///< its leaf is the rank's last
 
