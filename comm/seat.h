@@ -34,7 +34,7 @@ struct MeshSeat {
   [[nodiscard]] Seat on(AxisSet axes) const {
     return {rank_of(mesh, at, axes), mesh.ranks(axes), exchange};
   }
-  /// Of a seat in the world, on a mesh that has the data axis alone.
+  /// Places a seat in the world on a mesh that has the data axis alone.
   static MeshSeat of(const Seat& world) {
     const Mesh mesh = data_mesh(world.ranks);
     return {mesh, point_of(mesh, world.rank), world.exchange};

@@ -53,9 +53,9 @@ class JsonValue {
 
   /// Number of elements of an array or members of an object.
   [[nodiscard]] std::int64_t size() const;
-  /// Of an array.
+  /// The values of an array.
   [[nodiscard]] std::vector<JsonValue> elements() const;
-  /// Of an object, in the order of the file.
+  /// The members of an object, in the order of the file.
   [[nodiscard]] std::vector<std::pair<std::string, JsonValue>> members() const;
   /// The member of an object, if it has one of that name (linear search).
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const;

@@ -10,7 +10,7 @@
 
 namespace strata::launcher {
 
-/// What is known of one rank of the run.
+/// Facts about one rank of the run.
 struct RankFacts {
   std::string where;             ///< from its status page, empty: unknown
   std::string error;             ///< from its status page, empty: none

@@ -6,7 +6,7 @@
 namespace strata::machine {
 namespace {
 
-/// Of one instruction; a machine that takes longer is no machine
+/// The longest instruction; a machine that takes longer is no machine
 /// (runtime/schedule/schedule_index.cpp).
 constexpr double kLongestSeconds = 3600;
 

@@ -36,7 +36,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// Of the calling thread.
+/// Sets the memory policy of the calling thread.
 bool set_policy(int mode, const std::vector<NumaNode>& nodes) {
   constexpr int kWordBits = sizeof(unsigned long) * CHAR_BIT;
   std::array<unsigned long, kMostNodes / kWordBits> mask{};

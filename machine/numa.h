@@ -15,9 +15,9 @@ struct NumaNode {
   bool operator==(const NumaNode&) const = default;
 };
 
-/// Of Linux's lists: "0-3,8". What is no such list ends it.
+/// Reads Linux's lists: "0-3,8". What is no such list ends it.
 std::vector<int> parse_core_list(std::string_view text);
-/// And back.
+/// Writes such a list.
 std::string format_core_list(const std::vector<int>& cores);
 
 /// Cores that this process may use, ascending.

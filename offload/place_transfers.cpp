@@ -172,7 +172,7 @@ class TransferPlacement {
     return graph_.add_value(std::move(copy));
   }
 
-  /// Of `bytes` of a root: flat, unless they are all of it.
+  /// The type of `bytes` of a root: flat, unless they are all of it.
   static kernels::TensorType part_type(const kernels::TensorType& whole, const ByteRange& bytes) {
     const std::int64_t size = bytes.end - bytes.begin;
     if (size == whole.span_bytes()) return whole;

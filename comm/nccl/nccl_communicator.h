@@ -50,7 +50,7 @@ class NcclCommunicator : public Communicator {
   }
   void check() override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
-  /// What is enqueued must have been waited for, and recordings with its collectives be gone: NCCL
+  /// Collectives must have been waited for, and recordings that hold some be gone: NCCL
   /// waits for that. The host communicator is closed by its owner.
   void close() override;
 

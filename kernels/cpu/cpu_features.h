@@ -15,7 +15,7 @@ struct CpuFeatures {
   bool amx_announced = false;  ///< by CPUID; some virtual machines do and trap all the same
 
   bool operator==(const CpuFeatures&) const = default;
-  /// Of the widest instructions for fp32: 512, 256, or 128 without AVX2.
+  /// Bits of the widest instructions for fp32: 512, 256, or 128 without AVX2.
   [[nodiscard]] int vector_bits() const { return avx512 ? 512 : avx2 ? 256 : 128; }
   /// "avx2 avx512 avx512_bf16", "(amx announced but traps)" added where it applies.
   [[nodiscard]] std::string to_string() const;

@@ -25,7 +25,7 @@ using LeftFragments = std::uint32_t[kM][4];
 STRATA_DEVICE int fragment_row(int m, int e) { return 16 * m + lane() / 4 + e / 2 * 8; }
 STRATA_DEVICE int fragment_column(int n, int e) { return 8 * n + lane() % 4 * 2 + e % 2; }
 
-/// What is equal in all lanes, so that the compiler sees it: uniform registers, no divergence.
+/// Shows the compiler that `x` is equal in all lanes: uniform registers, no divergence.
 template <typename T>
 STRATA_DEVICE T uniform(T x) {
   return shuffle_from(x, 0);

@@ -14,7 +14,7 @@ struct ScoreWeights {
   float scale;       ///< of scores, over ln 2
   float keep_scale;  ///< of gradients of probabilities that dropout kept
 
-  /// Of fragments 2 step and 2 step + 1. `keep`: bit 4 n + e, see keep_queries. Rounds the
+  /// Makes fragments 2 step and 2 step + 1. `keep`: bit 4 n + e, see keep_queries. Rounds the
   /// probabilities used (where asked for) and the gradients of scores, both before common factors.
   template <typename T, bool kDrops, int kN, typename Lse, typename Delta>
   STRATA_DEVICE void make(const float (&scores)[kN][4], const float (&gradients)[kN][4], int step,

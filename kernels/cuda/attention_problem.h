@@ -28,7 +28,7 @@ struct AttentionProblem {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Of a call of kernels/ops/attention.h: types of its inputs and outputs, its attributes.
+/// Reads a call of kernels/ops/attention.h: types of its inputs and outputs, its attributes.
 AttentionProblem attention_problem(bool backward, kernels::TypeSpan inputs,
                                    kernels::TypeSpan outputs,
                                    const kernels::Attributes& attributes);

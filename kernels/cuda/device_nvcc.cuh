@@ -124,7 +124,7 @@ STRATA_DEVICE void copy_async16(void* to_shared, const void* from, bool valid = 
                : "memory");
 }
 STRATA_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
-/// Until at most N of this thread's committed groups are under way.
+/// Waits until at most N of this thread's committed groups are under way.
 template <int N>
 STRATA_DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");

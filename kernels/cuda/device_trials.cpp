@@ -158,7 +158,7 @@ bool DeviceTrials::same_again(const Enqueue& enqueue) {
   return found == 0;
 }
 
-/// Of one product, when so many run one after another.
+/// Measures one product, when so many run one after another.
 double DeviceTrials::microseconds(const Enqueue& enqueue, int products) {
   const Event begin, end;
   STRATA_CUDA(cudaEventRecord(begin.get(), stream_.get()));

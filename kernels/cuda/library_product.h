@@ -18,7 +18,7 @@ namespace strata::cuda {
 struct LibraryProduct {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t first_stride = 0, second_stride = 0, result_stride = 0;  ///< elements
-  /// Of the addresses, bytes: the largest power of two up to kMostAlignment.
+  /// Alignment of the addresses, bytes: the largest power of two up to kMostAlignment.
   int first_alignment = 0, second_alignment = 0, result_alignment = 0;
   bool first_transposed = false, second_transposed = false;
   DType operands = DType::f32, result = DType::f32;

@@ -131,7 +131,7 @@ struct NormGroup {
         if (column + i < columns) vector[column + i] = pack.v[i];
     }
   }
-  /// Of a vector of parameters: one unit as fp32, zeros after its end.
+  /// Reads one unit of a vector of parameters as fp32, zeros after its end.
   static STRATA_DEVICE void read_parameters(float (&to)[kWidth], const AnyFloats& vector,
                                             int column, int columns) {
     if constexpr (kWide) {

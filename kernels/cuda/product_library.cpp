@@ -55,7 +55,7 @@ class ProductLibrary::Descriptors {
     if (p.bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(*p.bias));
-      // Until a product runs, only the alignment of this address is looked at.
+      // The library looks only at the alignment of this address until a product runs.
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
           std::uintptr_t{4096} + static_cast<unsigned>(p.bias_alignment));
     }

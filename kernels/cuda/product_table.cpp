@@ -146,7 +146,7 @@ ProductAlgorithm algorithm_from_hex(const JsonValue& value) {
   return algorithm;
 }
 
-/// What is planned as a library's scratch for this product.
+/// Scratch of a library that is planned for this product, bytes.
 std::int64_t scratch_of(const LibraryProduct& product) {
   constexpr std::int64_t kMany = std::int64_t{1} << 40;  // elements; their scratch is the most
   return library_bytes(product.m > kMany / product.n ? kMany : product.m * product.n);

@@ -58,7 +58,7 @@ struct DropoutPlace {
   std::uint64_t position;
 };
 
-/// Of element (row, col). Reads `rng`: call it where a kernel reads its operands.
+/// The place of element (row, col). Reads `rng`: call it where a kernel reads its operands.
 STRATA_DEVICE DropoutPlace dropout_place(const DropoutArguments& dropout, std::int64_t row,
                                          std::int64_t col) {
   const auto [sample, in_sample] = dropout.sequence.divide(row);

@@ -19,7 +19,7 @@ constexpr ExactDifference exact_difference(double a, double b) {
   return {value, (a - (value + back)) + (back - b)};
 }
 
-/// Of |x| <= 2^23, each within 0.8 units in the last place.
+/// Both of |x| <= 2^23, each within 0.8 units in the last place.
 constexpr SineCosine sine_cosine(double x) {
   // x = n pi / 2 + r with |r| <= pi / 4. The pieces of pi / 2 have 30 bits, so that n times each is
   // exact; adding and taking away 1.5 * 2^52 rounds to the nearest whole number.

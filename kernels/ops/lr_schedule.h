@@ -25,7 +25,7 @@ enum class ScheduleKind : std::uint8_t {
   warmup_stable_decay,  ///< transformers: up, flat, down, each of a shape of its own
 };
 
-/// Of a rise or a fall of warmup_stable_decay.
+/// The curve of a rise or a fall of warmup_stable_decay.
 enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
 /// Fields that a kind does not name in its formula (learning_rate.h) are ignored by it.

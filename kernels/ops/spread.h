@@ -33,7 +33,7 @@ struct Misfit {
   Spread expected;
 };
 
-/// Of linear operations: all operands alike, sums too, and outputs as they are; of none, zeros.
+/// Linear operations: all operands alike, sums too, and outputs as they are; of none, zeros.
 inline constexpr const char* kAlike = "=";
 
 /// Fills `outputs` by an operation's rule, which gives each dimension of each operand a letter:

@@ -11,7 +11,7 @@
 namespace strata::offload {
 namespace {
 
-/// Of requests that are interrupted or move nothing, one after the other.
+/// Attempts that are interrupted or move nothing, one after the other.
 constexpr int kMostAttempts = 100;
 
 }  // namespace

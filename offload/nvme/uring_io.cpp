@@ -58,7 +58,7 @@ class UringIo final : public BlockIo {
     entry->user_data = request.id;
   }
 
-  // What is not taken now is submitted again by reap, which reports what is wrong.
+  // Requests that are not taken now are submitted again by reap, which reports what is wrong.
   void begin() override { io_uring_submit(&ring_); }
 
   std::size_t reap(std::span<BlockCompletion> out) override {

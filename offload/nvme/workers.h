@@ -21,7 +21,7 @@ class Workers {
 
   /// Any thread. Jobs do not throw; those that hold two pointers need no memory of their own.
   void post(std::function<void()> job);
-  /// Until all jobs have run and the threads have ended; jobs that are posted later do not run.
+  /// Waits until all jobs have run and the threads have ended; jobs posted later do not run.
   void finish() noexcept;
 
  private:

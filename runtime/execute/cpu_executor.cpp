@@ -228,7 +228,7 @@ class CpuExecutor final : public Executor {
     });
   }
 
-  /// Until queue `on` has come to `place`, telling how long the computation stood still for it
+  /// Waits until queue `on` has come to `place`; tells how long the computation stood still for it
   /// before instruction `index` of `p`.
   void stand_still(const Program& p, std::int32_t index, const QueueProgress& progress,
                    std::int32_t place, Queue on) {

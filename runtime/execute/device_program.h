@@ -42,7 +42,7 @@ struct DeviceProgram {
   std::int64_t runs = 0;           ///< begun
   bool is_recorded = false;        ///< every stretch that can be, on all ranks
 
-  /// Of instruction `i` in a run, for waits of the host.
+  /// The event of instruction `i` in a run, for waits of the host.
   [[nodiscard]] const EventPointer& completed_event(RunNumber run, std::int32_t i) const {
     return completed[run % HostQueues::kSlots][static_cast<std::size_t>(i)];
   }

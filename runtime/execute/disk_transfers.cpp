@@ -79,7 +79,7 @@ class TransferRun {
   void finish_first(std::int32_t& at) {
     const UnderWay transfer = under_way_[first_];
     at = transfer.instruction;
-    // Until it is over it stays listed: its memory may not go.
+    // It stays listed until it is over: its memory may not go.
     if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
     first_ = (first_ + 1) % kMost;
     --count_;

@@ -20,7 +20,7 @@ struct DiskTransfer {
   std::int64_t offset = 0;
   std::span<std::byte> memory;
   bool write = false;
-  /// Of a value that lives within one Program: what lay at its place is dead, to the last byte.
+  /// The value lives within one Program: what lay at its place is dead, to the last byte.
   bool transient = false;
 };
 

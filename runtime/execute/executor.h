@@ -53,7 +53,7 @@ struct ExecutorParts {
   Disk* disk = nullptr;                 ///< the disk tier, where a Program uses it
   comm::Communicators communicators;    ///< of every axis that a Program's collectives name
   std::vector<Observer*> observers;
-  /// Of what runs on the host beside a device; null where no Program does. Used by one thread.
+  /// What the host runs beside a device; null where no Program has any. Used by one thread.
   kernels::Stream* host_stream = nullptr;
   const kernels::KernelTable* host_kernels = nullptr;
 };

@@ -28,7 +28,7 @@ class DeviceSide {
   /// when the executor is poisoned.
   [[nodiscard]] virtual bool has_completed(RunNumber run, std::int32_t instruction) = 0;
   virtual void wait_completed(RunNumber run, std::int32_t instruction) = 0;
-  /// Until a device queue has ended its part of a run.
+  /// Waits until a device queue has ended its part of a run.
   virtual void wait_ended(RunNumber run, Queue queue) = 0;
   [[nodiscard]] virtual bool is_poisoned() const = 0;
   /// Fails the executor with this error if it is the first.

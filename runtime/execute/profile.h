@@ -58,7 +58,7 @@ class ProfileRecorder final : public Observer {
     std::int64_t counted = 0;  ///< of them
     std::int64_t ns = 0;
   };
-  /// Of one Program. A slot is written by the thread of its queue alone.
+  /// The times of one Program. A slot is written by the thread of its queue alone.
   struct Table {
     const Program* program = nullptr;
     std::vector<Slot> slots;  ///< by instruction

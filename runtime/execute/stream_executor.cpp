@@ -161,14 +161,14 @@ class StreamExecutor final : public Executor {
     }
   }
 
-  /// Until host queues have ended their part of a run.
+  /// Waits until host queues have ended their part of a run.
   void await_host(RunNumber run) {
     for (const Queue queue : kAllQueues)
       if (is_host_queue(queue)) await_host(run, queue, kFinished);
   }
 
-  /// Until a host queue has come to an instruction, as long as the peers live: what it waits for on
-  /// the device may wait for them.
+  /// Waits until a host queue has come to an instruction, as long as the peers live: what that
+  /// waits for on the device may wait for them.
   void await_host(RunNumber run, Queue queue, std::int32_t instruction) {
     if (has_peers_)
       poll_peers_until([&] { return host_.has_reached(run, queue, instruction); });
@@ -177,7 +177,7 @@ class StreamExecutor final : public Executor {
     failure_.rethrow();
   }
 
-  /// Until the device has reached `event`, as long as the peers live.
+  /// Waits until the device has reached `event`, as long as the peers live.
   void await(const kernels::Event& event) {
     if (has_peers_)
       poll_peers_until([&] { return device_.reached(event); });

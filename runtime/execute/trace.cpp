@@ -15,7 +15,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Of the track that shows whole steps, before those of the queues.
+/// The number of the track that shows whole steps.
 constexpr int kStepTrack = kQueues;
 
 template <typename... Values>

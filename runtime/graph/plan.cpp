@@ -104,7 +104,7 @@ std::string recipe_json(const UnitRecipe& recipe, const UnitRecipe* common) {
   return "{" + text + "}";
 }
 
-/// Of most units, the first among equals.
+/// The recipe of most units, the first among equals.
 UnitRecipe common_recipe(const std::vector<UnitPlan>& units) {
   UnitRecipe common;
   std::ptrdiff_t most = 0;

@@ -18,7 +18,7 @@ inline std::string master_name(const std::string& unit) { return "master/" + uni
 inline std::string remainder_name(const std::string& unit) { return "remainder/" + unit; }
 inline std::string moment1_name(const std::string& unit) { return "moment1/" + unit; }
 inline std::string moment2_name(const std::string& unit) { return "moment2/" + unit; }
-/// Of 8-bit moments: one fp32 value per block.
+/// Scales of 8-bit moments: one fp32 value per block.
 inline std::string moment1_scale_name(const std::string& unit) { return "moment1_scale/" + unit; }
 inline std::string moment2_scale_name(const std::string& unit) { return "moment2_scale/" + unit; }
 /// All of this of the tile that starts at `first_element` of the unit, where they do not
@@ -47,7 +47,7 @@ inline constexpr const char* kAgreedWord = "agreed_word";  ///< int64 [AgreedWor
 inline constexpr const char* kHostWord = "host/word";  ///< what the host adds to the agreed word
 inline constexpr const char* kHostMetrics = "host/metrics";  ///< StepMetrics [2], by step modulo 2
 
-// Of saving, where it is planned (SaveMemory).
+// Room for saving, where it is planned (SaveMemory).
 inline constexpr const char* kSaveBlocks = "save/blocks";  ///< of whoever writes blocks
 /// Pieces that other ranks save: of a stretch, or all of a snapshot's.
 inline constexpr const char* kSaveArriving = "save/arriving";

@@ -11,7 +11,7 @@ using comm::MeshAxis;
 using kernels::Misfit;
 using kernels::Spread;
 
-/// Of a collective over the axis. Kinds that are not listed keep what they find, if it is no sum.
+/// Spreads a collective over the axis. Kinds not listed keep what they find, if it is no sum.
 std::optional<Misfit> spread_collective(CollectiveKind kind, Spread input, Spread& output) {
   const auto turns = [&](Spread from, Spread to) -> std::optional<Misfit> {
     output = to;

@@ -10,7 +10,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Of the tiers whose budget matters most.
+/// Adds up the floors of the tiers whose budget matters most.
 std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
   std::int64_t ladders = 0, all = 0;
   for (int t = 0; t < index.tiers(); ++t) {

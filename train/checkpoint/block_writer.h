@@ -25,7 +25,7 @@ inline constexpr std::int64_t kBlockWriterBytes = std::int64_t{32} << 20;
 
 struct BlockWriterOptions {
   int threads = 4;  ///< hash and write; as many writes are under way
-  /// Of buffers, rounded down to blocks; at least two. More let pieces come less in order.
+  /// Bytes of buffers, rounded down to blocks; at least two. More let pieces come less in order.
   std::int64_t memory_bytes = kBlockWriterBytes;
   /// Where they lie, at least as many bytes, at a multiple of kDirectAlignmentBytes, which the
   /// writer has for itself; null: in memory of its own.
@@ -62,7 +62,7 @@ class BlockWriter {
   [[nodiscard]] std::int64_t bytes_written() const;
 
  private:
-  /// Of a block, in bytes from its beginning: ascending, disjoint, not adjacent.
+  /// Parts of a block, in bytes from its beginning: ascending, disjoint, not adjacent.
   using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
   struct Buffer {
     std::byte* memory = nullptr;

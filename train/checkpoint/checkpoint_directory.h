@@ -42,7 +42,7 @@ struct NewestCheckpoint {
   std::vector<PassedOver> refused;  ///< newer ones, newest first
 };
 
-/// Of those before step `before`. Unusable ones are passed over, those whose values are not finite,
+/// The last before step `before`. Passes over unusable ones, those whose values are not finite,
 /// and those whose manifest is of another step than their name: somebody renamed them.
 NewestCheckpoint newest_checkpoint(FileSystem& files, const std::string& output,
                                    Verification verification,

@@ -72,7 +72,7 @@ std::int64_t integer_between(const JsonValue& value, std::int64_t least, std::in
   return number;
 }
 
-/// Of one file; `names` has those of the files before.
+/// The name of one file; `names` has those of the files before.
 std::string name_of_file(const JsonValue& value, std::unordered_set<std::string>& names) {
   std::string name = value.as_string();
   if (!is_whole_file_name(name))

@@ -21,7 +21,7 @@ namespace strata::train {
 
 inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr std::int64_t kManifestLimitBytes = std::int64_t{256} << 20;
-/// Of config.json, indexes and their like.
+/// The limit of config.json, indexes and their like.
 inline constexpr std::int64_t kWholeFileLimitBytes = std::int64_t{256} << 20;
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
@@ -61,7 +61,7 @@ struct Manifest {
   /// nullptr when there is none.
   [[nodiscard]] const std::string* find_fact(std::string_view key) const;
   [[nodiscard]] const HashedFile* find_whole_file(std::string_view name) const;
-  /// Of all files but the manifest.
+  /// Bytes of all files but the manifest.
   [[nodiscard]] std::int64_t total_bytes() const;
 };
 

@@ -39,7 +39,7 @@ std::string file_system_of(const std::string& path) {
     for (int i = 0; i < 4; ++i) before >> word;
     before >> folder;
     after >> type >> source;
-    // Of mounts on one folder the last one is seen.
+    // The last one of several mounts on one folder is seen.
     if (!is_below(whole, folder) || folder.size() < longest) continue;
     longest = folder.size();
     found = type + " on " + source;

@@ -24,7 +24,7 @@ void require_folder(const std::string& path);
 /// About a second; takes at most 256 MiB of the folder's space meanwhile.
 DiskFacts measure_disk(const std::string& path);
 
-/// Of all folders striped, as a run uses them.
+/// Measures all folders striped, as a run uses them.
 machine::Disk measure_striped(const std::vector<std::string>& paths);
 
 }  // namespace strata::train

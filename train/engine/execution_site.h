@@ -34,7 +34,7 @@ class ExecutionSite {
 
   /// Carries the host's agreement and what happens between steps.
   [[nodiscard]] comm::Communicator& host_communicator() const { return host_communicator_; }
-  /// Of the Programs' collectives.
+  /// Carries the Programs' collectives.
   [[nodiscard]] comm::Communicator& program_communicator() const { return program_communicator_; }
   /// The host's threads, whatever runs the Programs.
   [[nodiscard]] kernels::ThreadPool& pool() { return host_.pool(); }

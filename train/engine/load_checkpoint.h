@@ -17,7 +17,7 @@ namespace strata::train {
 /// every rank. Throws DataError naming folder and tensor for anything else, weights and moments
 /// that have no place in this run included; IoError; InvalidArgument while a step is under way.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader);
-/// Of these entries alone, as they are listed or cut from those.
+/// Loads these entries alone, as they are listed or cut from those.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader,
                                          const std::vector<step::StateEntry>& entries);
 

@@ -225,7 +225,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
-/// Of a piece that this rank saves: it has been written, or waits in runtime::kSaveLeaving.
+/// Whether a piece that this rank saves has been written, or waits in runtime::kSaveLeaving.
 bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }

@@ -123,7 +123,7 @@ class CheckpointSave {
   std::string not_finite_;         ///< of all ranks, once all is written
   std::vector<std::byte> buffer_;
   bool has_windows_;
-  /// Of pieces that go through windows and that other ranks write: where they wait in
+  /// Where pieces wait that go through windows and that other ranks write, in
   /// runtime::kSaveLeaving.
   std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> leaving_;  // by file and first byte
 };

@@ -38,7 +38,7 @@ class SavedState {
   [[nodiscard]] const CheckpointLayout& layout() const { return layout_; }
   [[nodiscard]] const BlockAssignment& assignment() const { return assignment_; }
 
-  /// Of the pieces that this rank writes and others save.
+  /// Bytes of the pieces that this rank writes and others save.
   [[nodiscard]] std::int64_t arriving_bytes() const { return bytes_arriving_in(pieces()); }
   [[nodiscard]] std::int64_t bytes_arriving_in(std::span<const RoutedPiece> pieces) const;
   [[nodiscard]] std::span<const RoutedPiece> pieces() const { return assignment_.pieces; }
@@ -86,7 +86,7 @@ class SavedState {
   [[nodiscard]] const Entry& entry_of(const Piece& piece) const;
 
   std::vector<Entry> entries_;  ///< ascending
-  /// Of entries_, by storage and first byte there.
+  /// Indices of entries_, by storage and first byte there.
   std::map<std::pair<std::string, std::int64_t>, std::size_t> by_storage_;
   BlockAssignment assignment_;
 };

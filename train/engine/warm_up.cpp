@@ -128,7 +128,7 @@ class WarmUp {
     return met_.insert(key).second;
   }
 
-  /// Of operands in pinned memory (inputs, metrics), of which there is none yet.
+  /// Bytes of operands in pinned memory (inputs, metrics), of which there is none yet.
   static std::int64_t bytes_to_move(const Instruction& in) {
     std::int64_t bytes = 0;
     if (is_operation(in))

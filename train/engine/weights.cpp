@@ -60,11 +60,11 @@ class DeviceInitializer {
       }
     }
   }
-  /// Until all is there.
+  /// Waits until all is there.
   void finish() { device_.synchronize(*stream_); }
 
  private:
-  /// Of one launch.
+  /// The most elements of one launch.
   static constexpr std::int64_t kDeviceElements = std::int64_t{1} << 28;
 
   kernels::Device& device_;

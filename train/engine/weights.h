@@ -22,7 +22,7 @@ std::string stored_name(const ModelFiles& files, const ModelFamily& family,
 /// Reads every range this rank holds; never the whole model. Names with or without the prefix of
 /// `family` are found. Throws DataError for missing tensors and other shapes.
 void load_weights(Engine& engine, const ModelFiles& files, const ModelFamily& family);
-/// Of a parameter, master or remainder alone, as it is listed or cut from that.
+/// Loads a parameter, master or remainder alone, as it is listed or cut from that.
 void load_entry(Engine& engine, const ModelFiles& files, const ModelFamily& family,
                 const step::StateEntry& entry);
 

@@ -10,7 +10,7 @@
 
 namespace strata::train {
 
-/// Of two tensors of one type and shape.
+/// How two tensors of one type and shape differ.
 struct TensorDifference {
   std::int64_t elements = 0;  ///< whose bits differ
   /// |a - b| in fp64 of these; infinite where one of the two is not finite.

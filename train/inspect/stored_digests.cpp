@@ -21,7 +21,7 @@ namespace strata::train {
 namespace {
 
 constexpr const char* kConfigName = "config.json";
-/// Of the optimizer's state, in the order of step::optimizer_states.
+/// Kinds of the optimizer's state, in the order of step::optimizer_states.
 constexpr std::array<std::string_view, 6> kKinds{"master",  "remainder",     "moment1",
                                                  "moment2", "moment1_scale", "moment2_scale"};
 

@@ -27,10 +27,10 @@ struct TensorStatistics {
   [[nodiscard]] double norm() const;  ///< L2
 };
 
-/// Of elements of one type.
+/// Counts elements of one type.
 TensorStatistics statistics_of(DType dtype, std::span<const std::byte> elements);
 
-/// Of all tensors, parallel to folder.tensors(); those of unknown type are left as of no elements.
+/// Counts all tensors', parallel to folder.tensors(); unknown types are left as of no elements.
 std::vector<TensorStatistics> statistics_of(const TensorFolder& folder, int threads);
 
 }  // namespace strata::train

@@ -12,7 +12,7 @@
 
 namespace strata::train {
 
-/// Of one rank in one step.
+/// Counts of one rank in one step.
 struct StepShape {
   std::int64_t micro_steps = 1;  ///< of this rank: those of each virtual rank it computes for
   std::int64_t samples = 0;      ///< of a micro-batch
@@ -24,7 +24,7 @@ class BatchesAhead {
   /// A flag that is raised for step t is heard after step t + 1 has begun.
   static constexpr std::int64_t kSteps = 2;
 
-  /// Of steps from `first` to before `end`. Throws what reading throws: while nothing is trained,
+  /// Reads steps `first` to `end` - 1. Throws what reading throws: while nothing is trained,
   /// nothing can be lost.
   BatchesAhead(FillBatch read, StepShape shape, std::int64_t first, std::int64_t end);
 

@@ -23,7 +23,7 @@ constexpr std::string_view kWeights[] = {
     ".h5",          ".msgpack", ".onnx",   ".ot",  ".pkl",    ".npz",       ".npy",
     ".data",        ".mlmodel", ".tflite", ".pb",  ".engine", ".index.json"};
 
-/// Of the run that wrote the directory, not of its model.
+/// Files about the run that wrote the directory, not about its model.
 constexpr std::string_view kOfAnotherRun[] = {"config.json", "trainer_state.json",
                                               "strata_choices.json"};
 

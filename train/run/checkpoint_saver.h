@@ -70,7 +70,7 @@ class CheckpointSaver {
   std::optional<Saved> save(Engine& engine, SaveContents contents, bool must,
                             SaveOf of = SaveOf::any_state);
 
-  /// Of the last commit of this process.
+  /// The step of the last commit of this process.
   [[nodiscard]] std::optional<std::int64_t> last_step() const { return last_step_; }
   /// "loss of step 7", where that is the last step that was heard of and its loss was not finite:
   /// nor is what the state computes, whatever its values; else "".

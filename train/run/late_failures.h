@@ -9,7 +9,7 @@
 
 namespace strata::train {
 
-/// Of one rank.
+/// Failures of one rank that cost no step.
 class LateFailures {
  public:
   explicit LateFailures(const RunListeners& listeners) : listeners_(listeners) {}

@@ -18,7 +18,7 @@ class NonFiniteWatch {
  public:
   explicit NonFiniteWatch(const TrainOptions& options);
 
-  /// What is to be said of this step; mostly nothing.
+  /// Returns what is to be said of this step; mostly nothing.
   std::string take(const StepDone& report);
   /// Why the run is to end; empty: it goes on.
   [[nodiscard]] const std::string& end() const { return end_; }

@@ -84,7 +84,7 @@ void ResumeSource::warn_of_newer(const std::string& directory) {
         "them and not from what it has saved");
 }
 
-/// Of an error of all ranks; throws it where no older checkpoint is to be tried, with one that
+/// Handles an error of all ranks; throws it where no older checkpoint is to be tried, with one that
 /// could be named. Collective.
 void ResumeSource::pass_over_or_throw(const std::string& directory, const Error& error) {
   if (!is_unusable(error)) throw;

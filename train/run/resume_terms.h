@@ -20,7 +20,7 @@ inline constexpr const char* kLeavesFact = "virtual_ranks";
 /// when they are the same.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
-/// Of the run that wants to go on, besides its options.
+/// Facts of the run that wants to go on, besides its options.
 struct ResumingRun {
   int world = 1;
   std::string data_digest;

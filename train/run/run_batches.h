@@ -12,7 +12,7 @@ namespace strata::train {
 
 /// Both throw DataError, naming the source, where it is shorter than one sample.
 BatchLoader training_loader(const RunParts& run);
-/// Of a run that has held-out data.
+/// Makes the loader of a run that has held-out data.
 BatchLoader held_out_loader(const RunParts& run);
 
 /// Borrows both. `first_sample`: what step 0 would begin with.

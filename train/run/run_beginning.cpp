@@ -25,7 +25,7 @@
 namespace strata::train {
 namespace {
 
-/// Of one pass over the training data.
+/// Samples of one pass over the training data.
 std::int64_t samples(const RunParts& run) {
   SampleOrderOptions order;
   order.sequence = run.options.sequence_length;
@@ -39,7 +39,7 @@ ResumingRun resuming_run(const RunParts& run) {
           run.resume_source->goes_on_by_itself()};
 }
 
-/// Of an older checkpoint that takes the place of the one that the run was built for.
+/// Checks an older checkpoint that takes the place of the one that the run was built for.
 void require_terms(const RunParts& run, const ResumePoint& older) {
   TrainOptions options = run.options;
   (void)take_terms(older.state, older.directory, resuming_run(run), options);

@@ -26,7 +26,7 @@ class RunDevice {
   /// Collective, for planning: the machine of a rank with `threads` threads, whose CPU is the
   /// weakest of all ranks', for which the others wait: all schedule alike.
   [[nodiscard]] machine::Machine machine(int threads, int local_world) const;
-  /// Of the Programs' collectives.
+  /// Carries the Programs' collectives.
   [[nodiscard]] comm::Communicator& communicator() const {
     return communicator_ ? *communicator_ : host_;
   }

@@ -36,7 +36,7 @@ std::string save_finite_state(RunParts& run) {
          ", but what it computes is not finite: " + newest_finite(run);
 }
 
-/// Of a run that ended for data that one rank could not read.
+/// Says why a run ended for data that one rank could not read.
 std::string data_failure(const RunParts& run) {
   return run.data_failure->message_with_rank() + "; the run ends after step " +
          std::to_string(run.position.steps_done) + " of " + std::to_string(run.options.steps) +

@@ -71,7 +71,7 @@ struct StepDone {
   /// Since the last checkpoint or the start of the process; empty: nothing is saved.
   std::optional<double> checkpoint_age_seconds;
 
-  /// Until the last step, at the speed of the last ones.
+  /// Time until the last step, at the speed of the last ones.
   [[nodiscard]] double seconds_left() const {
     return smoothed_seconds * static_cast<double>(steps - step);
   }
@@ -127,6 +127,6 @@ struct Refused {
 };
 
 using RunEvent = std::variant<Note, Encoding, Entered, Equipping, Began, StepDone, Evaluating,
-                                  Evaluated, Saved, Transfers, Stopped, Ending, Refused>;
+                              Evaluated, Saved, Transfers, Stopped, Ending, Refused>;
 
 }  // namespace strata::train

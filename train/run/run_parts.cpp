@@ -35,8 +35,7 @@ void RunParts::print_notes() {
 }
 
 void RunParts::tell(const RunEvent& event) {
-  listeners.for_each(
-      [&](const RunListener& hear) { late_failures.guard([&] { hear(event); }); });
+  listeners.for_each([&](const RunListener& hear) { late_failures.guard([&] { hear(event); }); });
 }
 
 void RunParts::print_notes(const std::vector<std::string>& notes) const {
@@ -52,7 +51,7 @@ void RunParts::give_up(const std::string& why) {
   ::_exit(static_cast<int>(ExitCode::try_again));
 }
 
-/// Of Ctrl-C, on a thread beside the run.
+/// Hears of Ctrl-C, on a thread beside the run.
 void RunParts::say_what_is_lost() const {
   listeners.fail("ended by Ctrl-C; " + what_is_lost(options.output, under_way.step()));
 }

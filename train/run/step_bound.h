@@ -9,7 +9,7 @@
 
 namespace strata::train {
 
-/// Of one step, or the mean of several.
+/// Bounds one step, or the mean of several.
 struct StepBound {
   double bound_seconds = 0;          ///< of perfect overlap: the busiest resource alone
   const char* limit = "";            ///< "compute", "disk", "link up", "link down"

@@ -65,7 +65,7 @@ class StopRequest {
   UniqueFd end_;
   std::atomic<bool> requested_{false};
   std::atomic<bool> saved_{false};
-  // Of the watching thread.
+  // State of the watching thread.
   int first_ = 0;
   Clock::time_point since_;
   std::chrono::milliseconds limit_{0};

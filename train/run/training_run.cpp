@@ -62,7 +62,7 @@ void open_machine(RunParts& run) {
   run.disk->add_to(run.machine, context.local_world);
 }
 
-/// Of a run whose plan does not fit.
+/// Advice for a run whose plan does not fit.
 std::string advice(const RunParts& run) {
   const RankContext& context = run.request.context;
   std::int64_t host_bytes = machine::available_host_bytes();

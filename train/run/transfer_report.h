@@ -12,7 +12,7 @@
 
 namespace strata::train {
 
-/// Of one rank. A device's own copies are not observed from outside.
+/// Bytes that one rank moved. A device's own copies are not observed from outside.
 struct MovedBytes {
   std::optional<runtime::QueueBytes> copied;  ///< upload and download, where the host copies
   runtime::DiskCounters disk;                 ///< by the store, of Programs alone

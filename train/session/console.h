@@ -20,7 +20,7 @@ struct ConsoleStreams {
   std::FILE* error = stderr;
   bool output_is_terminal = false;
   bool error_is_terminal = false;
-  /// Of the terminal, asked for each line; 0: not known.
+  /// Width of the terminal, asked for each line; 0: not known.
   std::function<int()> columns = [] { return 0; };
 };
 

@@ -28,7 +28,7 @@ bool is_regular(const UniqueFd& file) {
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Of a line about a step, its evaluation or its checkpoint; the least number of any other.
+/// The step of a line about it, its evaluation or its checkpoint; the least number of any other.
 std::int64_t step_of(std::string_view line) {
   std::int64_t step = std::numeric_limits<std::int64_t>::min();
   if (!line.starts_with(kStepKey)) return step;

@@ -4,8 +4,7 @@
 
 namespace strata::train {
 
-OptionListeners::OptionListeners(const TrainOptions& options, int rank,
-                                 RunListeners& listeners) {
+OptionListeners::OptionListeners(const TrainOptions& options, int rank, RunListeners& listeners) {
   if (rank == 0 && !options.metrics.empty())
     listeners.add(std::ref(metrics_.emplace(options.metrics, listeners)));
   if (rank == 0 && options.wall_clock_breakdown)

@@ -41,7 +41,7 @@ class Progress {
   std::optional<Clock::time_point> printed_at_;
 };
 
-/// What is said of a step, what matters most first.
+/// Says of a step what matters, the most important first.
 std::vector<std::string> progress_fields(const StepDone& report);
 
 /// "34 s", "5 min 10 s", "40 min", "3 h 25 min", "2 d 4 h".

@@ -21,7 +21,7 @@ struct Session::Parts {
 
   RunRequest request;
   const RunListeners& outside;
-  RunListeners listeners;            ///< those outside, then the files
+  RunListeners listeners;                ///< those outside, then the files
   std::optional<OptionListeners> files;  ///< that options ask for
   std::optional<RunParts> run;
   std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run

@@ -48,7 +48,7 @@ class Session {
   std::unique_ptr<Parts> parts_;  ///< none after an error
 };
 
-/// Of what was thrown: an Error's text and code; of others a code that fits.
+/// Makes one of what was thrown: an Error's text and code; of others a code that fits.
 Refused refusal_of(const std::exception& error);
 
 }  // namespace strata::train

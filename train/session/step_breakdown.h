@@ -15,7 +15,7 @@ namespace strata::train {
 /// times of its own.
 enum class Measured : std::uint8_t { threads, device };
 
-/// Of this rank; evaluation does not count.
+/// Adds up this rank's times; evaluation does not count.
 class StepBreakdown final : public runtime::Observer {
  public:
   /// A text after every `every` steps and after the last of `steps`; 0: ten of them.

@@ -19,7 +19,7 @@ namespace {
 constexpr int kRounds = 9;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-/// Of one boot of one machine: its steady clock is the same for all processes.
+/// Names one boot of one machine: its steady clock is the same for all processes.
 std::string boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);

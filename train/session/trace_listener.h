@@ -13,8 +13,7 @@ namespace strata::train {
 /// writes when all is saved. Throws IoError. Borrows who hears the note.
 class TraceListener {
  public:
-  TraceListener(std::string path, const runtime::TraceSteps& steps,
-                const RunListeners& listeners)
+  TraceListener(std::string path, const runtime::TraceSteps& steps, const RunListeners& listeners)
       : path_(std::move(path)), steps_(steps), listeners_(listeners) {}
   void operator()(const RunEvent& event);
 
