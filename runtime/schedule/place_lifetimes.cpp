@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/schedule/held_times.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -98,11 +100,6 @@ class Neighbours {
 /// a hole. For lifetimes with many neighbours.
 class PlacedList {
  public:
-  /// A lifetime, times as their numbers in the order of all times.
-  struct Times {
-    std::int32_t begin, end;
-  };
-
   void clear() {
     places_.clear();
     times_.clear();
@@ -112,12 +109,12 @@ class PlacedList {
     return static_cast<std::int64_t>(places_.size() + added_.size());
   }
 
-  void add(const Times& times, std::int64_t offset_bytes, std::int64_t bytes) {
+  void add(const HeldTimes& times, std::int64_t offset_bytes, std::int64_t bytes) {
     added_.push_back({{offset_bytes, offset_bytes + bytes}, times});
   }
 
   /// Shows `search` those that are held at the same time as `wanted`.
-  void search(const Times& wanted, HoleSearch& search) {
+  void search(const HeldTimes& wanted, HoleSearch& search) {
     merge_added();
     met_.resize(places_.size() + 1);
     std::size_t count = 0;
@@ -139,7 +136,7 @@ class PlacedList {
   };
   struct Added {
     Place place;
-    Times times;
+    HeldTimes times;
   };
 
   /// In one pass from the top, however many were added since the last search.
@@ -162,7 +159,7 @@ class PlacedList {
 
   std::vector<Added> added_;  ///< since the last search
   std::vector<Place> places_;
-  std::vector<Times> times_;      ///< of each place
+  std::vector<HeldTimes> times_;  ///< of each place
   std::vector<std::size_t> met_;  ///< places beside `wanted`
 };
 
@@ -238,8 +235,9 @@ class Placer {
         limits_(limits),
         neighbours_(lifetimes, std::min(kMostListed, static_cast<std::int64_t>(lifetimes.size()) /
                                                          kSortedNeighbour)),
-        attempt_(lifetimes.size(), 0) {
-    number_times();
+        attempt_(lifetimes.size(), 0),
+        times_(number_times(lifetimes)) {
+    find_peaks();
   }
 
   std::int64_t run(std::int64_t enough) {
@@ -296,29 +294,16 @@ class Placer {
   }
 
   /// The most that is held while each is.
-  void find_peaks(std::size_t times) {
-    std::vector<std::int64_t> held(times + 1, 0);
+  void find_peaks() {
+    std::vector<std::int64_t> held(2 * lifetimes_.size(), 0);
     for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
       const std::int64_t bytes = aligned(lifetimes_[i].bytes, alignment_);
       held[times_[i].begin] += bytes;
       held[times_[i].end] -= bytes;
     }
     std::partial_sum(held.begin(), held.end(), held.begin());
-    for (const PlacedList::Times& t : times_)
+    for (const HeldTimes& t : times_)
       peak_.push_back(*std::max_element(held.begin() + t.begin, held.begin() + t.end));
-  }
-
-  void number_times() {
-    std::vector<std::int64_t> times;
-    for (const Lifetime& l : lifetimes_) times.insert(times.end(), {l.begin, l.end});
-    std::sort(times.begin(), times.end());
-    times.erase(std::unique(times.begin(), times.end()), times.end());
-    const auto number = [&](std::int64_t time) {
-      return static_cast<std::int32_t>(std::lower_bound(times.begin(), times.end(), time) -
-                                       times.begin());
-    };
-    for (const Lifetime& l : lifetimes_) times_.push_back({number(l.begin), number(l.end)});
-    find_peaks(times.size());
   }
 
   void add(int lifetime) {
@@ -393,8 +378,8 @@ class Placer {
   std::vector<int> attempt_;  ///< that placed each lifetime last
   int attempts_ = 0;
   PlacedList list_;
-  std::vector<PlacedList::Times> times_;  ///< of each lifetime
-  std::vector<std::int64_t> peak_;        ///< of each lifetime
+  std::vector<HeldTimes> times_;    ///< of each lifetime
+  std::vector<std::int64_t> peak_;  ///< of each lifetime
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
   std::int64_t looked_at_ = 0;
   std::int64_t enough_ = 0, least_ = -1;

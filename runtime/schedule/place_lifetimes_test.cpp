@@ -6,10 +6,10 @@
 #include <random>
 #include <string>
 
+#include "runtime/testing/expect_apart.h"
+
 namespace strata::runtime {
 namespace {
-
-constexpr std::int64_t kAlignment = 64;
 
 /// `count` buffers of a step of `positions` instructions: nested lifetimes as activations have,
 /// short ones as scratch has, and sizes that span three orders of magnitude.
@@ -25,22 +25,6 @@ std::vector<Lifetime> random_lifetimes(std::uint64_t seed, int count, int positi
     lifetimes.push_back({bytes, first, std::min(first + length + 1, positions)});
   }
   return lifetimes;
-}
-
-void expect_apart(const std::vector<Lifetime>& lifetimes, std::int64_t size) {
-  for (std::size_t a = 0; a < lifetimes.size(); ++a) {
-    const Lifetime& x = lifetimes[a];
-    EXPECT_EQ(x.offset_bytes % kAlignment, 0);
-    EXPECT_GE(x.offset_bytes, 0);
-    EXPECT_LE(x.offset_bytes + x.bytes, size);
-    for (std::size_t b = 0; b < a; ++b) {
-      const Lifetime& y = lifetimes[b];
-      const bool live_together = x.begin < y.end && y.begin < x.end;
-      const bool overlap =
-          x.offset_bytes < y.offset_bytes + y.bytes && y.offset_bytes < x.offset_bytes + x.bytes;
-      ASSERT_FALSE(live_together && overlap) << a << " and " << b;
-    }
-  }
 }
 
 TEST(PlaceLifetimes, NeverPutsTwoLiveBuffersOnOneByte) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/schedule/place_by_ejection.h"
+
 namespace strata::runtime {
 namespace {
 
@@ -189,10 +191,11 @@ void tighten(const ScheduleIndex& index, Schedule& schedule) {
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     const ScheduleTier& limits = index.problem.tiers[t];
     std::vector<Lifetime>& lifetimes = tiers[t].lifetimes;
-    const auto enough = kTight * static_cast<double>(largest_held(lifetimes, limits.alignment));
-    if (limits.soft || static_cast<double>(schedule.arena_bytes[t]) <= enough) continue;
-    const std::int64_t bytes =
-        place_lifetimes(lifetimes, limits.alignment, 0, PlaceSearch::thorough);
+    const auto enough = static_cast<std::int64_t>(
+        kTight * static_cast<double>(largest_held(lifetimes, limits.alignment)));
+    if (limits.soft || schedule.arena_bytes[t] <= enough) continue;
+    std::int64_t bytes = place_lifetimes(lifetimes, limits.alignment, 0, PlaceSearch::thorough);
+    bytes = place_by_ejection(lifetimes, limits.alignment, bytes, enough);
     if (bytes >= schedule.arena_bytes[t]) continue;
     schedule.arena_bytes[t] = bytes;
     for (std::size_t i = 0; i < lifetimes.size(); ++i)

@@ -1,0 +1,250 @@
+#include "runtime/schedule/place_by_ejection.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "runtime/schedule/held_times.h"
+
+namespace strata::runtime {
+namespace {
+
+/// The bottoms of all lifetimes that lie in the arena, or their tops, in order.
+class Edges {
+ public:
+  struct Edge {
+    std::int64_t at;  ///< bytes
+    std::int32_t lifetime;
+    auto operator<=>(const Edge&) const = default;
+  };
+
+  void clear() {
+    edges_.clear();
+    times_.clear();
+  }
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(edges_.size()); }
+
+  void add(const Edge& edge, const HeldTimes& times) {
+    const auto place = find(edge);
+    edges_.insert(edges_.begin() + place, edge);
+    times_.insert(times_.begin() + place, times);
+  }
+  void remove(const Edge& edge) {
+    const auto place = find(edge);
+    edges_.erase(edges_.begin() + place);
+    times_.erase(times_.begin() + place);
+  }
+
+  /// Fills `met` with the edges of those that are held at the same time.
+  void meet(const HeldTimes& times, std::vector<Edge>& met) {
+    found_.resize(times_.size() + 1);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
+      found_[count] = static_cast<std::int32_t>(i);
+      count += std::size_t{times_[i].end > times.begin} & std::size_t{times_[i].begin < times.end};
+    }
+    met.clear();
+    for (std::size_t k = 0; k < count; ++k) met.push_back(edges_[found_[k]]);
+  }
+
+ private:
+  [[nodiscard]] std::ptrdiff_t find(const Edge& edge) const {
+    return std::lower_bound(edges_.begin(), edges_.end(), edge) - edges_.begin();
+  }
+
+  std::vector<Edge> edges_;
+  std::vector<HeldTimes> times_;     ///< of each edge's lifetime
+  std::vector<std::int32_t> found_;  ///< places of what is met
+};
+
+/// Who chooses a place first.
+enum class First : std::uint8_t { earliest, longest, largest_area };
+
+/// One way of looking for places.
+struct Course {
+  First first;
+  int large_percent;  ///< of the largest: what is placed from the top
+};
+
+/// Each wins somewhere. By begin, both ends are stacks: what is made and given back in order.
+constexpr Course kCourses[] = {
+    {First::earliest, 30}, {First::longest, 30},      {First::earliest, 15},
+    {First::longest, 15},  {First::largest_area, 30}, {First::earliest, 60},
+};
+
+/// Of what is too much, the percentage that an attempt leaves.
+constexpr std::int64_t kLeft[] = {40, 70, 90};
+/// An attempt ends after so many placements for each lifetime without fewer who wait than ever.
+constexpr std::size_t kPatience = 1;
+/// Edges that are looked at before all attempts end: what bounds the time.
+constexpr std::int64_t kEffort = 300'000'000;
+/// An edge that is met costs as much as so many that are looked at.
+constexpr std::int64_t kMetEdge = 4;
+
+class Ejection {
+ public:
+  Ejection(std::vector<Lifetime>& lifetimes, std::int64_t alignment)
+      : lifetimes_(lifetimes),
+        alignment_(alignment),
+        times_(number_times(lifetimes)),
+        wants_(lifetimes.size()) {
+    for (const Lifetime& l : lifetimes) bytes_.push_back(aligned(l.bytes, alignment));
+    largest_ = *std::max_element(bytes_.begin(), bytes_.end());
+  }
+
+  std::int64_t run(std::int64_t arena, std::int64_t enough) {
+    std::vector<Lifetime> best = lifetimes_;
+    for (const std::int64_t left : kLeft)
+      for (const Course& course : kCourses)
+        while (arena > enough && looked_at_ < kEffort) {
+          const std::int64_t less =
+              enough + (arena - enough) / 100 * left / alignment_ * alignment_;
+          if (!place_within(less, course)) break;
+          arena = less;
+          best = lifetimes_;
+        }
+    lifetimes_ = std::move(best);
+    return arena;
+  }
+
+ private:
+  /// What drives out one that may not move.
+  static constexpr std::int64_t kNever = std::int64_t{1} << 40;
+
+  bool place_within(std::int64_t capacity, const Course& course) {
+    capacity_ = capacity;
+    large_bytes_ = largest_ / 100 * course.large_percent;
+    if (!begin(course)) return false;
+    std::size_t fewest = waiting_.size(), since = 0;
+    while (!waiting_.empty()) {
+      if (looked_at_ >= kEffort || ++since > kPatience * lifetimes_.size()) return false;
+      const int next = waiting_.back();
+      waiting_.pop_back();
+      if (!place(next)) return false;
+      if (waiting_.size() >= fewest) continue;
+      fewest = waiting_.size();
+      since = 0;
+    }
+    return true;
+  }
+
+  /// All wait but those that lie where they must.
+  bool begin(const Course& course) {
+    bottoms_.clear();
+    tops_.clear();
+    waiting_.clear();
+    for (int i = 0; i < static_cast<int>(lifetimes_.size()); ++i) {
+      wants_[i] = lifetimes_[i].is_placed ? kNever : 1;
+      if (!lifetimes_[i].is_placed)
+        waiting_.push_back(i);
+      else if (lifetimes_[i].offset_bytes + bytes_[i] > capacity_)
+        return false;
+      else
+        add(i);
+    }
+    std::stable_sort(waiting_.begin(), waiting_.end(), [&](int a, int b) {
+      const std::int64_t ra = rank(a, course.first), rb = rank(b, course.first);
+      return ra != rb ? ra < rb : times_[a].begin > times_[b].begin;
+    });
+    return true;
+  }
+
+  /// Lifetimes with a larger rank choose first.
+  [[nodiscard]] std::int64_t rank(int i, First first) const {
+    const std::int64_t duration = times_[i].end - times_[i].begin;
+    switch (first) {
+      case First::longest:  // eightfold
+        return std::bit_width(static_cast<std::uint64_t>(duration)) / 3;
+      case First::largest_area:
+        return duration * bytes_[i];
+      case First::earliest:
+        break;
+    }
+    return 0;
+  }
+
+  /// False where only those that may not move would make room.
+  bool place(int i) {
+    bottoms_.meet(times_[i], met_bottoms_);
+    tops_.meet(times_[i], met_tops_);
+    looked_at_ += bottoms_.size() + tops_.size() +
+                  kMetEdge * static_cast<std::int64_t>(met_bottoms_.size() + met_tops_.size());
+    const Place place = cheapest(i);
+    if (place.wants >= kNever) return false;
+    if (place.wants > 0) {
+      ++wants_[i];
+      for (const Edges::Edge& other : met_bottoms_) {
+        const int j = other.lifetime;
+        if (other.at >= place.at + bytes_[i] || other.at + bytes_[j] <= place.at) continue;
+        remove(j);
+        waiting_.push_back(j);
+      }
+    }
+    lifetimes_[i].offset_bytes = place.at;
+    add(i);
+    return true;
+  }
+
+  struct Place {
+    std::int64_t at, wants;
+  };
+
+  /// The lowest place of those that drive out least, or for a large one the highest.
+  [[nodiscard]] Place cheapest(int i) const {
+    const std::int64_t bytes = bytes_[i];
+    const bool large = bytes >= large_bytes_;
+    Place best{0, -1};
+    std::int64_t wants = 0;  // of those that reach into the bytes above `at`
+    std::size_t below = 0, above = 0;
+    for (std::int64_t at = 0; at + bytes <= capacity_;) {
+      for (; below < met_bottoms_.size() && met_bottoms_[below].at < at + bytes; ++below)
+        wants += wants_[met_bottoms_[below].lifetime];
+      if (best.wants < 0 || wants < best.wants || (large && wants == best.wants)) {
+        const std::int64_t end =
+            below < met_bottoms_.size() ? std::min(met_bottoms_[below].at, capacity_) : capacity_;
+        best = {large ? std::max(at, end - bytes) : at, wants};
+      }
+      if (above == met_tops_.size()) break;
+      at = met_tops_[above].at;
+      for (; above < met_tops_.size() && met_tops_[above].at == at; ++above)
+        wants -= wants_[met_tops_[above].lifetime];
+    }
+    return best;
+  }
+
+  void add(int i) {
+    const std::int64_t at = lifetimes_[i].offset_bytes;
+    bottoms_.add({at, i}, times_[i]);
+    tops_.add({at + bytes_[i], i}, times_[i]);
+  }
+  void remove(int i) {
+    const std::int64_t at = lifetimes_[i].offset_bytes;
+    bottoms_.remove({at, i});
+    tops_.remove({at + bytes_[i], i});
+  }
+
+  std::vector<Lifetime>& lifetimes_;
+  std::int64_t alignment_;
+  std::vector<HeldTimes> times_;     ///< of each lifetime
+  std::vector<std::int64_t> bytes_;  ///< of each, aligned
+  std::int64_t largest_ = 0;         ///< of these
+  std::vector<std::int64_t> wants_;  ///< how often each was in want of a place, and 1
+  std::vector<int> waiting_;         ///< for a place; the last one is next
+  Edges bottoms_, tops_;
+  std::vector<Edges::Edge> met_bottoms_, met_tops_;  ///< of whom a place is sought for
+  std::int64_t capacity_ = 0, large_bytes_ = 0;      ///< of the attempt
+  std::int64_t looked_at_ = 0;
+};
+
+}  // namespace
+
+std::int64_t place_by_ejection(std::vector<Lifetime>& lifetimes, std::int64_t alignment,
+                               std::int64_t arena_bytes, std::int64_t enough_bytes) {
+  if (lifetimes.empty()) return arena_bytes;
+  const std::int64_t enough =
+      aligned(std::max(enough_bytes, largest_held(lifetimes, alignment)), alignment);
+  return Ejection(lifetimes, alignment).run(arena_bytes, enough);
+}
+
+}  // namespace strata::runtime
