@@ -17,9 +17,13 @@ std::vector<std::string> Program::collective_sequence() const {
 }
 
 std::string Program::to_string() const {
+  const auto device = static_cast<std::size_t>(Tier::device);
   std::string text = "program " + name + ": " + std::to_string(instructions.size()) +
-                     " instructions, device arena " +
-                     std::to_string(arena_bytes[static_cast<int>(Tier::device)]) + " bytes\n";
+                     " instructions, device arena " + std::to_string(arena_bytes[device]) +
+                     " bytes: " + std::to_string(persistent_bytes[device]) + " kept, " +
+                     std::to_string(arena_bytes[device] - persistent_bytes[device]) +
+                     " within a step, of these at most " + std::to_string(live_bytes[device]) +
+                     " in use at a time\n";
   const auto operand = [&](const Operand& o) {
     const Value& value = values[o.value];
     return describe(value) + ":" + o.type.to_string() + runtime::to_string(value.distribution) +

@@ -1,6 +1,7 @@
 #include "runtime/program/schedule_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "runtime/program/arena_alignment.h"
@@ -36,6 +37,20 @@ class ScheduledOrder {
     return graph_.values[static_cast<std::size_t>(id)];
   }
 
+  /// Per buffer the first copy in the same memory.
+  [[nodiscard]] std::vector<std::size_t> first_copies() const {
+    std::vector<std::size_t> first(problem_.problem.buffers.size());
+    std::iota(first.begin(), first.end(), std::size_t{0});
+    for (std::size_t g = 0; g < schedule_.survives.size(); ++g) {
+      const ScheduleGap& gap = problem_.problem.gaps[g];
+      if (schedule_.survives[g])
+        first[static_cast<std::size_t>(gap.after)] = static_cast<std::size_t>(gap.before);
+    }
+    for (std::size_t& copy : first)
+      while (first[copy] != copy) copy = first[copy];
+    return first;
+  }
+
   /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
   /// instruction that starts when its last user has ended: most of each tier in use at a time.
   void find_live_bytes(ScheduledGraph& result) const {
@@ -49,22 +64,27 @@ class ScheduledOrder {
           [&](int task) { return schedule_.start_ns[static_cast<std::size_t>(task)] < end; });
       return static_cast<int>(at - schedule_.order.begin());
     };
+    const std::vector<std::size_t> first_copy = first_copies();
     for (const Tier tier : kAllTiers) {
       const auto t = static_cast<std::size_t>(tier);
-      std::vector<Lifetime> lifetimes;
+      std::map<std::size_t, Lifetime> of_copy;  // by the first in the same memory
       for (const auto& [root, buffer] : problem_.buffer_of) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
         if (b.tier != static_cast<int>(tier)) continue;
-        int first = count, last = -1;
+        Lifetime& life =
+            of_copy.try_emplace(first_copy[static_cast<std::size_t>(buffer)], b.bytes, count, 0)
+                .first->second;
         for (int user : b.users) {
           const auto u = static_cast<std::size_t>(user);
           if (place[u] < 0) continue;
-          first = std::min(first, place[u]);
-          last = std::max({last, place[u], first_after(schedule_.end_ns[u]) - 1});
+          life.begin = std::min<std::int64_t>(life.begin, place[u]);
+          life.end =
+              std::max<std::int64_t>({life.end, place[u] + 1, first_after(schedule_.end_ns[u])});
         }
-        if (last < 0) continue;
-        lifetimes.push_back({b.bytes, first, last + 1});
       }
+      std::vector<Lifetime> lifetimes;
+      for (const auto& [copy, life] : of_copy)
+        if (life.begin < life.end) lifetimes.push_back(life);
       for (int window : problem_.windows) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(window)];
         if (b.tier != static_cast<int>(tier)) continue;

@@ -2,9 +2,11 @@
 // of it from Programs that are built and never run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "comm/factory.h"
+#include "runtime/program/live_bytes.h"
 #include "runtime/program/verifier.h"
 #include "tests/training/ranks.h"
 
@@ -56,6 +58,20 @@ TEST_P(Gpt2Memory, TransientStorageIsWithinFivePercentOfTheLargestLiveSet) {
         EXPECT_GT(program->live_bytes[0], 0);
       }
     }
+}
+
+TEST_P(Gpt2Memory, WhatStaysForItsNextUseCountsAsInUse) {
+  TrainingCase training = gpt2_124m_case(1, GetParam());
+  training.options.offload.optimizer = training.options.offload.parameters =
+      train::OffloadTarget::cpu;
+  const compile::StepPrograms set = build(training, 0);
+  for (const Program* program : programs_of(set)) {
+    std::int64_t most = 0;
+    for (const runtime::TierBytes& bytes : runtime::live_bytes(*program))
+      most = std::max(most, bytes[0]);
+    EXPECT_GE(program->persistent_bytes[0] + program->live_bytes[0], most) << program->name;
+    EXPECT_LE(transient_bytes(*program), 1.05 * static_cast<double>(program->live_bytes[0]));
+  }
 }
 
 TEST_P(Gpt2Memory, EveryProgramIsProvedSafe) {
