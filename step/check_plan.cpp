@@ -142,7 +142,7 @@ class Checking {
       refuse(fmt::format(" with {} ranks, expected {}{}, or more virtual ranks", ranks, worlds,
                          count == 1 ? " rank" : " ranks"));
     }
-    if (plan_.order == runtime::MicroStepOrder::by_layer)
+    if (plan_.order == runtime::MicroStepOrder::by_layer && count > ranks)
       refuse(
           " with micro-steps layer by layer (layer_major), which adds all micro-batches up before "
           "the ranks; leave one of the two out");

@@ -153,7 +153,7 @@ TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
   EXPECT_EQ(repeated, kLayers * 3);  // norm, linear, gelu
 }
 
-const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = nullptr};
+const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = kernels::memory_cost};
 
 /// Blocks 0 to 2: 0 makes x; 1, the segment, makes a of x and b of a; 2 reads b. On the way back
 /// block 1 reads a, which is made again from x.

@@ -92,7 +92,7 @@ class Draw(unittest.TestCase):
         for folder in mutants.FOLDERS:
             self.assertTrue(mutants.wider_pattern(folder + "/x.cpp"))
         self.assertEqual(mutants.wider_pattern("train/config/x.cpp"), mutants.WIDER["train/config"])
-        self.assertEqual(mutants.wider_pattern("train/config/x.cpp"), mutants.WIDER["train"])
+        self.assertEqual(mutants.wider_pattern("train/engine/x.cpp"), mutants.WIDER["train"])
 
 
 class FakePlace(mutants.Workplace):

@@ -208,8 +208,8 @@ TEST(VirtualRanksOf, OtherPlansAreRefused) {
   };
   EXPECT_EQ(refusal(4, false), "");
   EXPECT_EQ(refusal(2, true), "");
-  EXPECT_NE(refusal(6, false).find("powers of two"), std::string::npos);
-  EXPECT_NE(refusal(1, false).find("powers of two"), std::string::npos);
+  EXPECT_NE(refusal(6, false).find("expected a power of two: 4 or 8"), std::string::npos);
+  EXPECT_NE(refusal(1, false).find("found 1 with 2 ranks, expected 1 rank"), std::string::npos);
   EXPECT_NE(refusal(4, true).find("layer by layer"), std::string::npos);
 }
 
