@@ -62,7 +62,7 @@ class BadConfiguration(BadInput):
                            ["zero_optimization.offload_param.device: found nvme without a folder", "--nvme-path DIR"])
         self.refuse_config('{"train_batch_size": 8, "zero_optimization": {"stage": 2,'
                            ' "offload_param": {"device": "nvme", "nvme_path": "/nowhere"}}}',
-                           ["found nvme at zero stage 2 with 2 ranks", "set stage 3"])
+                           ["found nvme, where each of 2 ranks updates a part", "set stage 3"])
         self.refuse(USAGE, ["--offload-optimizer: found 'gpu', expected one of none, cpu, nvme"],
                     "--offload-optimizer", "gpu")
 
