@@ -198,7 +198,7 @@ TEST(Compile, RefusesAPlanForAnotherModelWorldOrMachine) {
               HasSubstr("names '9.magic', which block 'layer.0' does not save; it saves "));
   plan = requested.plan(cpu);
   plan.units.pop_back();
-  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("another model"));
+  EXPECT_THAT(requested.refusal(plan, cpu), HasSubstr("make a Plan for this model"));
 }
 
 TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
