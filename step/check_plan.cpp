@@ -4,14 +4,27 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/ops/add_loss.h"
+#include "step/optimizer_formats.h"
 
 namespace strata::step {
 namespace {
 
 using runtime::Tier;
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+/// What a recipe says of an operation's state, by key of the Plan's text.
+Fields fields_of(const runtime::OptimizerRecipe& recipe) {
+  return {{"master", std::string(name_of(recipe.master))},
+          {"moments", std::to_string(recipe.moments)},
+          {"moment_dtype", std::string(name_of(recipe.moment_dtype))},
+          {"scale_block", std::to_string(recipe.scale_block)},
+          {"random", recipe.random ? "true" : "false"}};
+}
 
 class Checking {
  public:
@@ -24,16 +37,19 @@ class Checking {
     if (!problems_.empty()) return std::move(problems_);
     for (std::size_t u = 0; u < units_.size(); ++u) {
       const runtime::UnitPlan& unit = plan_.units[u];
-      if (unit.elements != units_[u].elements)
-        return {
-            {"elements", unit.unit, std::to_string(unit.elements),
-             fmt::format(", and the model has {}; make a Plan for this model", units_[u].elements),
-             ""}};
+      if (unit.elements != units_[u].elements) {
+        problems_.clear();
+        add("elements", std::to_string(unit.elements),
+            fmt::format(", and the model has {}; make a Plan for this model", units_[u].elements),
+            &unit);
+        return std::move(problems_);
+      }
       check_tiers(unit);
       check_shards(unit);
       check_residents(unit, units_[u].elements);
       check_recipe(unit);
     }
+    check_read_ahead();
     check_virtual_ranks();
     const runtime::GradientTypes& types = plan_.gradient;
     if (types.accumulated != DType::f32 && types.accumulated != types.produced)
@@ -46,8 +62,10 @@ class Checking {
  private:
   void add(std::string_view field, std::string_view found, std::string text,
            const runtime::UnitPlan* unit = nullptr) {
-    problems_.push_back({std::string(field), unit == nullptr ? "" : unit->unit, std::string(found),
-                         std::move(text), ""});
+    const std::string path =
+        unit == nullptr ? "" : fmt::format("units[{}].", unit - plan_.units.data());
+    problems_.push_back({path, std::string(field), unit == nullptr ? "" : unit->unit,
+                         std::string(found), std::move(text), ""});
   }
 
   void check_names() {
@@ -106,21 +124,58 @@ class Checking {
           " elements, and parameters on the disk, which move as a whole; set 0", &unit);
   }
 
-  /// Whether the operation takes the state is for the operation to say, where updates are made.
+  /// The optimizer of a frozen unit is none of its parameters' type.
   void check_recipe(const runtime::UnitPlan& unit) {
     const runtime::UnitRecipe& recipe = unit.recipe;
-    const runtime::OptimizerRecipe& optimizer = recipe.optimizer;
-    if (!recipe.trainable) return;
-    const bool needs_bf16 = optimizer.master == runtime::MasterFormat::packed ||
-                            (optimizer.master == runtime::MasterFormat::none && optimizer.random);
-    if (needs_bf16 && recipe.dtype != DType::bf16)
-      add("recipe.optimizer.master", name_of(optimizer.master),
+    const runtime::MasterFormat master = recipe.optimizer.master;
+    if (!check_format(unit) || !recipe.trainable) return;
+    if (master != runtime::MasterFormat::fp32 && recipe.dtype != DType::bf16)
+      add("recipe.optimizer.master", name_of(master),
           fmt::format(", which needs dtype bf16, not {}; change one of the two",
                       name_of(recipe.dtype)),
           &unit);
-    if (optimizer.scale_block != 0 && runtime::kCellElements % optimizer.scale_block != 0)
-      add("recipe.optimizer.scale_block", std::to_string(optimizer.scale_block),
-          fmt::format(", expected what divides {}", runtime::kCellElements), &unit);
+  }
+
+  /// Whether the optimizer's state is in one of its operation's formats. Says what to change to get
+  /// the nearest of them, to which another `random` is half a step.
+  bool check_format(const runtime::UnitPlan& unit) {
+    const std::string& operation = unit.recipe.optimizer.operation;
+    const Fields found = fields_of(unit.recipe.optimizer);
+    std::string operations, changes;
+    std::size_t first = 0, fewest = 2 * found.size();
+    for (const runtime::OptimizerRecipe& format : formats_) {
+      if (!operations.ends_with(format.operation))
+        operations += (operations.empty() ? "" : ", ") + format.operation;
+      if (format.operation != operation) continue;
+      const Fields legal = fields_of(format);
+      std::string change;
+      std::size_t steps = 0, differs = 0;
+      for (std::size_t f = found.size(); f-- > 0;) {
+        if (found[f] == legal[f]) continue;
+        change = legal[f].first + " " + legal[f].second + (change.empty() ? "" : ", ") + change;
+        steps += legal[f].first == "random" ? 1 : 2;
+        differs = f;
+      }
+      if (steps == 0) return true;
+      if (steps >= fewest) continue;
+      fewest = steps;
+      first = differs;
+      changes = change;
+    }
+    if (changes.empty())
+      add("recipe.optimizer.operation", operation, ", expected one of " + operations, &unit);
+    else
+      add("recipe.optimizer." + found[first].first, found[first].second,
+          fmt::format(", which is no format of {}; set {}", operation, changes), &unit);
+    return false;
+  }
+
+  /// Windows keep what is read ahead until the next Program, where only a schedule keeps others
+  /// out.
+  void check_read_ahead() {
+    if (plan_.read_ahead_bytes > 0 && !plan_.scheduled)
+      add("read_ahead_bytes", std::to_string(plan_.read_ahead_bytes),
+          ", which needs a schedule; set scheduled to true, or read_ahead_bytes to 0");
   }
 
   void check_virtual_ranks() {
@@ -178,6 +233,7 @@ class Checking {
   const runtime::Plan& plan_;
   const std::vector<runtime::ParameterUnit>& units_;
   const kernels::StepRules* rules_;
+  const std::vector<runtime::OptimizerRecipe> formats_ = optimizer_formats();
   std::vector<PlanProblem> problems_;
 };
 
@@ -192,7 +248,7 @@ std::vector<PlanProblem> find_problems(const runtime::Plan& plan,
 void require_none(const std::vector<PlanProblem>& problems) {
   if (problems.empty()) return;
   const PlanProblem& first = problems.front();
-  throw InvalidArgument("the Plan's " + first.field +
+  throw InvalidArgument("the Plan's " + first.path + first.field +
                         (first.unit.empty() ? "" : " of unit '" + first.unit + "'") + ": found " +
                         first.found + first.text);
 }

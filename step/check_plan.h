@@ -13,6 +13,7 @@ namespace strata::step {
 
 /// Why a Plan cannot be obeyed.
 struct PlanProblem {
+  std::string path;   ///< before `field`: "units[5]."; "" of the Plan's own
   std::string field;  ///< as the Plan's text calls it: "updates", in a unit "tier.parameter"
   std::string unit;   ///< its name; "": the field is the Plan's
   std::string found;  ///< the field's value

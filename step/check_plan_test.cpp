@@ -41,8 +41,10 @@ TEST(CheckPlan, NamesTheFirstUnitThatDiffers) {
                [](Plan& plan) { plan.units.pop_back(); });
   expect_words("found 'unit.1' as unit 2, and the model has no such unit",
                [](Plan& plan) { plan.units.push_back(plan.units.back()); });
-  expect_words("elements of unit 'unit.1': found 1024, and the model has 2048; make a Plan",
-               [](Plan& plan) { plan.units[1].elements = 1024; });
+  expect_words(
+      "the Plan's units[1].elements of unit 'unit.1': found 1024, and the model has 2048; make a "
+      "Plan",
+      [](Plan& plan) { plan.units[1].elements = 1024; });
 }
 
 TEST(CheckPlan, RefusesShardsAndResidentsThatNoPassObeys) {
@@ -98,9 +100,15 @@ TEST(CheckPlan, RefusesWhatNoPassObeys) {
                  });
   expect_refused(
       "recipe.optimizer.master of unit 'unit.0': found packed, which needs dtype bf16, not fp32",
-      [](Plan& plan) { plan.units[0].recipe.optimizer.master = runtime::MasterFormat::packed; });
-  expect_refused("scale_block of unit 'unit.1': found 100, expected what divides 1024",
-                 [](Plan& plan) { plan.units[1].recipe.optimizer.scale_block = 100; });
+      [](Plan& plan) {
+        plan.units[0].recipe.optimizer = {.operation = "adamw_packed",
+                                          .master = runtime::MasterFormat::packed};
+      });
+  expect_refused("read_ahead_bytes: found 4096, which needs a schedule; set scheduled to true",
+                 [](Plan& plan) {
+                   plan.scheduled = false;
+                   plan.read_ahead_bytes = 4096;
+                 });
   EXPECT_EQ(complaint([](Plan& plan) {
               plan.units[0].recipe.trainable = false;
               plan.units[1].recipe.optimizer = {
@@ -111,6 +119,34 @@ TEST(CheckPlan, RefusesWhatNoPassObeys) {
               plan.gradient = {DType::bf16, DType::f32, DType::bf16};
             }),
             "");
+}
+
+TEST(CheckPlan, NamesWhatMakesARecipeOneOfItsOperation) {
+  using runtime::OptimizerRecipe;
+  const auto said = [](const OptimizerRecipe& optimizer, bool trainable = true) {
+    return complaint([&](runtime::Plan& plan) {
+      plan.units[1].recipe = {DType::bf16, trainable, optimizer};
+    });
+  };
+  const std::string unit = " of unit 'unit.1': found ";
+  EXPECT_EQ(said({}), "");
+  EXPECT_EQ(said({.moments = 1}), "the Plan's units[1].recipe.optimizer.moments" + unit +
+                                      "1, which is no format of adamw; set moments 2");
+  EXPECT_EQ(said({.random = true}), "the Plan's units[1].recipe.optimizer.random" + unit +
+                                        "true, which is no format of adamw; set random false");
+  EXPECT_EQ(said({.moment_dtype = DType::bf16}),
+            "the Plan's units[1].recipe.optimizer.random" + unit +
+                "false, which is no format of adamw; set random true");
+  const OptimizerRecipe wide{.operation = "adamw_8bit"};
+  const std::string expected =
+      "the Plan's units[1].recipe.optimizer.moment_dtype" + unit +
+      "fp32, which is no format of adamw_8bit; set moment_dtype uint8, scale_block 128";
+  EXPECT_EQ(said(wide), expected);
+  EXPECT_EQ(said(wide, false), expected) << "frozen";
+  EXPECT_EQ(said({.operation = "adamw_lol"}),
+            "the Plan's units[1].recipe.optimizer.operation" + unit +
+                "adamw_lol, expected one of adamw, adamw_packed, adamw_8bit, adamw_bf16, lion, "
+                "lion_packed, sgd");
 }
 
 TEST(CheckPlan, UpdatesAfterTheirGradientsNeedNothingOfTheWholeGradient) {

@@ -212,13 +212,8 @@ class UpdatePass {
       attributes.set("key", graph_.units[u].number);
       attributes.set("first", static_cast<double>(extent.begin));
     }
-    try {
-      graph_.apply_into(recipe.optimizer.operation, std::move(inputs), std::move(outputs),
-                        std::move(attributes), block_, Pass::update, "update " + name);
-    } catch (const InvalidArgument& error) {
-      throw InvalidArgument("the Plan's recipe of unit '" + name +
-                            "' is none of its operation: " + error.what());
-    }
+    graph_.apply_into(recipe.optimizer.operation, std::move(inputs), std::move(outputs),
+                      std::move(attributes), block_, Pass::update, "update " + name);
     if (settings_.plan.updates != runtime::Updates::gradient)
       graph_.nodes.back().predicate = control_;
     if (tile.tier != Tier::device) graph_.nodes.back().queue = runtime::Queue::host;

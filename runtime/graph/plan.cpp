@@ -126,8 +126,8 @@ std::string unit_json(const UnitPlan& unit, const UnitRecipe& common) {
          "}, \"tier\": {\"optimizer\": " + quoted_name(unit.optimizer_tier) +
          ", \"gradient\": " + quoted_name(unit.gradient_tier) +
          ", \"parameter\": " + quoted_name(unit.parameter_tier) +
-         "}, \"resident\": {\"device\": " + amount(unit.optimizer_device_elements) +
-         ", \"host\": " + amount(unit.optimizer_host_elements) + "}" +
+         "}, \"resident\": {\"device\": " + std::to_string(unit.optimizer_device_elements) +
+         ", \"host\": " + std::to_string(unit.optimizer_host_elements) + "}" +
          (unit.recipe == common ? "" : ", \"recipe\": " + recipe_json(unit.recipe, &common)) + "}";
 }
 
@@ -268,7 +268,7 @@ GradientTypes read_gradient(const JsonValue& object) {
 std::int64_t read_tile(const JsonValue& value) {
   const std::int64_t tile = value.is(JsonKind::integer) ? value.as_integer() : 0;
   if (tile < kCellElements || tile > kMostTileElements || tile % kCellElements != 0)
-    refuse(value, "a multiple of " + std::to_string(kCellElements) + " from there to " +
+    refuse(value, "a multiple of " + std::to_string(kCellElements) + ", at most " +
                       std::to_string(kMostTileElements));
   return tile;
 }
@@ -343,8 +343,8 @@ UnitPlan read_unit(const JsonValue& object, const UnitRecipe& common) {
   plan.parameter_tier = one_of(tier.at("parameter"), kAllTiers);
   const JsonValue resident = object.at("resident");
   expect_keys(resident, {"device", "host"});
-  plan.optimizer_device_elements = read_amount(resident.at("device"));
-  plan.optimizer_host_elements = read_amount(resident.at("host"));
+  plan.optimizer_device_elements = read_elements(resident.at("device"));
+  plan.optimizer_host_elements = read_elements(resident.at("host"));
   const auto recipe = object.find("recipe");
   plan.recipe = recipe ? read_recipe(*recipe, &common) : common;
   return plan;

@@ -257,14 +257,14 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
        "gradient.accumulated: expected fp32 or the type produced, found string \"bf16\""},
       {"\"reduced\": \"fp32\", ", "", "gradient: misses the key \"reduced\""},
       {"\"tile_elements\": 4194304", "\"tile_elements\": -1",
-       "limits.tile_elements: expected a multiple of 1024 from there to 1099511627776, found "
+       "limits.tile_elements: expected a multiple of 1024, at most 1099511627776, found "
        "integer -1"},
       {"\"tile_elements\": 4194304", "\"tile_elements\": 0",
        "limits.tile_elements: expected a mul"},
       {"\"tile_elements\": 4194304", "\"tile_elements\": 1500", "found integer 1500"},
       {"\"tile_elements\": 4194304", "\"tile_elements\": 2199023255552", "limits.tile_elements: "},
       {"\"tile_elements\": 4194304", "\"tile_elements\": \"unlimited\"",
-       "limits.tile_elements: expected a multiple of 1024 from there to 1099511627776, found "
+       "limits.tile_elements: expected a multiple of 1024, at most 1099511627776, found "
        "string \"unlimited\""},
       {"\"reduce_bucket_elements\": 500000000", "\"reduce_bucket_elements\": -1",
        "limits.reduce_bucket_elements: expected an integer from 0 or \"unlimited\", found"},
@@ -286,6 +286,8 @@ TEST(Plan, RefusesWhatIsNotAPlanWithItsPath) {
       {"\"unit\": \"a\"", "\"unit\": null", "units[0].unit: expected string, found null"},
       {"\"elements\": 0", "\"elements\": -1",
        "units[0].elements: expected an integer from 0, found integer -1"},
+      {"\"host\": 0}", "\"host\": \"unlimited\"}",
+       "units[0].resident.host: expected an integer from 0, found string \"unlimited\""},
       {"\"optimizer\": false", "\"optimizer\": 0",
        "units[0].shard.optimizer: expected boolean, found integer 0"},
       {"\"parameter\": \"device\"", "\"parameter\": \"moon\"",

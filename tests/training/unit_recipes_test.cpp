@@ -170,8 +170,9 @@ TEST(UnitRecipesOf, PlansThatNoPassObeysAreRefused) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   };
-  refused("the Plan's recipe of unit 'layer.0.vectors' is none of its operation: adamw",
-          [](runtime::Plan& plan) { plan.units[1].recipe.optimizer.moment_dtype = DType::u8; });
+  refused(
+      "the Plan's units[1].recipe.optimizer.moment_dtype of unit 'layer.0.vectors': found uint8",
+      [](runtime::Plan& plan) { plan.units[1].recipe.optimizer.moment_dtype = DType::u8; });
   refused("the Plan's recipe.trainable: found false for all units", [](runtime::Plan& plan) {
     for (runtime::UnitPlan& unit : plan.units) unit.recipe.trainable = false;
   });

@@ -1,0 +1,13 @@
+// The formats in which optimizers keep their state. docs/formats/plan.md has the same table.
+#pragma once
+
+#include <vector>
+
+#include "runtime/graph/plan.h"
+
+namespace strata::step {
+
+/// All optimizer recipes that there are.
+std::vector<runtime::OptimizerRecipe> optimizer_formats();
+
+}  // namespace strata::step
