@@ -64,9 +64,9 @@ TEST(OptimizerFormats, AreWhatOperationsTake) {
 TEST(OptimizerFormats, AreTheTableOfTheDocument) {
   std::string table;
   for (const runtime::OptimizerRecipe& f : optimizer_formats())
-    table += fmt::format("| `\"{}\"` | `\"{}\"` | {} | `\"{}\"` | {} | `{}` |\n", f.operation,
-                         name_of(f.master), f.moments, name_of(f.moment_dtype), f.scale_block,
-                         f.random);
+    table +=
+        fmt::format("| `\"{}\"` | `\"{}\"` | {} | `\"{}\"` | {} | `{}` |\n", f.operation,
+                    name_of(f.master), f.moments, name_of(f.moment_dtype), f.scale_block, f.random);
   const std::string page = read_whole_file(STRATA_PLAN_PAGE, 1 << 20);
   EXPECT_NE(page.find("\n|---|---|---|---|---|---|\n" + table + "\n"), std::string::npos)
       << "docs/formats/plan.md lacks\n"

@@ -212,8 +212,9 @@ TEST(OffloadConfig, WhatHasNothingToActOnIsNoted) {
 
 TEST(OffloadConfig, FlagsThatAPlanOverridesAreNamed) {
   EXPECT_THAT(notes(with_batch(""), {"--plan", "p", "--zero", "0", "--tile-elements", "2048",
-                                     "--nvme-path", "/a", "--seed", "3"}),
-              AllOf(HasSubstr("--plan p decides, whatever is said by --zero, --tile-elements"),
+                                     "--nvme-path", "/a", "--seed", "3", "--state-recipe", "8bit"}),
+              AllOf(HasSubstr("--plan p decides, whatever is said by --zero, --state-recipe, "
+                              "--tile-elements"),
                     Not(HasSubstr("--nvme-path"))));
   EXPECT_THAT(notes(with_batch(""), {"--plan", "p", "--seed", "3"}), Not(HasSubstr("--plan")));
   EXPECT_THAT(notes(with_batch(""), {"--zero", "0"}), Not(HasSubstr("--plan")));

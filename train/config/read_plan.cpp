@@ -3,27 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/file.h"
-#include "kernels/ops/operation.h"
 
 namespace strata::train {
 namespace {
 
 constexpr std::int64_t kMostPlanBytes = std::int64_t{64} << 20;
 
+/// A line that an object may begin or end with, and none of those that train prints beside a Plan.
+bool has_outer_brace(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t");
+  const auto is_brace = [](char letter) { return letter == '{' || letter == '}'; };
+  return first != std::string_view::npos && (is_brace(line[first]) || is_brace(line[last]));
+}
+
 /// From a line "{" to a line "}", where there are such lines; their number is kept by empty ones,
-/// so that messages name lines of the file.
-std::string object_in(const std::string& text) {
-  const bool at_once = text.starts_with("{\n");
-  const std::size_t begin = at_once ? 0 : text.find("\n{\n");
-  const std::size_t end = begin == std::string::npos ? begin : text.find("\n}\n", begin);
-  if (end == std::string::npos) return text;
-  const std::size_t first = at_once ? 0 : begin + 1;
-  const auto lines =
-      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
-  return std::string(static_cast<std::size_t>(lines), '\n') + text.substr(first, end + 3 - first);
+/// so that messages name lines of the file. Windows' ends of lines are read as others.
+std::string object_in(const std::string& text, const std::string& file) {
+  std::istringstream lines(text);
+  std::string object, all, stray;
+  int begin = 0, end = 0, number = 0;
+  for (std::string line; std::getline(lines, line); all += line + "\n") {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (begin == 0 && line == "{") begin = number;
+    if (begin > 0 && end == 0) {
+      object += line + "\n";
+      if (line == "}") end = number;
+      continue;
+    }
+    object += "\n";
+    if (stray.empty() && has_outer_brace(line))
+      stray = fmt::format("{}:{}: found '{}'", file, number, line);
+  }
+  if (end == 0) return all;
+  if (stray.empty()) return object;
+  throw ConfigError(fmt::format(
+      "{} beside the Plan of lines {} to {}; leave one Plan in the file, and no other braces",
+      stray, begin, end));
+}
+
+std::string text_of(const std::string& file) {
+  try {
+    return read_whole_file(file, kMostPlanBytes);
+  } catch (const IoError& error) {
+    throw ConfigError(std::string("--plan ") + error.what());
+  }
 }
 
 /// The first field that puts something on the disk; empty: none does.
@@ -44,11 +72,9 @@ std::string first_on_disk(const runtime::Plan& plan) {
 }
 
 /// Whether two operations are one optimizer, which takes the same numbers, in formats of its state
-/// ("adamw", "adamw_8bit").
+/// ("adamw", "adamw_8bit"). Which formats there are is for the rules of Plans to say.
 bool is_format_of(std::string_view operation, std::string_view other) {
-  return std::ranges::any_of(kernels::all_operations(),
-                             [&](const auto* known) { return known->name == operation; }) &&
-         operation.substr(0, operation.find('_')) == other.substr(0, other.find('_'));
+  return operation.substr(0, operation.find('_')) == other.substr(0, other.find('_'));
 }
 
 class Comparison {
@@ -80,12 +106,12 @@ class Comparison {
 
 runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                         const std::vector<runtime::SaveMemory>& savings, bool has_drive) {
-  const std::string text = read_whole_file(file, kMostPlanBytes);
+  const std::string text = text_of(file);
   if (text.find("[0] {\n") != std::string::npos)
     throw ConfigError(file +
                       ": its lines begin with the number of a rank; print the Plan with "
                       "mlaunch --no-prefix");
-  runtime::Plan plan = runtime::Plan::from_json(object_in(text), file);
+  runtime::Plan plan = runtime::Plan::from_json(object_in(text, file), file);
   const Comparison is(file);
   is.same("backend", plan.backend, asked.backend, "--device");
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
@@ -115,6 +141,9 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     if (!is_format_of(operation, runs))
       is.refuse(unit + "recipe.optimizer.operation", "'" + operation + "'", "'" + runs + "'",
                 "--optimizer");
+    if (operation == runs)
+      is.same<std::int64_t>(unit + "recipe.optimizer.moments", found.optimizer.moments,
+                            of_run.optimizer.moments, "--optimizer, --momentum");
   }
   // What a step does that is not finite depends on it.
   if ((plan.updates == runtime::Updates::gradient) != (asked.updates == runtime::Updates::gradient))
@@ -124,9 +153,13 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
     is.refuse(field, "'disk'", "no drive", "--nvme-path DIR");
   if (asked.evaluates && !plan.evaluates)
     is.refuse("evaluates", "false", "true", "--eval-data or --eval-every");
-  if (std::ranges::find(savings, plan.saving) == savings.end())
-    is.refuse("saving", "'" + std::string(name_of(plan.saving)) + "'",
-              "'" + std::string(name_of(savings.front())) + "'", "--output, --save-every");
+  if (std::ranges::find(savings, plan.saving) == savings.end()) {
+    std::string known;
+    for (const runtime::SaveMemory saving : savings)
+      known += fmt::format("{}'{}'", known.empty() ? "" : " or ", name_of(saving));
+    is.refuse("saving", "'" + std::string(name_of(plan.saving)) + "'", known,
+              "--output, --save-every");
+  }
   for (std::size_t t = 0; t < plan.budget_bytes.size(); ++t)
     plan.budget_bytes[t] = std::min(plan.budget_bytes[t], asked.budget_bytes[t]);
   plan.host_bytes = std::min(plan.host_bytes, asked.host_bytes);

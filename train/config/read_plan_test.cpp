@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/testing/test_directory.h"
 
@@ -42,10 +44,51 @@ std::string refusal(const Plan& plan, const Plan& asked,
 TEST(ReadPlan, TakesTheTextAloneOrWhatTrainPrinted) {
   const Plan plan = some_plan();
   EXPECT_EQ(read(plan.to_json(), plan), plan);
-  EXPECT_EQ(read("a note\n" + plan.to_json() + "model: llama\n  {\n}\n", plan), plan);
+  const std::string printed = "a note {of something} here\n" + plan.to_json() + "model: llama\n";
+  EXPECT_EQ(read(printed, plan), plan);
+  std::string of_windows;
+  for (const char letter : printed) of_windows += letter == '\n' ? "\r\n" : std::string(1, letter);
+  EXPECT_EQ(read(of_windows, plan), plan);
   EXPECT_THROW(read("no plan at all\n", plan), ConfigError);
   EXPECT_THROW(read("", plan), ConfigError);
   EXPECT_THROW(read("[0] {\n[0]   \"version\": 5\n", plan), ConfigError);
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    (void)read(text, some_plan());
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadPlan, RefusesASecondObjectAndStrayBraces) {
+  const std::string plan = some_plan().to_json();
+  const auto lines = std::ranges::count(plan, '\n');
+  const std::string of_first =
+      " beside the Plan of lines 1 to " + std::to_string(lines) + "; leave";
+  const std::string after = "plan.json:" + std::to_string(lines + 1) + ": found ";
+  EXPECT_THAT(refusal_of(plan + plan), AllOf(HasSubstr(after + "'{'" + of_first)));
+  EXPECT_THAT(refusal_of(plan + "x}"), HasSubstr(after + "'x}'" + of_first));
+  EXPECT_THAT(refusal_of(plan + "  {\n"), HasSubstr(after + "'  {'" + of_first));
+  EXPECT_THAT(refusal_of("{\"version\": 5}\n" + plan),
+              HasSubstr("plan.json:1: found '{\"version\": 5}' beside the Plan of lines 2 to"));
+  EXPECT_NE(refusal_of(plan.substr(0, plan.size() - 1) + plan), "accepted");
+}
+
+TEST(ReadPlan, NamesAFileThatIsNone) {
+  const auto said = [](const std::string& file) -> std::string {
+    try {
+      (void)read_plan(file, some_plan(), {SaveMemory::none}, false);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const TestDirectory directory;
+  EXPECT_EQ(said("no.plan"), "--plan no.plan: cannot open: No such file or directory");
+  EXPECT_THAT(said(directory.path()), HasSubstr(": cannot open: Is a directory"));
 }
 
 TEST(ReadPlan, NamesTheLineOfTheFile) {
@@ -108,7 +151,10 @@ TEST(ReadPlan, RefusesOneForAnotherRunByField) {
               HasSubstr("units[1].unit: the Plan has 'layer.1', this run has 'layer.0'"));
   EXPECT_THAT(differs([](Plan& p) { p.units[1].elements = 7; }),
               HasSubstr("units[1].elements: the Plan has 7, this run has 0 (--model)"));
-  for (const char* other : {"lion", "sgd", "adamw_4bit"})
+  EXPECT_THAT(differs([](Plan& p) { p.units[0].recipe.optimizer.moments = 1; }),
+              HasSubstr("units[0].recipe.optimizer.moments: the Plan has 1, this run has 2 "
+                        "(--optimizer, --momentum)"));
+  for (const char* other : {"lion", "sgd"})
     EXPECT_THAT(differs([&](Plan& p) { p.units[1].recipe.optimizer.operation = other; }),
                 HasSubstr("units[1].recipe.optimizer.operation: the Plan has '" +
                           std::string(other) + "', this run has 'adamw' (--optimizer)"));
@@ -136,8 +182,9 @@ TEST(ReadPlan, MustServeWhatTheRunDoes) {
   Plan asked = some_plan();
   asked.evaluates = true;
   EXPECT_THAT(refusal(some_plan(), asked), HasSubstr("evaluates: the Plan has false"));
-  EXPECT_THAT(refusal(some_plan(), some_plan(), {SaveMemory::snapshot, SaveMemory::writing}),
-              HasSubstr("saving: the Plan has 'none', this run has 'snapshot'"));
+  EXPECT_THAT(
+      refusal(some_plan(), some_plan(), {SaveMemory::snapshot, SaveMemory::writing}),
+      HasSubstr("saving: the Plan has 'none', this run has 'snapshot' or 'writing' (--output"));
   Plan writing = some_plan();
   writing.saving = SaveMemory::writing;
   EXPECT_EQ(refusal(writing, some_plan(), {SaveMemory::snapshot, SaveMemory::writing}), "accepted");

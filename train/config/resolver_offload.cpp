@@ -149,6 +149,7 @@ void Resolver::note_planned() {
                              "recompute_norms",
                              "checkpoint_segments",
                              "checkpoint_ratio",
+                             "state_recipe",
                              "tile_elements"})
     if (const Given* said = flag(option)) flags += (flags.empty() ? "" : ", ") + said->where;
   if (!flags.empty())
