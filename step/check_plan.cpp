@@ -128,7 +128,8 @@ class Checking {
   void check_recipe(const runtime::UnitPlan& unit) {
     const runtime::UnitRecipe& recipe = unit.recipe;
     const runtime::MasterFormat master = recipe.optimizer.master;
-    if (!check_format(unit) || !recipe.trainable) return;
+    check_format(unit);
+    if (!recipe.trainable) return;
     if (master != runtime::MasterFormat::fp32 && recipe.dtype != DType::bf16)
       add("recipe.optimizer.master", name_of(master),
           fmt::format(", which needs dtype bf16, not {}; change one of the two",
@@ -136,9 +137,9 @@ class Checking {
           &unit);
   }
 
-  /// Whether the optimizer's state is in one of its operation's formats. Says what to change to get
-  /// the nearest of them, to which another `random` is half a step.
-  bool check_format(const runtime::UnitPlan& unit) {
+  /// The optimizer's state is in one of its operation's formats. Of others it says what to change
+  /// to get the nearest of them, to which another `random` is half a step.
+  void check_format(const runtime::UnitPlan& unit) {
     const std::string& operation = unit.recipe.optimizer.operation;
     const Fields found = fields_of(unit.recipe.optimizer);
     std::string operations, changes;
@@ -156,7 +157,7 @@ class Checking {
         steps += legal[f].first == "random" ? 1 : 2;
         differs = f;
       }
-      if (steps == 0) return true;
+      if (steps == 0) return;
       if (steps >= fewest) continue;
       fewest = steps;
       first = differs;
@@ -167,7 +168,6 @@ class Checking {
     else
       add("recipe.optimizer." + found[first].first, found[first].second,
           fmt::format(", which is no format of {}; set {}", operation, changes), &unit);
-    return false;
   }
 
   /// Windows keep what is read ahead until the next Program, where only a schedule keeps others

@@ -139,6 +139,7 @@ TEST(ConvertedCheckpoint, WidensMoments) {
 }
 
 /// `words` are in the message.
+template <typename Fault>
 void expect_refused(const TrainingCase& from, const TrainingCase& to,
                     const std::vector<std::string>& words) {
   const TestDirectory directory;
@@ -146,7 +147,7 @@ void expect_refused(const TrainingCase& from, const TrainingCase& to,
   try {
     load(to, saved);
     ADD_FAILURE() << "loaded";
-  } catch (const DataError& error) {
+  } catch (const Fault& error) {
     for (const std::string& word : words)
       EXPECT_NE(std::string(error.what()).find(word), std::string::npos)
           << word << " in " << error.what();
@@ -158,28 +159,45 @@ TEST(RefusedCheckpoint, LacksAMoment) {
   TrainingCase lion = case_of(2, 1, OffloadTarget::none, recipe("fp32"));
   const TrainingCase adamw = lion;
   lion.options.optimizer.type = train::OptimizerType::lion;
-  expect_refused(lion, adamw,
-                 {"cannot resume moment2 of '", "has no tensor 'moment2.",
-                  "go on with the optimizer and --state-recipe that saved it",
-                  "start from its weights (--model "});
+  expect_refused<ConfigError>(lion, adamw,
+                              {"cannot resume moment2 of '", "has no tensor 'moment2.",
+                               "which this run trains with adamw); go on with the optimizer and "
+                               "the --state-recipe or --plan that "
+                               "saved it",
+                               "start from its weights (--model "});
 }
 
 TEST(RefusedCheckpoint, KeepsMomentsThatDoNotConvert) {
-  expect_refused(case_of(2, 1, OffloadTarget::none, recipe("8bit")),
-                 case_of(2, 1, OffloadTarget::none, recipe("fp32-master")),
-                 {"cannot resume moment1 of '", "keeps 'moment1.", "which cannot become fp32",
-                  "go on with the --state-recipe that saved it"});
+  expect_refused<ConfigError>(
+      case_of(2, 1, OffloadTarget::none, recipe("8bit")),
+      case_of(2, 1, OffloadTarget::none, recipe("fp32-master")),
+      {"cannot resume moment1 of '", "keeps 'moment1.", "which cannot become fp32 (unit '",
+       "the --state-recipe or --plan that saved it"});
+}
+
+TEST(RefusedCheckpoint, IsOfAPlanThatTrainedOtherUnits) {
+  const TrainingCase all = case_of(2, 1, OffloadTarget::none, recipe("fp32"));
+  TrainingCase fewer = all;
+  fewer.change_plan = [](runtime::Plan& plan) { plan.units[1].recipe.trainable = false; };
+  const std::string advice = "go on with the optimizer and the --state-recipe or --plan that saved";
+  expect_refused<ConfigError>(all, fewer,
+                              {"(unit 'layer.0.vectors', which this run does not train)", advice});
+  expect_refused<ConfigError>(
+      fewer, all,
+      {"has no tensor 'moment1.", "(unit 'layer.0.vectors', which this run trains with adamw)",
+       advice});
 }
 
 TEST(RefusedCheckpoint, IsOfAnotherModel) {
   const TrainingCase from = case_of(2, 3, OffloadTarget::none, recipe("fp32"));
   TrainingCase to = from;
   to.model.intermediate = 7999;
-  expect_refused(from, to,
-                 {"of shape [", ", this run needs [", "use the config.json of this checkpoint"});
+  expect_refused<DataError>(
+      from, to, {"of shape [", ", this run needs [", "use the config.json of this checkpoint"});
   to = from;
   to.model.layers = 2;
-  expect_refused(from, to, {"has no weights '", "use the config.json of this checkpoint"});
+  expect_refused<DataError>(from, to,
+                            {"has no weights '", "use the config.json of this checkpoint"});
 }
 
 }  // namespace

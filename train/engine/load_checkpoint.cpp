@@ -64,10 +64,9 @@ class Load {
                         "', and this model has none of that name; use the config.json of this "
                         "checkpoint as --model");
       if (!name.starts_with("master.") && !name.starts_with("remainder."))
-        throw DataError("cannot resume: " + reader_.directory() + " has optimizer state '" + name +
-                        "', and this run keeps none of that name; go on with the optimizer and "
-                        "--state-recipe that saved it, or start from its weights (--model " +
-                        reader_.directory() + ")");
+        throw ConfigError("cannot resume: " + reader_.directory() + " has optimizer state '" +
+                          name + "', and this run keeps none of that name" +
+                          unit_text(name.substr(name.find('.') + 1)) + other_recipe());
     }
   }
 
@@ -97,10 +96,9 @@ class Load {
       if (same->stored.dtype == entry.dtype) return Source::as_is;
       if (!weight) return converted_moment(*same, entry);
     } else if (!weight) {
-      refuse(entry, "has no tensor '" + optimizer_tensor_name(entry.kind, entry.name) +
-                        "'; go on with the optimizer and --state-recipe that saved it, or start "
-                        "from its weights (--model " +
-                        reader_.directory() + ")");
+      throw ConfigError(
+          said_of(entry, "has no tensor '" + optimizer_tensor_name(entry.kind, entry.name) + "'") +
+          unit_text(entry.name) + other_recipe());
     }
     return weight_source(entry);
   }
@@ -108,9 +106,10 @@ class Load {
   Source converted_moment(const Tensor& same, const step::StateEntry& entry) {
     const auto is_float = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
     if (!same.stored.dtype || !is_float(*same.stored.dtype) || !is_float(entry.dtype))
-      refuse(entry, "keeps '" + same.stored.name + "' as " + same.stored.stored_type +
-                        ", which cannot become " + std::string(name_of(entry.dtype)) +
-                        "; go on with the --state-recipe that saved it");
+      throw ConfigError(said_of(entry, "keeps '" + same.stored.name + "' as " +
+                                           same.stored.stored_type + ", which cannot become " +
+                                           std::string(name_of(entry.dtype))) +
+                        unit_text(entry.name) + other_recipe());
     notes_.insert(entry.kind + " was stored as " + std::string(name_of(*same.stored.dtype)) +
                   ", is kept as " + std::string(name_of(entry.dtype)));
     return Source::converted;
@@ -145,9 +144,34 @@ class Load {
                       "; use the config.json of this checkpoint as --model");
   }
 
+  [[nodiscard]] std::string said_of(const step::StateEntry& entry, const std::string& what) const {
+    return "cannot resume " + entry.kind + " of '" + entry.name + "': " + reader_.directory() +
+           " " + what;
+  }
   [[noreturn]] void refuse(const step::StateEntry& entry, const std::string& what) const {
-    throw DataError("cannot resume " + entry.kind + " of '" + entry.name +
-                    "': " + reader_.directory() + " " + what);
+    throw DataError(said_of(entry, what));
+  }
+
+  /// What this run's Plan says of the unit of a tensor of the model.
+  [[nodiscard]] std::string unit_text(const std::string& tensor) const {
+    const std::vector<runtime::ParameterUnit>& units = engine_.programs().units;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      if (std::ranges::find(units[u].segments, tensor, &runtime::Segment::name) ==
+          units[u].segments.end())
+        continue;
+      const runtime::UnitRecipe& recipe = engine_.programs().settings.plan.units[u].recipe;
+      return " (unit '" + units[u].name + "', which this run " +
+             (recipe.trainable ? "trains with " + recipe.optimizer.operation : "does not train") +
+             ")";
+    }
+    return "";
+  }
+
+  /// The checkpoint is whole, and of a run that kept its state otherwise.
+  [[nodiscard]] std::string other_recipe() const {
+    return "; go on with the optimizer and the --state-recipe or --plan that saved it, or start "
+           "from its weights (--model " +
+           reader_.directory() + ")";
   }
 
   using Runs = std::vector<step::WindowRun>;

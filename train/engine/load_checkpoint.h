@@ -14,7 +14,8 @@ namespace strata::train {
 /// run keeps them are copied bit for bit. Weights may be stored otherwise: masters and parameters
 /// follow from a stored master, a parameter with its remainder, or a parameter; moments may change
 /// between fp32 and bf16 (nearest even). Returns a sentence for each such conversion, the same on
-/// every rank. Throws DataError naming folder and tensor for anything else, weights and moments
+/// every rank. Throws ConfigError naming folder, tensor and unit for optimizer state that this run
+/// keeps otherwise or not at all; DataError naming folder and tensor for anything else, weights
 /// that have no place in this run included; IoError; InvalidArgument while a step is under way.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader);
 /// Loads these entries alone, as they are listed or cut from those.

@@ -45,7 +45,8 @@ std::string heading(const TensorFolder& folder) {
   const Manifest& manifest = *folder.manifest();
   std::string text = fmt::format("{}: checkpoint of step {}, {} bytes\n", folder.path(),
                                  manifest.step, manifest.total_bytes());
-  for (const auto& [key, value] : manifest.facts) text += "  " + key + ": " + value + "\n";
+  for (const auto& [key, value] : manifest.facts)
+    if (!value.empty()) text += "  " + key + ": " + value + "\n";
   return text;
 }
 

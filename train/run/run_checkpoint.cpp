@@ -1,6 +1,7 @@
 #include "train/run/run_checkpoint.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/engine/step_scalars.h"
@@ -8,6 +9,7 @@
 #include "train/models/hf_config.h"
 #include "train/run/earlier_defaults.h"
 #include "train/run/earlier_settings.h"
+#include "train/run/plan_facts.h"
 #include "train/run/resume_terms.h"
 
 namespace strata::train {
@@ -27,7 +29,7 @@ TrainerState trainer_state(const RunParts& run) {
   state.data_digest = run.data_digest;
   state.data_tokens = run.corpus.training->size();
   state.optimizer = option_text(options, "optimizer.type");
-  state.state_recipe = option_text(options, "state_recipe");
+  state.state_recipe = state_recipe_text(run.engine->programs().settings.plan, options);
   state.dtype = name_of(options.dtype);
   state.scalars = read_scalars(*run.engine);
   return state;
@@ -43,17 +45,21 @@ std::string defaults_of(const RunParts& run) {
 /// About the run, for people and tools: nothing that loading needs.
 Facts facts(const RunParts& run) {
   const TrainOptions& options = run.options;
+  const runtime::Plan& plan = run.engine->programs().settings.plan;
   const int world = run.communicator->size();
-  return {{"world", std::to_string(world)},
-          {kLeavesFact, std::to_string(leaves(options, world))},
-          {"zero_stage", std::to_string(options.zero.stage)},
-          {"dtype", std::string(name_of(options.dtype))},
-          {"state_recipe", option_text(options, "state_recipe")},
-          {"run_id", run.request.context.run_id},
-          {"device", run.device->description()},
-          {"data_digest", run.data_digest},
-          {kDefaultsFact, defaults_of(run)},
-          {kSettingsFact, training_settings(options)}};
+  Facts facts{{"world", std::to_string(world)},
+              {kLeavesFact, std::to_string(leaves(options, world))},
+              {"zero_stage", zero_stage_text(plan, options)},
+              {"dtype", std::string(name_of(options.dtype))},
+              {"state_recipe", state_recipe_text(plan, options)},
+              {"run_id", run.request.context.run_id},
+              {"device", run.device->description()},
+              {"data_digest", run.data_digest},
+              {kDefaultsFact, defaults_of(run)},
+              {kSettingsFact, training_settings(options)}};
+  if (std::string trained = trained_text(plan); !trained.empty())
+    facts.emplace_back("trained", std::move(trained));
+  return facts;
 }
 
 /// Whether there is a checkpoint of this step now.
