@@ -65,9 +65,9 @@ std::string trained_text(const runtime::Plan& plan) {
     --trained;
     frozen += (frozen.empty() ? "" : ", ") + unit.unit;
   }
-  return frozen.empty() ? ""
-                        : fmt::format("{} of {} units, frozen: {}", trained, plan.units.size(),
-                                      frozen);
+  return frozen.empty()
+             ? ""
+             : fmt::format("{} of {} units, frozen: {}", trained, plan.units.size(), frozen);
 }
 
 }  // namespace strata::train

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "machine/measure_cpu.h"
+#include "train/session/note_replaced.h"
 #include "train/session/profile_report.h"
 
 namespace strata::train {
@@ -29,6 +30,7 @@ void ProfileListener::begin(const Equipping& equipping) {
     throw ConfigError("--profile leaves out the first " + std::to_string(kLeftOut) +
                       " steps and none is left; give --steps " + std::to_string(enough) +
                       " or more");
+  note_replaced("--profile", file_, listeners_);
   machine_ = equipping.machine;
   const bool on_cpu = machine_.host_is_device();
   if (on_cpu) measure_cpu(machine_, dtype_);

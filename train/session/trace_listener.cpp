@@ -1,5 +1,6 @@
 #include "train/session/trace_listener.h"
 
+#include "train/session/note_replaced.h"
 #include "train/session/trace_file.h"
 
 namespace strata::train {
@@ -16,6 +17,7 @@ void TraceListener::operator()(const RunEvent& event) {
 
 void TraceListener::begin(const Equipping& equipping) {
   using enum runtime::TraceOf;
+  note_replaced("--trace", path_, listeners_);
   equipping.observers.push_back(&recorder_.emplace(
       runtime::TraceOptions{.rank = equipping.ranks.rank(),
                             .of = equipping.machine.host_is_device() ? queues : device,
