@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "core/nearest_name.h"
 #include "machine/hardware_table.h"
 
 namespace strata::machine {
@@ -20,65 +21,79 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::int64_t kMostFileBytes = 1 << 20;
-constexpr double kMostFigure = 1e24;
 constexpr int kMostCores = 1 << 16;
 constexpr std::int64_t kMostDevices = 1 << 20;
+constexpr std::int64_t kMostArchitecture = 1 << 16;
+constexpr std::int64_t kMostInRequest = 1 << 30;
+constexpr std::int64_t kMostRequests = 1 << 16;
 constexpr std::array kSources{Source::assumed, Source::data_sheet, Source::measured};
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 enum class Need : std::uint8_t { optional, required };
+
+/// The numbers that a figure may be.
+struct Range {
+  double least, most;
+  bool whole;
+};
+constexpr Range kCores{1, kMostCores, true};
+constexpr Range kBits{128, 512, true};
+constexpr Range kBytes{1, 1e18, true};
+constexpr Range kRate{1, 1e24, false};  ///< bytes or operations per second
+constexpr Range kShare{1e-6, 1, false};
+constexpr Range kSeconds{1e-12, 1, false};
 
 /// All fields in the order of the file: the one list that reader and writer share.
 template <typename Visitor>
 void visit(Machine& machine, Visitor& v) {
   v.text("name", machine.name);
   v.text("description", machine.description);
-  v.integer("hosts", machine.hosts);
+  v.integer("hosts", machine.hosts, 1, kMostDevices);
   v.object("processor", [&] {
     v.text("name", machine.processor.name);
-    v.figure("cores", machine.processor.cores, Need::required);
-    v.figure("vector_bits", machine.processor.vector_bits, Need::required);
+    v.figure("cores", machine.processor.cores, kCores, Need::required);
+    v.figure("vector_bits", machine.processor.vector_bits, kBits, Need::required);
     v.nodes("numa_nodes", machine.processor.numa);
   });
   v.object("memory", [&] {
-    v.figure("bytes", machine.memory.bytes);
-    v.figure("allowed_bytes", machine.memory.allowed_bytes);
-    v.figure("locked_bytes", machine.memory.locked_bytes);
-    v.figure("bytes_per_second", machine.memory.bytes_per_second, Need::required);
+    v.figure("bytes", machine.memory.bytes, kBytes);
+    v.figure("allowed_bytes", machine.memory.allowed_bytes, kBytes);
+    v.figure("locked_bytes", machine.memory.locked_bytes, kBytes);
+    v.figure("bytes_per_second", machine.memory.bytes_per_second, kRate, Need::required);
   });
   v.object("device", [&] {
     Device& device = machine.device;
     v.backend("backend", device.capabilities.backend);
-    v.integer("count", machine.devices);
+    v.integer("count", machine.devices, 1, kMostDevices);
     v.names("names", device.names);
     if (!machine.host_is_device()) {
-      v.integer("architecture", device.capabilities.architecture, 0);
+      v.integer("architecture", device.capabilities.architecture, 0, kMostArchitecture);
       v.flag("cudnn", device.capabilities.cudnn);
     }
-    v.figure("memory_bytes", device.memory_bytes);
-    v.figure("reserved_bytes", device.reserved_bytes);
-    v.figure("fp32_flops", device.fp32_flops, Need::required);
-    v.figure("bf16_flops", device.bf16_flops, Need::required);
-    v.figure("fp8_flops", device.fp8_flops);
-    v.figure("product_efficiency", device.product_efficiency, Need::required);
-    v.figure("bytes_per_second", device.bytes_per_second, Need::required);
+    v.figure("memory_bytes", device.memory_bytes, kBytes);
+    v.figure("reserved_bytes", device.reserved_bytes, kBytes);
+    v.figure("fp32_flops", device.fp32_flops, kRate, Need::required);
+    v.figure("bf16_flops", device.bf16_flops, kRate, Need::required);
+    v.figure("fp8_flops", device.fp8_flops, kRate);
+    v.figure("product_efficiency", device.product_efficiency, kShare, Need::required);
+    v.figure("bytes_per_second", device.bytes_per_second, kRate, Need::required);
   });
   v.object("link", [&] {
-    v.figure("to_device", machine.link.to_device, Need::required);
-    v.figure("to_host", machine.link.to_host, Need::required);
-    v.figure("both_ways", machine.link.both_ways);
+    v.figure("to_device", machine.link.to_device, kRate, Need::required);
+    v.figure("to_host", machine.link.to_host, kRate, Need::required);
+    v.figure("both_ways", machine.link.both_ways, kRate);
   });
-  v.figure("peer_rate", machine.peer_rate, Need::required);
-  v.figure("network_rate", machine.network_rate);
+  v.figure("peer_rate", machine.peer_rate, kRate, Need::required);
+  v.figure("network_rate", machine.network_rate, kRate);
   v.object("disk", [&] {
-    v.figure("bytes", machine.disk.bytes);
-    v.figure("read_rate", machine.disk.read_rate, Need::required);
-    v.figure("write_rate", machine.disk.write_rate, Need::required);
-    v.figure("mixed_rate", machine.disk.mixed_rate);
-    v.integer("request_bytes", machine.disk.request_bytes);
-    v.integer("depth", machine.disk.depth);
+    v.figure("bytes", machine.disk.bytes, kBytes);
+    v.figure("read_rate", machine.disk.read_rate, kRate, Need::required);
+    v.figure("write_rate", machine.disk.write_rate, kRate, Need::required);
+    v.figure("mixed_rate", machine.disk.mixed_rate, kRate);
+    v.integer("request_bytes", machine.disk.request_bytes, 1, kMostInRequest);
+    v.integer("depth", machine.disk.depth, 1, kMostRequests);
   });
-  v.figure("instruction_seconds", machine.instruction_seconds, Need::required);
+  v.figure("instruction_seconds", machine.instruction_seconds, kSeconds, Need::required);
 }
 
 class Writer {
@@ -92,11 +107,11 @@ class Writer {
 
   void text(const char* key, const std::string& value) { json_.member(key, value); }
   template <typename Integer>
-  void integer(const char* key, Integer value, int = 1) {
+  void integer(const char* key, Integer value, std::int64_t, std::int64_t) {
     json_.member(key, value);
   }
   void flag(const char* key, bool value) { json_.member(key, value); }
-  void figure(const char* key, const Figure& figure, Need = Need::optional) {
+  void figure(const char* key, const Figure& figure, const Range&, Need = Need::optional) {
     if (!figure.known()) return;
     json_.key(key).begin_row();
     if (figure.value == std::floor(figure.value) && figure.value < 1e15)
@@ -142,9 +157,7 @@ class Reader {
     Machine machine;
     int version = 0;
     within(here_, [&] {
-      integer("version", version);
-      if (version != kVersion)
-        here_.at("version").fail(fmt::format("expected version {}", kVersion));
+      integer("version", version, kVersion, kVersion);
       visit(machine, *this);
     });
     require_sense(machine);
@@ -155,15 +168,16 @@ class Reader {
 
   void text(const char* key, std::string& value) { value = required(key).as_string(); }
   template <typename Integer>
-  void integer(const char* key, Integer& value, int least = 1) {
+  void integer(const char* key, Integer& value, std::int64_t least, std::int64_t most) {
     const JsonValue found = required(key);
     const std::int64_t number = found.as_integer();
-    if (number < least || number > std::numeric_limits<Integer>::max())
-      refuse(found, fmt::format("an integer from {}", least));
+    if (number < least || number > most)
+      refuse(found, least == most ? std::to_string(least)
+                                  : fmt::format("an integer from {} to {}", least, most));
     value = static_cast<Integer>(number);
   }
   void flag(const char* key, bool& value) { value = required(key).as_boolean(); }
-  void figure(const char* key, Figure& figure, Need need = Need::optional) {
+  void figure(const char* key, Figure& figure, const Range& range, Need need = Need::optional) {
     figure = {};
     const std::optional<JsonValue> found = find(key);
     if (!found && need == Need::optional) return;
@@ -171,7 +185,10 @@ class Reader {
     const std::vector<JsonValue> parts = pair.elements();
     if (parts.size() != 2) refuse(pair, "a number and where it comes from, [1e9, \"measured\"]");
     figure.value = parts[0].as_number();
-    if (!(figure.value > 0) || figure.value > kMostFigure) refuse(parts[0], "a number above 0");
+    if (!(figure.value >= range.least && figure.value <= range.most) ||
+        (range.whole && figure.value != std::floor(figure.value)))
+      refuse(parts[0], fmt::format("a {}number from {} to {}", range.whole ? "whole " : "",
+                                   range.least, range.most));
     const std::string source = parts[1].as_string();
     const auto* known = std::ranges::find(kSources, source, name_of);
     if (known == kSources.end()) refuse(parts[1], "\"assumed\", \"data sheet\" or \"measured\"");
@@ -211,11 +228,12 @@ class Reader {
   void require_sense(const Machine& machine) const {
     const auto require = [&](bool holds, const char* object, const char* key,
                              const std::string& expected) {
-      if (!holds) here_.at(object).fail(std::string(key) + ": expected " + expected);
+      if (holds) return;
+      const std::optional<JsonValue> found = here_.at(object).find(key);
+      if (!found) here_.at(object).fail(std::string(key) + ": expected " + expected);
+      refuse(found->is(JsonKind::array) ? found->elements()[0] : *found, expected);
     };
-    const double cores = machine.processor.cores, bits = machine.processor.vector_bits;
-    require(cores == std::floor(cores) && cores <= kMostCores, "processor", "cores",
-            fmt::format("a whole number of at most {}", kMostCores));
+    const double bits = machine.processor.vector_bits;
     require(bits == 128 || bits == 256 || bits == 512, "processor", "vector_bits",
             "128, 256 or 512");
     const Device& device = machine.device;
@@ -225,9 +243,26 @@ class Reader {
             "an amount, where the device is a GPU");
     if (machine.hosts > 1 && !machine.network_rate.known())
       here_.fail("misses the key \"network_rate\", which a machine of several hosts has");
-    require(device.product_efficiency <= 1, "device", "product_efficiency", "at most 1");
     require(std::int64_t{machine.hosts} * machine.devices <= kMostDevices, "device", "count",
             fmt::format("at most {} devices of all hosts", kMostDevices));
+    require_apart(machine.processor);
+  }
+  /// Nodes share no number and no core, and have no more of these than the processor.
+  void require_apart(const Processor& processor) const {
+    std::set<int> numbers, cores;
+    for (std::size_t n = 0; n < processor.numa.size(); ++n) {
+      const NumaNode& node = processor.numa[n];
+      const auto refuse_its = [&](const char* key, const std::string& expected) {
+        refuse(here_.at("processor").at("numa_nodes").elements()[n].at(key), expected);
+      };
+      if (!numbers.insert(node.number).second)
+        refuse_its("number", "a number that no other node has");
+      for (const int core : node.cores)
+        if (!cores.insert(core).second) refuse_its("cores", "cores that no other node has");
+      if (static_cast<double>(cores.size()) > processor.cores)
+        refuse_its("cores", fmt::format("at most {} cores of all nodes, as \"cores\" says",
+                                        processor.cores.whole()));
+    }
   }
   /// Reads the members of `value`, all of which `body` asks for.
   template <typename Body>
@@ -258,6 +293,19 @@ class Reader {
   std::vector<std::string> keys_;  ///< of this object, that were asked for
 };
 
+/// Of a name with other letters, as a file, or without what it begins with: "RTX4090", "4090".
+std::string suggested(const std::string& name_or_file, const std::vector<std::string>& names) {
+  std::string wanted = std::filesystem::path(name_or_file).filename().string();
+  if (wanted.ends_with(".json")) wanted.resize(wanted.size() - std::string_view(".json").size());
+  const std::string near = suggestion(wanted, {names.begin(), names.end()});
+  if (!near.empty()) return near;
+  constexpr std::size_t kFewestLetters = 3;
+  for (const std::string& name : names)
+    if (wanted.size() >= kFewestLetters && name.ends_with(wanted))
+      return ", did you mean '" + name + "'?";
+  return "";
+}
+
 }  // namespace
 
 std::string to_json(const Machine& machine) { return Writer().run(machine); }
@@ -271,8 +319,9 @@ Machine load_hardware(const std::string& name_or_file) {
   std::error_code error;
   if (std::filesystem::is_regular_file(name_or_file, error))
     return read_hardware(read_whole_file(name_or_file, kMostFileBytes), name_or_file);
-  throw ConfigError(fmt::format("hardware '{}' is neither a file nor one of {}", name_or_file,
-                                fmt::join(hardware_names(), ", ")));
+  const std::vector<std::string> names = hardware_names();
+  throw ConfigError(fmt::format("hardware '{}' is neither a file nor one of {}{}", name_or_file,
+                                fmt::join(names, ", "), suggested(name_or_file, names)));
 }
 
 }  // namespace strata::machine

@@ -17,6 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string text_of(const std::string& name) { return to_json(find_hardware(name).value()); }
 
@@ -78,8 +79,9 @@ TEST(HardwareFile, NodesOfMemoryAreKept) {
 }
 
 TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
-  EXPECT_THAT(refusal(changed("\"hosts\": 1", "\"hosts\": 0")),
-              AllOf(HasSubstr("box.json:5: hosts"), HasSubstr("an integer from 1, found")));
+  EXPECT_THAT(
+      refusal(changed("\"hosts\": 1", "\"hosts\": 0")),
+      AllOf(HasSubstr("box.json:5: hosts"), HasSubstr("an integer from 1 to 1048576, found")));
   EXPECT_THAT(refusal(changed("\"both_ways\"", "\"both_way\"")),
               HasSubstr("link.both_way: unknown key, expected one of to_device, to_host"));
   EXPECT_THAT(refusal(changed("\"to_host\"", "\"to_hots\"")),
@@ -87,22 +89,61 @@ TEST(HardwareFile, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(refusal(changed("\"cuda\"", "\"rocm\"")), HasSubstr("expected \"cpu\" or \"cuda\""));
   EXPECT_THAT(refusal(changed("\"data sheet\"", "\"advertised\"")),
               HasSubstr("expected \"assumed\", \"data sheet\" or \"measured\""));
-  EXPECT_THAT(refusal(changed("\"version\": 1", "\"version\": 2")), HasSubstr("version 1"));
-  EXPECT_THAT(refusal(changed("25000000000,", "-3,")), HasSubstr("expected a number above 0"));
+  EXPECT_THAT(refusal(changed("\"version\": 1", "\"version\": 2")),
+              HasSubstr("version: expected 1, found integer 2"));
+  EXPECT_THAT(refusal(changed("25000000000,", "-3,")),
+              HasSubstr("expected a number from 1 to 1e+24, found integer -3"));
+  EXPECT_THAT(refusal(changed("25000000000,", "1e30,")),
+              HasSubstr("expected a number from 1 to 1e+24, found real number 1e+30"));
+  EXPECT_THAT(refusal(changed("25000000000,", "1e-300,")), HasSubstr("a number from 1 to 1e+24"));
   EXPECT_THAT(refusal(changed("25000000000,", "")), HasSubstr("[1e9, \"measured\"]"));
   EXPECT_THAT(refusal(changed("\"cores\": [16", "\"cores\": [0.4")),
-              HasSubstr("processor: cores: expected a whole number"));
+              HasSubstr("processor.cores[0]: expected a whole number from 1 to 65536, found real"));
   EXPECT_THAT(refusal(changed("\"vector_bits\": [256", "\"vector_bits\": [300")),
-              HasSubstr("vector_bits: expected 128, 256 or 512"));
+              HasSubstr("vector_bits[0]: expected 128, 256 or 512, found integer 300"));
   EXPECT_THAT(refusal(changed("[1000000000, ", "[99000000000, ")),
-              HasSubstr("reserved_bytes: expected less than memory_bytes"));
+              HasSubstr("reserved_bytes[0]: expected less than memory_bytes, found integer"));
+  EXPECT_THAT(refusal(changed("[1000000000, ", "[1.5, ")),
+              HasSubstr("reserved_bytes[0]: expected a whole number from 1 to 1e+18, found real"));
   EXPECT_THAT(refusal(changed("[0.9, ", "[90, ")),
-              HasSubstr("product_efficiency: expected at most 1"));
+              HasSubstr("product_efficiency[0]: expected a number from 1e-06 to 1, found"));
   EXPECT_THAT(refusal(changed("\"count\": 1", "\"count\": 2000000")),
-              HasSubstr("count: expected at most 1048576 devices"));
+              HasSubstr("count: expected an integer from 1 to 1048576, found integer 2000000"));
+  EXPECT_THAT(refusal(changed("\"depth\": 16", "\"depth\": 1000000000")),
+              HasSubstr("disk.depth: expected an integer from 1 to 65536"));
   EXPECT_THAT(refusal(changed("\"hosts\": 1", "\"hosts\": 2")), HasSubstr("network_rate"));
   EXPECT_THAT(refusal(""), HasSubstr("box.json"));
   EXPECT_THAT(refusal("{\"version\": 1}"), HasSubstr("name"));
+}
+
+TEST(HardwareFile, NodesThatShareSomethingAreRefused) {
+  const auto said = [](const std::vector<NumaNode>& nodes) {
+    Machine machine = find_hardware("two-cores").value();
+    machine.processor.numa = nodes;
+    return refusal(to_json(machine));
+  };
+  EXPECT_EQ(said({{0, {0}}, {1, {1}}}), "accepted");
+  EXPECT_THAT(said({{0, {0}}, {0, {1}}}),
+              HasSubstr("numa_nodes[1].number: expected a number that no other node has"));
+  EXPECT_THAT(said({{0, {0}}, {1, {0}}}),
+              HasSubstr("numa_nodes[1].cores: expected cores that no other node has"));
+  EXPECT_THAT(said({{0, {0, 1, 2}}}),
+              HasSubstr("numa_nodes[0].cores: expected at most 2 cores of all nodes"));
+}
+
+TEST(HardwareFile, ANameThatIsNearIsSuggested) {
+  const auto said = [](const char* name) -> std::string {
+    try {
+      (void)load_hardware(name);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "loaded";
+  };
+  for (const char* name : {"RTX4090", "4090", "rtx4090.json", "rtx409"})
+    EXPECT_THAT(said(name), HasSubstr(", did you mean 'rtx4090'?")) << name;
+  EXPECT_THAT(said("h1000"), HasSubstr(", did you mean 'h100'?"));
+  EXPECT_THAT(said("x"), Not(HasSubstr("did you mean")));
 }
 
 TEST(HardwareFile, IsLoadedByNameOrByPath) {
