@@ -78,6 +78,8 @@ class Doctor(ProgramTest):
         done = self.run_program([str(BIN / "mlaunch"), "-np", "2", "doctor"], expect=USAGE)
         self.assertIn("start it once, without -np", done.stderr)
         self.run_program([*DOCTOR, "--nosuch"], expect=USAGE)
+        said = self.run_program([*DOCTOR, "--nvme", "/tmp"], expect=USAGE).stderr
+        self.assertIn("unknown flag --nvme, did you mean '--nvme-path'?", said)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/nearest_name.h"
 #include "core/program_main.h"
 #include "kernels/cuda/open_device.h"
 #include "machine/copy_speed.h"
@@ -51,6 +52,17 @@ DoctorReport look(const std::vector<std::string>& folders) {
   return report;
 }
 
+/// The first flag of what the command line has too many, else its first word.
+std::string said_of_unknown(const std::vector<std::string>& words) {
+  const auto flag =
+      std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
+  if (flag == words.end()) return "unexpected '" + words.front() + "'; see doctor --help";
+  return "unknown flag " + *flag +
+         suggestion(flag->substr(0, flag->find('=')),
+                    {"--nvme-path", "--json", "--write-hardware"}) +
+         " (doctor --help lists the flags)";
+}
+
 int run(int argc, char** argv, const RankContext& context) {
   std::vector<std::string> folders;
   bool json = false;
@@ -67,6 +79,8 @@ int run(int argc, char** argv, const RankContext& context) {
                  "(docs/formats/hardware.md)");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    throw InvalidArgument(said_of_unknown(app.remaining()));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
