@@ -81,6 +81,10 @@ class PlanFiles(ProgramTest):
         kinds = {tuple(line.split()[1:3]) for line in expected.splitlines()}
         self.assertLessEqual({("moment1", "fp32"), ("moment1", "uint8"), ("moment1_scale", "fp32")}, kinds)
         self.assertNotIn("layernorm.weight moment1", expected)
+        shown = self.run_program([str(BIN / "inspect"), "out/step-00000002"]).stdout
+        self.assertRegex(shown, r"(?m)^  state_recipe: mixed: \d of \d units .*8bit")
+        self.assertRegex(shown, r"(?m)^  trained: \d of \d units, frozen: .*layer\.0\.vectors")
+        self.assertNotRegex(shown, r"(?m): $")
         resumed = self.state(2, "--plan", "changed", *saving, "--steps", "4", "--resume", "out/step-00000002", "--overwrite-output-dir")
         self.assertEqual(resumed, expected)
         for change, words in [({"dtype": "fp32", "optimizer": plan["recipe"]["optimizer"] | {"operation": "adamw_packed", "master": "packed"}},
