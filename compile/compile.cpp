@@ -224,19 +224,6 @@ class Compiling {
   std::map<ProgramKey, Graph> graphs_;
 };
 
-void check_shorter_sequences(const runtime::Plan& plan) {
-  std::int64_t before = 0;
-  for (const std::int64_t sequence : plan.shorter_sequences) {
-    if (sequence <= before || sequence >= plan.shape.sequence)
-      throw InvalidArgument("the Plan has " + std::to_string(sequence) + " after " +
-                            std::to_string(before) +
-                            " in shorter_sequences; expected ascending lengths from 1, less than "
-                            "shape.sequence, " +
-                            std::to_string(plan.shape.sequence));
-    before = sequence;
-  }
-}
-
 void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
                    const comm::MeshSeat& where) {
   const bool cpu = plan.backend == kernels::DeviceCapabilities::Backend::cpu;
@@ -246,10 +233,6 @@ void check_machine(const runtime::Plan& plan, const machine::Machine& machine,
                           " is what computes here");
   for (int i = 0; i < comm::kMeshAxes; ++i) {
     const auto axis = static_cast<comm::MeshAxis>(i);
-    if (plan.mesh.along(axis) < 1 || (axis != comm::MeshAxis::data && plan.mesh.along(axis) > 1))
-      throw InvalidArgument("the Plan has " + std::to_string(plan.mesh.along(axis)) +
-                            " ranks (mesh." + std::string(name_of(axis)) +
-                            "); every axis but data has one so far");
     if (plan.mesh.along(axis) != where.mesh.along(axis))
       throw InvalidArgument("the Plan is for " + std::to_string(plan.mesh.along(axis)) +
                             " ranks (mesh." + std::string(name_of(axis)) + "), and there are " +
@@ -272,7 +255,6 @@ step::StepSettings settings_of(const TrainingModel& model, const runtime::Plan& 
 Compiled compile(const TrainingModel& model, const runtime::Plan& plan,
                  const machine::Machine& machine, const comm::MeshSeat& where) {
   check_machine(plan, machine, where);
-  check_shorter_sequences(plan);
   return Compiling(model, plan, machine, where).run();
 }
 

@@ -49,6 +49,8 @@ class Checking {
       check_residents(unit, units_[u].elements);
       check_recipe(unit);
     }
+    check_mesh();
+    check_shorter_sequences();
     check_read_ahead();
     check_virtual_ranks();
     const runtime::GradientTypes& types = plan_.gradient;
@@ -176,6 +178,28 @@ class Checking {
     if (plan_.read_ahead_bytes > 0 && !plan_.scheduled)
       add("read_ahead_bytes", std::to_string(plan_.read_ahead_bytes),
           ", which needs a schedule; set scheduled to true, or read_ahead_bytes to 0");
+  }
+
+  void check_mesh() {
+    for (int i = 0; i < comm::kMeshAxes; ++i) {
+      const auto axis = static_cast<comm::MeshAxis>(i);
+      const int ranks = plan_.mesh.along(axis);
+      if (ranks < 1 || (axis != comm::MeshAxis::data && ranks > 1))
+        add(fmt::format("mesh.{}", name_of(axis)), std::to_string(ranks),
+            " ranks; every axis but data has one so far");
+    }
+  }
+
+  void check_shorter_sequences() {
+    std::int64_t before = 0;
+    for (const std::int64_t sequence : plan_.shorter_sequences) {
+      if (sequence <= before || sequence >= plan_.shape.sequence)
+        return add("shorter_sequences", std::to_string(sequence),
+                   fmt::format(" after {}, expected ascending lengths from 1, less than "
+                               "shape.sequence, {}",
+                               before, plan_.shape.sequence));
+      before = sequence;
+    }
   }
 
   void check_virtual_ranks() {

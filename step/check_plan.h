@@ -23,10 +23,11 @@ struct PlanProblem {
 
 /// Finds what is wrong with `plan` for a model of `units`: other units than the model's, kinds in a
 /// tier where they cannot live (docs/offload.md), shards that no stage has, recipes that contradict
-/// themselves, gradients summed in a type of their own, virtual ranks that the ranks cannot stand
-/// for. Of training (under `rules`; null: there is none) also that no unit is trained, and updates
-/// after their own gradients where something of the whole gradient enters them. Finds nothing else
-/// where the units differ.
+/// themselves, gradients summed in a type of their own, shorter sequences that are none, ranks
+/// along another axis than data, virtual ranks that the ranks cannot stand for. Of training (under
+/// `rules`; null: there is none) also that no unit is trained, and updates after their own
+/// gradients where something of the whole gradient enters them. Finds nothing else where the units
+/// differ.
 std::vector<PlanProblem> find_problems(const runtime::Plan& plan,
                                        const std::vector<runtime::ParameterUnit>& units,
                                        const kernels::StepRules* rules = nullptr);

@@ -63,6 +63,7 @@ class PlanFiles(ProgramTest):
         plan["shorter_sequences"] = [4, 8]
         (self.home / "changed").write_text(json.dumps(plan))
         self.assertEqual(self.state(2, "--plan", "changed"), expected)
+        self.assertIn("note: changed: shorter_sequences are for", self.run_program(mlaunch(2, *JOB, "--plan", "changed")).stdout)
 
     def test_recipes_changed_by_hand(self):
         """Layers' vectors stay as they are, the last unit keeps moments of 8 bits; a run of that goes on where it was saved."""

@@ -144,11 +144,11 @@ TEST(Compile, RefusesShorterSequencesThatAreNone) {
     return requested.refusal(plan, cpu);
   };
   EXPECT_EQ(refusal({8, 4}),
-            "the Plan has 4 after 8 in shorter_sequences; expected ascending lengths from 1, less "
-            "than shape.sequence, 16");
-  EXPECT_THAT(refusal({8, 8}), HasSubstr("8 after 8 in shorter_sequences"));
-  EXPECT_THAT(refusal({0}), HasSubstr("0 after 0 in shorter_sequences"));
-  EXPECT_THAT(refusal({8, 16}), HasSubstr("16 after 8 in shorter_sequences"));
+            "the Plan's shorter_sequences: found 4 after 8, expected ascending lengths from 1, "
+            "less than shape.sequence, 16");
+  EXPECT_THAT(refusal({8, 8}), HasSubstr("shorter_sequences: found 8 after 8, "));
+  EXPECT_THAT(refusal({0}), HasSubstr("shorter_sequences: found 0 after 0, "));
+  EXPECT_THAT(refusal({8, 16}), HasSubstr("shorter_sequences: found 16 after 8, "));
 }
 
 TEST(Compile, WhatDoesNotFitIsAValueWithItsFloor) {

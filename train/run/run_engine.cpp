@@ -98,6 +98,10 @@ void report_plan(const RunParts& run, const compile::StepPrograms& programs,
                                               ? std::optional(run.corpus.held_out->size())
                                               : std::nullopt};
   print_plan(run.request.config, run.options, programs, facts, run.listeners);
+  if (!programs.settings.plan.shorter_sequences.empty())
+    run.print_notes({run.options.plan +
+                     ": shorter_sequences are for programs whose steps have shorter samples; all "
+                     "samples of this run are of one length"});
 }
 
 /// What transfers between memory and disk use of the pinned arena.
