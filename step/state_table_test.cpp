@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "kernels/ops/step_state.h"
 #include "runtime/graph/state_names.h"
+#include "step/optimizer_formats.h"
 #include "zero/policy.h"
 
 namespace strata::step {
@@ -40,9 +41,7 @@ std::vector<ParameterUnit> make_units() {
 struct Case {
   int stage, world;
   DType dtype;
-  int moments;
-  MasterFormat master = MasterFormat::fp32;
-  std::int64_t scale_block = 0;
+  runtime::OptimizerRecipe optimizer = {};
   Tier tier = Tier::device;  ///< of the optimizer's state
 };
 
@@ -55,12 +54,7 @@ StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c,
   settings.plan.shape.dtype = c.dtype;
   settings.plan.limits.tile_elements = 2048;
   for (runtime::UnitPlan& unit : settings.plan.units) {
-    unit.recipe.dtype = c.dtype;
-    unit.recipe.optimizer.moments = c.moments;
-    unit.recipe.optimizer.master = c.master;
-    unit.recipe.optimizer.scale_block = c.scale_block;
-    if (c.scale_block > 0) unit.recipe.optimizer.moment_dtype = DType::u8;
-    unit.recipe.trainable = unit.unit != "frozen.matrices";
+    unit.recipe = {c.dtype, unit.unit != "frozen.matrices", c.optimizer};
     unit.optimizer_tier = c.tier;
     if (c.tier == Tier::device) continue;
     unit.parameter_tier = Tier::pinned;
@@ -134,21 +128,13 @@ class StateTable : public testing::TestWithParam<int> {
  protected:
   static std::vector<Case> cases() {
     std::vector<Case> all;
-    for (int stage = 0; stage <= 3; ++stage) {
-      for (DType dtype : {DType::f32, DType::bf16})
-        for (int moments = 0; moments <= 2; ++moments) {
-          all.push_back({stage, GetParam(), dtype, moments});
-          all.push_back({stage, GetParam(), dtype, moments, MasterFormat::fp32, kBlock});
-        }
-      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::packed});
-      all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::none});
-      for (const Tier tier : {Tier::pageable, Tier::disk})
-        for (const std::int64_t scale_block : {std::int64_t{0}, kBlock}) {
-          all.push_back({stage, GetParam(), DType::bf16, 2, MasterFormat::fp32, scale_block, tier});
-          all.push_back(
-              {stage, GetParam(), DType::bf16, 2, MasterFormat::packed, scale_block, tier});
-        }
-    }
+    for (int stage = 0; stage <= 3; ++stage)
+      for (const runtime::OptimizerRecipe& format : optimizer_formats()) {
+        if (format.master == MasterFormat::fp32)
+          all.push_back({stage, GetParam(), DType::f32, format});
+        for (const Tier tier : {Tier::device, Tier::pageable, Tier::disk})
+          all.push_back({stage, GetParam(), DType::bf16, format, tier});
+      }
     return all;
   }
   const std::vector<ParameterUnit> units_ = make_units();
@@ -261,7 +247,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
   state.at_floor = 8;
   for (int rank = 0; rank < GetParam(); ++rank)
     for (StateScope scope : {StateScope::held, StateScope::saved}) {
-      const StepSettings settings = settings_of(units_, {3, GetParam(), DType::f16, 2}, rank);
+      const StepSettings settings = settings_of(units_, {3, GetParam(), DType::f16}, rank);
       std::vector<StateEntry> entries = list_state(units_, settings, scope, kUpdates);
       std::erase_if(entries, [](const StateEntry& entry) { return entry.kind != "scalar"; });
       if (scope == StateScope::saved && rank != 0) {
@@ -290,7 +276,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
 /// One cell stays on the device, then 3000 elements rounded up to tiles in host memory.
 TEST(StateTableOf, EachTileHasItsRecordInTheTierOfThePlan) {
   const std::vector<ParameterUnit> units = make_units();
-  const Case c{0, 1, DType::bf16, 2, MasterFormat::fp32, 0, Tier::disk};
+  const Case c{0, 1, DType::bf16, {}, Tier::disk};
   std::map<std::string, std::string> parts;  // of the kinds of one tensor
   for (const StateEntry& entry :
        list_state(units, settings_of(units, c, 0), StateScope::held, kUpdates))
@@ -308,7 +294,7 @@ TEST(StateTableOf, EachTileHasItsRecordInTheTierOfThePlan) {
 
 TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
   const std::vector<ParameterUnit> units = make_units();
-  StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  StepSettings settings = settings_of(units, {0, 1, DType::f32}, 0);
   for (runtime::UnitPlan& unit : settings.plan.units) unit.recipe.trainable = false;
   for (const StateEntry& entry : list_state(units, settings, StateScope::held, 0))
     EXPECT_EQ(entry.kind, "parameter");
@@ -317,10 +303,11 @@ TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
 /// Blocks that tensors share: the first of them has the scale.
 TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
   const std::vector<ParameterUnit> units = make_units();
+  const runtime::OptimizerRecipe quantized{
+      .operation = "adamw_8bit", .moment_dtype = DType::u8, .scale_block = kBlock};
   std::map<std::string, std::int64_t> scales;
-  for (const StateEntry& entry :
-       list_state(units, settings_of(units, {0, 1, DType::bf16, 1, MasterFormat::fp32, kBlock}, 0),
-                  StateScope::held, 0))
+  for (const StateEntry& entry : list_state(
+           units, settings_of(units, {0, 1, DType::bf16, quantized}, 0), StateScope::held, 0))
     if (entry.kind == "moment1_scale") {
       EXPECT_EQ(entry.dtype, DType::f32);
       EXPECT_EQ(entry.window.elements, entry.shape.elements());
@@ -332,15 +319,17 @@ TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
 
 TEST(StateTableOf, RefusesAPackedMasterOfParametersThatAreNotBf16) {
   const std::vector<ParameterUnit> units = make_units();
+  const runtime::OptimizerRecipe packed{.operation = "adamw_packed",
+                                        .master = MasterFormat::packed};
   for (const DType dtype : {DType::f32, DType::f16})
-    EXPECT_THROW(list_state(units, settings_of(units, {0, 1, dtype, 2, MasterFormat::packed}, 0),
-                            StateScope::held, 0),
-                 InvalidArgument);
+    EXPECT_THROW(
+        list_state(units, settings_of(units, {0, 1, dtype, packed}, 0), StateScope::held, 0),
+        InvalidArgument);
 }
 
 TEST(StateTableOf, RefusesThePlanOfAnotherModel) {
   const std::vector<ParameterUnit> units = make_units();
-  StepSettings settings = settings_of(units, {0, 1, DType::f32, 2}, 0);
+  StepSettings settings = settings_of(units, {0, 1, DType::f32}, 0);
   settings.plan.units[1].unit = "other";
   EXPECT_THROW(list_state(units, settings, StateScope::held, 0), InvalidArgument);
 }
