@@ -28,7 +28,7 @@ std::vector<Consumer> largest_consumers(const StepPrograms& programs) {
 }  // namespace
 
 bool Fit::fits() const {
-  return !shortage && !kept_too_much && std::ranges::all_of(tiers, &TierFit::fits);
+  return !shortage && !kept_too_much && host.fits() && std::ranges::all_of(tiers, &TierFit::fits);
 }
 
 std::string describe(const Fit& fit) {
@@ -36,7 +36,22 @@ std::string describe(const Fit& fit) {
     return "out of host memory: " + std::to_string(kept->state_bytes + kept->saving_bytes) +
            " bytes are kept there, and the Plan has " + std::to_string(kept->budget_bytes);
   if (fit.shortage) return runtime::describe(*fit.shortage);
+  if (!fit.host.fits())
+    return "out of host memory: the arenas take " + std::to_string(fit.host.needed_bytes) +
+           " bytes, and the Plan has " + std::to_string(fit.host.budget_bytes);
   return fit.excess;
+}
+
+bool shares_host_memory(const runtime::Plan& plan) {
+  return plan.backend == kernels::DeviceCapabilities::Backend::cpu &&
+         plan.host_bytes != runtime::kUnlimited &&
+         plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] == runtime::kUnlimited;
+}
+
+std::int64_t host_arena_bytes(const StepPrograms& programs) {
+  using enum runtime::Tier;
+  const std::int64_t bytes = programs.arena_bytes(pinned) + programs.arena_bytes(pageable);
+  return bytes + (shares_host_memory(programs.settings.plan) ? programs.arena_bytes(device) : 0);
 }
 
 Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_bytes) {
@@ -44,6 +59,7 @@ Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_byte
   for (const runtime::Tier tier : runtime::kAllTiers)
     fit.tiers[static_cast<std::size_t>(tier)] = {programs.arena_bytes(tier),
                                                  budget_bytes[static_cast<std::size_t>(tier)]};
+  fit.host = {host_arena_bytes(programs), programs.settings.plan.host_bytes};
   fit.largest = largest_consumers(programs);
   for (const auto& [key, program] : programs.programs)
     if (const auto excess = runtime::over_budget(program, budget_bytes);

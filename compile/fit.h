@@ -38,6 +38,7 @@ struct Fit {
   /// Names the first Program that no schedule fits into its budgets; the others were not made.
   std::optional<runtime::Shortage> shortage;
   std::optional<KeptTooMuch> kept_too_much;
+  TierFit host;  ///< what counts against Plan::host_bytes, in all
   /// Lists what stands in memory at the peak of the first Program above a budget; empty: none is.
   std::string excess;
   std::vector<Consumer> largest;  ///< largest first
@@ -47,6 +48,13 @@ struct Fit {
 
 /// For people: what lacks. Empty where it fits.
 std::string describe(const Fit& fit);
+
+/// Whether the device's arena counts against Plan::host_bytes: the host is the device, and its
+/// arena has no budget of its own.
+bool shares_host_memory(const runtime::Plan& plan);
+
+/// What Programs take of Plan::host_bytes.
+std::int64_t host_arena_bytes(const StepPrograms& programs);
 
 /// Compares Programs that were all made with their budgets.
 Fit find_fit(const StepPrograms& programs, const runtime::TierBytes& budget_bytes);

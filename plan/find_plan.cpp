@@ -46,7 +46,8 @@ std::optional<Plan> with_gradients_on_disk(Plan plan) {
 }
 
 bool lacks_host_memory(const compile::Fit& fit) {
-  return fit.kept_too_much || (fit.shortage && fit.shortage->tier == Tier::pinned);
+  return fit.kept_too_much || !fit.host.fits() ||
+         (fit.shortage && fit.shortage->tier == Tier::pinned);
 }
 
 /// What no order of the same instructions goes below, also where reads for the next step move from
@@ -116,17 +117,60 @@ class Searching {
   /// For the rank that asks. Where nothing is open in the Plan, it alone is compiled.
   [[nodiscard]] Attempt try_saving(Plan plan, SaveMemory saving) const {
     plan.saving = saving;
-    const bool open = plan.scheduled && (has_records_on_disk(plan) ||
-                                         saving == SaveMemory::windows || may_move_gradients(plan));
-    Compiled found = open ? close(plan, saving) : compiled_here(plan);
+    const bool shares = compile::shares_host_memory(plan);
+    const bool open =
+        plan.scheduled && (has_records_on_disk(plan) || saving == SaveMemory::windows ||
+                           may_move_gradients(plan) || shares);
+    Compiled found = !open ? compiled_here(plan) : shares ? divide(plan) : close(plan);
     const bool lacks = lacks_host_memory(found.fit);
     if (!open) return {std::move(found), lacks};
     if (!found.fit.fits() || widest_ == search_.where) return {std::move(found), lacks};
     return {compiled_here(found.programs.settings.plan)};
   }
 
-  [[nodiscard]] Compiled close(Plan plan, SaveMemory saving) const {
-    if (saving == SaveMemory::windows) {
+  /// Of a host that is the device: schedules take all memory that makes them faster, and know of no
+  /// sum over tiers. So the device gets what it takes, or, where that is too much, what it needs at
+  /// least and half of what is left then, or no more; the host gets the rest. Without schedule
+  /// where only that fits, or nothing: then what is needed at least is known.
+  [[nodiscard]] Compiled divide(const Plan& plan) const {
+    Plan unscheduled = plan;
+    unscheduled.scheduled = false;
+    Compiled least = compiled(unscheduled);
+    if (!least.fit.fits()) return least;
+    const std::int64_t needed = least.programs.arena_bytes(Tier::device);
+    const std::int64_t left = plan.host_bytes - compile::host_arena_bytes(least.programs);
+    const bool closed = !has_records_on_disk(plan) && plan.saving != SaveMemory::windows;
+    Plan ample = plan;
+    if (!closed) ample.budget_bytes[static_cast<std::size_t>(Tier::device)] = needed + left;
+    Compiled whole = compiled(ample);
+    const bool fits = whole.fit.fits();
+    if (fits && closed) return whole;
+    std::vector<std::int64_t> sizes{needed + left / 2, needed};
+    const std::int64_t taken = whole.programs.arena_bytes(Tier::device);
+    if (fits && taken + compile::host_arena_bytes(whole.programs) <= plan.host_bytes)
+      sizes.insert(sizes.begin(), taken);
+    for (const std::int64_t bytes : sizes)
+      if (Compiled found = with_device_bytes(plan, bytes); found.fit.fits()) return found;
+    return least;
+  }
+
+  /// `bytes`, or what its schedules need of the device at least.
+  [[nodiscard]] Compiled with_device_bytes(const Plan& plan, std::int64_t bytes) const {
+    Plan divided = plan;
+    std::int64_t& budget = divided.budget_bytes[static_cast<std::size_t>(Tier::device)];
+    for (;;) {
+      budget = bytes;
+      divided.host_bytes = plan.host_bytes - bytes;
+      Compiled found = close(divided);
+      const std::optional<runtime::Shortage>& shortage = found.fit.shortage;
+      if (!shortage || shortage->tier != Tier::device || shortage->floor_bytes > plan.host_bytes)
+        return found;
+      bytes = shortage->floor_bytes;
+    }
+  }
+
+  [[nodiscard]] Compiled close(Plan plan) const {
+    if (plan.saving == SaveMemory::windows) {
       std::optional<std::int64_t> pinned_bytes = with_windows(plan);
       if (!pinned_bytes) return compiled(plan);
       std::int64_t& budget = plan.budget_bytes[static_cast<std::size_t>(Tier::pinned)];

@@ -16,6 +16,7 @@ struct Search {
   /// The Plan asked for. The search chooses which records of a unit on the disk stay in host
   /// memory, how many are read ahead, the windows of pinned memory for transfers, and whether
   /// gradients of units partly on the disk wait there, too: only where host memory is too little.
+  /// Where the host is the device and both together exceed host_bytes: what the device has of it.
   runtime::Plan plan;
   const machine::Machine& machine;
   comm::MeshSeat where;

@@ -18,12 +18,14 @@ class FindPlan : public testing::Test {
     const runtime::Plan plan = with_choices(small_frame(ranks), choices, model_.build);
     return {model_, plan, machine_, {plan.mesh, comm::point_of(plan.mesh, rank)}};
   }
-  /// Optimizer state on the disk, gradients in host memory.
+  /// Optimizer state on the disk, gradients in host memory, and as much of the device as it takes.
   [[nodiscard]] Search on_disk(int ranks = 1, int rank = 0) const {
     Choices choices;
     choices.sharding.stage = ranks > 1 ? 1 : 0;
     choices.optimizer = Home::disk;
-    return search(choices, ranks, rank);
+    Search asked = search(choices, ranks, rank);
+    asked.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = 1 << 30;
+    return asked;
   }
   static std::int64_t host_bytes(const Compiled& found) {
     return found.programs.arena_bytes(Tier::pinned) + found.programs.arena_bytes(Tier::pageable);
@@ -102,6 +104,30 @@ TEST_F(FindPlan, GradientsGoToTheDiskOnlyWhereHostMemoryIsTooLittle) {
   expect_gradients_in(Tier::pinned);
   asked.plan.host_bytes = 280 << 10;  // gradients alone are 300 KiB
   expect_gradients_in(Tier::disk);
+}
+
+/// What fits without a schedule fits with what is found: then the device's arena is limited, too.
+TEST_F(FindPlan, AHostThatIsTheDeviceHoldsAllThatAPlanTakes) {
+  Search asked = on_disk();
+  asked.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = runtime::kUnlimited;
+  const auto total = [](const Compiled& found) {
+    return found.programs.arena_bytes(Tier::device) + host_bytes(found);
+  };
+  const std::int64_t most = total(find_plan(asked));
+  asked.plan.scheduled = false;
+  const std::int64_t least = total(find_plan(asked));
+  ASSERT_LT(least, most);
+  asked.plan.scheduled = true;
+  for (const std::int64_t allowed : {least, (least + most) / 2, most}) {
+    asked.plan.host_bytes = allowed;
+    const Compiled found = find_plan(asked);
+    EXPECT_TRUE(found.fit.fits()) << allowed << describe(found.fit);
+    EXPECT_LE(total(found), allowed);
+  }
+  asked.plan.host_bytes = 100 << 10;
+  const Compiled refused = find_plan(asked);
+  EXPECT_FALSE(refused.fit.host.fits());
+  EXPECT_LE(refused.fit.host.needed_bytes, least) << "the least of this Plan";
 }
 
 TEST_F(FindPlan, AllRanksFindThePlanOfTheLargestShards) {

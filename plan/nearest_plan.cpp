@@ -13,15 +13,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// As people type it.
+std::int64_t in_mebibytes(std::int64_t bytes) {
+  constexpr std::int64_t kUnit = std::int64_t{1} << 20;
+  return bytes < kUnit ? bytes : bytes / kUnit * kUnit;
+}
+
 class Nearing {
  public:
-  Nearing(const Search& search, const Choices& asked, const MachineMemory& memory,
-          Clock::time_point until)
+  Nearing(const Search& search, const Wanted& wanted, Clock::time_point until)
       : search_(search),
-        asked_(asked),
-        memory_(memory),
+        asked_(wanted.asked),
+        memory_(wanted.memory),
         until_(until),
-        refused_(needs(asked, false)) {}
+        refused_(wanted.refused) {
+    if (refused_) refused_needs_ = least_needs(asked_, {});
+  }
 
   NearestSearch run() {
     std::optional<Nearest> found = nearest();
@@ -31,37 +38,61 @@ class Nearing {
  private:
   [[nodiscard]] std::optional<Nearest> nearest() {
     const std::vector<Choices> here = cheapest_first(asked_, search_.plan);
-    const bool moves = asked_.moves_state();
     // The last ones, which differ in the stage alone, tell whether there is anything to look for.
     const auto needs_least = std::ranges::find_if(here, [&](Choices choices) {
       choices.sharding.stage = here.back().sharding.stage;
       return choices == here.back();
     });
-    if (auto last = first_that_fits({needs_least, here.end()}, moves)) {
-      if (auto first = first_that_fits(here, moves)) return with_less_made_again(*first, moves);
-      last->nearness = Nearness::fits;
-      return last;
+    if (std::any_of(needs_least, here.end(), [&](const Choices& last) { return may_fit(last); })) {
+      const auto less_made_again = [&](const Choices& first) {
+        return with_less_made_again(first);
+      };
+      if (auto first = first_that_fits(here, less_made_again)) return first;
+      for (const Choices& last : std::span(needs_least, here.end()))
+        if (auto found = as_planned(last, Nearness::fits)) return found;
     }
     const bool own_device = memory_.device_bytes.has_value();
-    if (auto first = first_that_fits(further_homes(asked_, search_.plan, own_device), true))
+    const auto less_changed = [&](const Choices& first) { return with_less_changed(first); };
+    if (auto first = first_that_fits(further_homes(asked_, search_.plan, own_device), less_changed))
       return first;
     return smallest_;
   }
 
-  [[nodiscard]] bool limits_host_memory(bool moves) const {
-    return moves && memory_.host_bytes > 0 && search_.plan.host_bytes == runtime::kUnlimited;
+  /// All limits that a Plan may have besides.
+  [[nodiscard]] NewLimits new_limits(const Choices& choices) const {
+    NewLimits limits;
+    if (!choices.moves_state()) return limits;
+    const runtime::Plan& frame = search_.plan;
+    if (const auto device = memory_.device_bytes;
+        device && *device < frame.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)])
+      limits.device_bytes = in_mebibytes(*device);
+    const std::int64_t host = memory_.host_bytes;
+    if (host > 0 && host / memory_.local_world < frame.host_bytes)
+      limits.host_bytes = in_mebibytes(host);
+    return limits;
+  }
+
+  [[nodiscard]] Search search_for(const Choices& choices, const NewLimits& limits) const {
+    Search changed = search_;
+    runtime::Plan& plan = changed.plan;
+    if (limits.device_bytes)
+      plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)] = *limits.device_bytes;
+    if (limits.host_bytes) plan.host_bytes = *limits.host_bytes / memory_.local_world;
+    plan = with_choices(std::move(plan), choices, search_.model.build);
+    return changed;
   }
 
   /// Nothing where that cannot be planned, because it exceeds a budget or because choices exclude
-  /// each other.
-  [[nodiscard]] std::optional<MemoryNeeds> needs(const Choices& choices, bool limited) const {
-    Search changed = search_;
-    // Schedules take as much memory as they may have; what they need at least is known sooner.
-    changed.plan.scheduled = !choices.moves_state();
-    if (limited) changed.plan.host_bytes = memory_.host_bytes / memory_.local_world;
+  /// each other. Schedules take as much memory as they may have; what they need at least is known
+  /// sooner.
+  [[nodiscard]] std::optional<MemoryNeeds> least_needs(const Choices& choices,
+                                                       const NewLimits& limits) const {
     try {
-      changed.plan = with_choices(std::move(changed.plan), choices, search_.model.build);
-      const compile::Compiled found = find_plan(changed);
+      Search changed = search_for(choices, {.device_bytes = {}, .host_bytes = limits.host_bytes});
+      changed.savings = {search_.savings.back()};
+      changed.plan.scheduled = false;
+      compile::Compiled found = find_plan(changed);
+      found.fit.host = {};  // the sum: holds() is to judge it
       if (!found.fit.fits()) return {};
       return memory_needs(found.programs);
     } catch (const InvalidArgument&) {
@@ -69,54 +100,110 @@ class Nearing {
     }
   }
 
+  /// Compiles the Plan as it is: what is open in it takes no less. With no more for the device than
+  /// there is: the fewer bytes, the faster.
+  [[nodiscard]] compile::Compiled closed(const Search& search) const {
+    runtime::Plan plan = search.plan;
+    std::int64_t& device = plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)];
+    const std::int64_t free_bytes =
+        memory_.device_bytes.value_or(memory_.host_bytes / memory_.local_world);
+    if (free_bytes > 0) device = std::min(device, free_bytes);
+    plan.saving = search.savings.back();
+    return compile::compile(search.model, plan, search.machine, search.where);
+  }
+
+  /// As a run would plan it, with the first limits that it needs.
+  [[nodiscard]] std::optional<Nearest> as_planned(const Choices& choices, Nearness nearness) const {
+    const NewLimits all = new_limits(choices);
+    const auto holds = [&](const compile::Compiled& found) {
+      return found.fit.fits() && memory_.holds(memory_needs(found.programs));
+    };
+    for (const bool device : {false, true})
+      for (const bool host : {false, true}) {
+        if ((device && !all.device_bytes) || (host && !all.host_bytes)) continue;
+        if (refused_ && choices == asked_ && !device && !host) continue;
+        NewLimits limits;
+        if (device) limits.device_bytes = all.device_bytes;
+        if (host) limits.host_bytes = all.host_bytes;
+        Search changed = search_for(choices, limits);
+        const bool last =
+            device == all.device_bytes.has_value() && host == all.host_bytes.has_value();
+        if (!last && !holds(closed(changed))) continue;
+        changed.accepts = holds;
+        const compile::Compiled found = find_plan(changed);
+        if (holds(found)) return Nearest{choices, limits, memory_needs(found.programs), nearness};
+      }
+    return {};
+  }
+
   /// What was refused does not fit, whatever is said to be free, unless a limit is new.
-  [[nodiscard]] bool fits(const MemoryNeeds& needs, bool limited) const {
-    const bool less = !refused_ || limited || needs.device < refused_->device ||
-                      memory_.host_share(needs) < memory_.host_share(*refused_);
+  [[nodiscard]] bool holds(const MemoryNeeds& needs, const NewLimits& limits) const {
+    const bool less = !refused_needs_ || limits.host_bytes || limits.device_bytes ||
+                      needs.device < refused_needs_->device ||
+                      memory_.host_share(needs) < memory_.host_share(*refused_needs_);
     return less && memory_.holds(needs);
   }
 
-  [[nodiscard]] std::optional<Nearest> first_that_fits(std::span<const Choices> neighbours,
-                                                       bool moves) {
-    const bool limited = limits_host_memory(moves);
+  /// Whether least_needs fits, or there was no time to look.
+  [[nodiscard]] bool may_fit(const Choices& choices) {
+    complete_ = complete_ && Clock::now() <= until_;
+    if (!complete_) return false;
+    const NewLimits limits = new_limits(choices);
+    std::optional<MemoryNeeds> needed = least_needs(choices, limits);
+    if (!needed && limits.host_bytes) needed = least_needs(choices, {});  // too much for the limit
+    if (!needed) return false;
+    if (holds(*needed, limits)) return true;
+    if (!smallest_ || size(*needed) < size(smallest_->needs))
+      smallest_ = Nearest{choices, {}, *needed, Nearness::smallest};
+    return false;
+  }
+
+  /// As `reduced` to the change that is needed, where that fits.
+  template <typename Reduce>
+  [[nodiscard]] std::optional<Nearest> first_that_fits(const std::vector<Choices>& neighbours,
+                                                       const Reduce& reduced) {
     for (const Choices& choices : neighbours) {
-      if (Clock::now() > until_) {
-        complete_ = false;
-        return {};
-      }
-      const std::optional<MemoryNeeds> needed = needs(choices, limited);
-      if (!needed) continue;
-      if (fits(*needed, limited)) return Nearest{choices, *needed, Nearness::cheapest};
-      if (!smallest_ || size(*needed) < size(smallest_->needs))
-        smallest_ = Nearest{choices, *needed, Nearness::smallest};
+      if (!may_fit(choices)) continue;
+      const Choices less = reduced(choices);
+      const Nearness nearness = complete_ ? Nearness::cheapest : Nearness::fits;
+      if (auto found = as_planned(less, nearness)) return found;
+      if (less == choices) continue;
+      if (auto found = as_planned(choices, nearness)) return found;
     }
     return {};
   }
 
+  /// Takes back one part of the change after another.
+  [[nodiscard]] Choices with_less_changed(Choices changed) {
+    const bool own_device = memory_.device_bytes.has_value();
+    for (const Part part : kParts) {
+      const std::vector<Choices> less = with_less(part, changed, asked_, own_device);
+      const auto first =
+          std::ranges::find_if(less, [&](const Choices& choices) { return may_fit(choices); });
+      if (first != less.end()) changed = *first;
+    }
+    return changed;
+  }
+
   /// Where all that layers save is made again and was not before: the least part of it that fits,
   /// in sixteenths, by bisection: memory falls nearly steadily with the part.
-  [[nodiscard]] Nearest with_less_made_again(Nearest found, bool moves) {
-    constexpr int kParts = 16;
+  [[nodiscard]] Choices with_less_made_again(Choices changed) {
+    constexpr int kSixteenths = 16;
     const bool was = asked_.again == Again::everything;
-    if (found.choices.again != Again::everything || (was && asked_.again_part == 1) ||
-        found.choices.again_part < 1 || asked_.segments > 0)
-      return found;
-    const bool limited = limits_host_memory(moves);
-    int too_little = was ? static_cast<int>(asked_.again_part * kParts) : 0, enough = kParts;
+    if (changed.again != Again::everything || (was && asked_.again_part == 1) ||
+        changed.again_part < 1 || asked_.segments > 0)
+      return changed;
+    int too_little = was ? static_cast<int>(asked_.again_part * kSixteenths) : 0,
+        enough = kSixteenths;
     while (enough - too_little > 1) {
-      if (Clock::now() > until_) {
-        found.nearness = Nearness::fits;
-        break;
-      }
       const int parts = (too_little + enough) / 2;
-      Choices changed = found.choices;
-      changed.again_part = static_cast<double>(parts) / kParts;
-      const std::optional<MemoryNeeds> needed = needs(changed, limited);
-      const bool suffices = needed && fits(*needed, limited);
+      Choices less = changed;
+      less.again_part = static_cast<double>(parts) / kSixteenths;
+      const bool suffices = may_fit(less);
       (suffices ? enough : too_little) = parts;
-      if (suffices) found = {changed, *needed, found.nearness};
+      if (suffices) changed = less;
     }
-    return found;
+    return changed;
   }
 
   /// How many times what is free of the scarcer memory is needed; of unknown ones, bytes.
@@ -134,16 +221,16 @@ class Nearing {
   const Choices& asked_;
   const MachineMemory& memory_;
   Clock::time_point until_;
-  std::optional<MemoryNeeds> refused_;  ///< by what was asked for; nothing: cannot be planned
-  std::optional<Nearest> smallest_;     ///< that was tried
+  bool refused_;
+  std::optional<MemoryNeeds> refused_needs_;  ///< nothing: cannot be planned
+  std::optional<Nearest> smallest_;           ///< that was tried
   bool complete_ = true;
 };
 
 }  // namespace
 
-NearestSearch find_nearest(const Search& search, const Choices& asked, const MachineMemory& memory,
-                           Clock::time_point until) {
-  return Nearing(search, asked, memory, until).run();
+NearestSearch find_nearest(const Search& search, const Wanted& wanted, Clock::time_point until) {
+  return Nearing(search, wanted, until).run();
 }
 
 }  // namespace strata::plan

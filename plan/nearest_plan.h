@@ -16,9 +16,16 @@ enum class Nearness : std::uint8_t {
   smallest,  ///< does not fit, but needs least of all that were tried
 };
 
+/// Limits that a Plan must have besides, because schedules take what they may; bytes.
+struct NewLimits {
+  std::optional<std::int64_t> device_bytes;
+  std::optional<std::int64_t> host_bytes;  ///< of all ranks of the host
+};
+
 struct Nearest {
   Choices choices;
-  MemoryNeeds needs;
+  NewLimits limits;
+  MemoryNeeds needs;  ///< of the smallest at least, of others what find_plan's Plan takes
   Nearness nearness = Nearness::smallest;
 };
 
@@ -27,13 +34,20 @@ struct NearestSearch {
   bool complete = true;  ///< false: neighbours were left untried for want of time
 };
 
-/// Finds the first of the neighbours (neighbours.h) of `asked` that `memory` holds: where it and
-/// Plans' budgets are too little for `asked` itself. Of what it makes again for that it then makes
-/// no more than is needed (Choices::again_part). `search.plan` is the frame of their Plans.
-/// Where the neighbour moves state and the frame does not limit host memory, it is limited to what
-/// is free: transfers would take all that makes a step faster. Finds nothing where no neighbour
-/// that was planned by `until` keeps the budgets of the frame.
-NearestSearch find_nearest(const Search& search, const Choices& asked, const MachineMemory& memory,
+/// What is looked for, and where.
+struct Wanted {
+  Choices asked;
+  MachineMemory memory;
+  bool refused = true;  ///< `asked` does not fit; false: it may be the answer
+};
+
+/// Finds the first of the neighbours (neighbours.h) of what is asked for that the memory holds:
+/// where it and Plans' budgets are too little for `asked` itself. Takes back what of the change is
+/// not needed. `search.plan` is the frame of their Plans; `search.accepts` is not called.
+/// Where the neighbour moves state and the frame does not limit memory, what is free becomes a
+/// limit if the Plan takes more without. Finds nothing where no neighbour that was planned by
+/// `until` keeps the budgets of the frame.
+NearestSearch find_nearest(const Search& search, const Wanted& wanted,
                            std::chrono::steady_clock::time_point until);
 
 }  // namespace strata::plan

@@ -19,7 +19,7 @@ class FindNearest : public testing::Test {
   }
   [[nodiscard]] NearestSearch nearest(const MachineMemory& memory,
                                       Clock::time_point until = Clock::time_point::max()) const {
-    return find_nearest({model_, frame_, machine_, {frame_.mesh, {}}}, asked_, memory, until);
+    return find_nearest({model_, frame_, machine_, {frame_.mesh, {}}}, {asked_, memory}, until);
   }
   [[nodiscard]] MemoryNeeds needs(const Choices& choices) const {
     const runtime::Plan plan = with_choices(frame_, choices, model_.build);
@@ -85,6 +85,22 @@ TEST_F(FindNearest, WhereNothingFitsTheSmallestIsNamed) {
   EXPECT_EQ(further.found->nearness, Nearness::smallest);
   EXPECT_TRUE(further.found->choices.moves_state());
   EXPECT_LT(further.found->needs.device, search.found->needs.device);
+}
+
+/// Schedules without a limit take more than these.
+TEST_F(FindNearest, WhatIsFreeBecomesALimitOnlyWhereItIsNeeded) {
+  asked_.optimizer = Home::disk;
+  const MemoryNeeds most = needs(asked_);
+  const NearestSearch search = nearest({1, {}, most.device + most.host - (64 << 10)});
+  ASSERT_TRUE(search.found);
+  EXPECT_EQ(search.found->choices, asked_);
+  EXPECT_TRUE(search.found->limits.host_bytes);
+  EXPECT_FALSE(search.found->limits.device_bytes);
+  asked_.optimizer = Home::device;
+  const NearestSearch ample = nearest({1, needs(asked_).device / 2, 1 << 30});
+  ASSERT_TRUE(ample.found);
+  EXPECT_TRUE(ample.found->choices.moves_state());
+  EXPECT_FALSE(ample.found->limits.host_bytes);
 }
 
 TEST_F(FindNearest, ABudgetThatNothingKeepsLeavesNothing) {

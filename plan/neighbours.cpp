@@ -87,12 +87,61 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
     changed.activations = level[2];
     all.push_back(changed);
     set_everything_again(changed);
-    set_micro_batch(changed, 1);
     all.push_back(changed);
+    if (changed.micro_batch > 1) {
+      set_micro_batch(changed, 1);
+      all.push_back(changed);
+    }
     // Micro-steps of one layer after another: sums of gradients need not stay on the device.
     if (changed.micro_steps == 1 || changed.layer_major || frame.virtual_ranks > 0) continue;
     changed.layer_major = true;
     all.push_back(changed);
+  }
+  return all;
+}
+
+std::vector<Choices> with_less(Part part, const Choices& changed, const Choices& asked,
+                               bool own_device) {
+  std::vector<Choices> all;
+  const auto move_less = [&](Home Choices::*kind) {
+    for (const Home home : {kStay, kHost, kDisk})
+      if (home >= asked.*kind && home < changed.*kind && (own_device || home != kHost))
+        all.emplace_back(changed).*kind = home;
+  };
+  switch (part) {
+    case Part::activations:
+      move_less(&Choices::activations);
+      break;
+    case Part::parameters:
+      move_less(&Choices::parameters);
+      break;
+    case Part::optimizer:
+      move_less(&Choices::optimizer);
+      break;
+    case Part::micro_batch:
+      for (const std::int64_t size : smaller_micro_batches(asked.micro_batch)) {
+        if (size <= changed.micro_batch) break;
+        Choices& less = all.emplace_back(changed);
+        less.micro_batch = asked.micro_batch;
+        less.micro_steps = asked.micro_steps;
+        set_micro_batch(less, size);
+        less.layer_major = less.layer_major && less.micro_steps > 1;
+      }
+      break;
+    case Part::order:
+      if (changed.layer_major != asked.layer_major)
+        all.emplace_back(changed).layer_major = asked.layer_major;
+      break;
+    case Part::again:
+      if (changed.again == asked.again && changed.again_part == asked.again_part) break;
+      all.push_back(changed);
+      all.back().again = asked.again;
+      all.back().again_part = asked.again_part;
+      break;
+    case Part::stage:
+      for (int stage = asked.sharding.stage; stage < changed.sharding.stage; ++stage)
+        all.emplace_back(changed).sharding.stage = stage;
+      break;
   }
   return all;
 }

@@ -1,6 +1,8 @@
 // What a run could do otherwise to need less memory, cheapest first.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "plan/choices.h"
@@ -18,5 +20,23 @@ std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& f
 /// `own_device`: host memory is other memory than the device's.
 std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& frame,
                                    bool own_device);
+
+/// Of a change, in the order in which it is taken back: what costs most time first.
+enum class Part : std::uint8_t {
+  activations,
+  parameters,
+  optimizer,
+  micro_batch,
+  order,
+  again,
+  stage
+};
+inline constexpr std::array kParts{Part::activations, Part::parameters, Part::optimizer,
+                                   Part::micro_batch, Part::order,      Part::again,
+                                   Part::stage};
+
+/// `changed` with less of a part of its change from `asked`, the least first.
+std::vector<Choices> with_less(Part part, const Choices& changed, const Choices& asked,
+                               bool own_device);
 
 }  // namespace strata::plan

@@ -77,5 +77,31 @@ TEST(Neighbours, StateLeavesTheDeviceStepByStep) {
       << "what was asked for is no neighbour";
 }
 
+TEST(Neighbours, AChangeIsTakenBackPartByPart) {
+  Choices asked;
+  asked.micro_batch = 4;
+  asked.optimizer = Home::host;
+  Choices changed = asked;
+  for (const Part part : kParts) EXPECT_TRUE(with_less(part, changed, asked, true).empty());
+  changed.sharding.stage = 2;
+  changed.micro_batch = 1;
+  changed.micro_steps = 4;
+  changed.layer_major = true;
+  changed.again = Again::everything;
+  changed.optimizer = changed.parameters = Home::disk;
+  EXPECT_EQ(homes(with_less(Part::parameters, changed, asked, true)), "d--L dh-L ");
+  EXPECT_EQ(homes(with_less(Part::parameters, changed, asked, false)), "d--L ")
+      << "host memory is the device's";
+  EXPECT_EQ(homes(with_less(Part::optimizer, changed, asked, true)), "hd-L ");
+  EXPECT_EQ(text(with_less(Part::micro_batch, changed, asked, true)),
+            "2 4x1 everything, 2 2x2 everything, ");
+  EXPECT_EQ(homes(with_less(Part::micro_batch, changed, asked, true)), "dd- dd-L ")
+      << "one micro-step has one order";
+  EXPECT_EQ(homes(with_less(Part::order, changed, asked, true)), "dd- ");
+  EXPECT_EQ(text(with_less(Part::again, changed, asked, true)), "2 1x4, ");
+  EXPECT_EQ(text(with_less(Part::stage, changed, asked, true)),
+            "0 1x4 everything, 1 1x4 everything, ");
+}
+
 }  // namespace
 }  // namespace strata::plan

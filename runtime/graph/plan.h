@@ -178,7 +178,7 @@ struct Plan {
   /// Windows of pinned memory for records of the disk that a step reads for the updates after it.
   std::int64_t read_ahead_bytes = 0;
   TierBytes budget_bytes = kUnlimitedBytes;  ///< largest arena of a Program, per rank
-  std::int64_t host_bytes = kUnlimited;      ///< of those in pinned and pageable memory together
+  std::int64_t host_bytes = kUnlimited;      ///< of host memory, and a CPU's device without budget
 
   bool operator==(const Plan&) const = default;
 

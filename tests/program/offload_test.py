@@ -275,7 +275,10 @@ class Failing(OffloadTest):
         enough = int(re.search(needs, refused)[1]) * 105 // 100
         self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(), "--device-memory", enough))
         # All is on the disk that can be: windows are too large, then what the host writes and reads.
-        self.refuse(["out of memory in tier pinned: its budget is 50000 bytes"], "--host-memory", "100KB")
+        self.refuse([r"this plan needs [\d.]+ MiB per rank, [\d.]+ MiB on this host in all, and 97.66 KiB are what --host-memory allows"],
+                    "--host-memory", "100KB")
+        self.refuse(["out of memory in tier pinned: its budget is 50000 bytes"], "--host-memory", "100KB",
+                    "--device-memory", "100MB")
         self.refuse(["each of 2 ranks may use 20000 bytes of the --host-memory budget",
                      "raise the budget; "], "--host-memory", "40KB")
 

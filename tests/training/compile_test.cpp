@@ -227,6 +227,7 @@ TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
 /// Where the first gradient waits in the Plan that ranks 0 and 2 of three find, which is the same.
 Tier home_of_gradients(train::ProgramRequest request, std::int64_t host_bytes) {
   request.options.offload.host_memory_bytes = host_bytes;
+  request.options.offload.device_memory_bytes = 1 << 30;  // apart from host memory
   request.local_ranks = 3;
   std::string first;
   for (const int rank : {0, 2}) {

@@ -87,18 +87,19 @@ class Comparison {
     refuse(field, text(found), text(asked), flag);
   }
   [[noreturn]] void refuse(const std::string& field, const std::string& found,
-                           const std::string& asked, const std::string& flag) const {
+                           const std::string& asked, const std::string& flag,
+                           const std::string& besides = "") const {
     throw ConfigError(file_ + ": " + field + ": the Plan has " + found + ", this run has " + asked +
-                      " (" + flag + "); print a Plan for it with --print-plan --steps 0");
+                      " (" + flag + "); print a Plan for it with --print-plan --steps 0" + besides);
   }
 
- private:
   static std::string text(std::int64_t number) { return std::to_string(number); }
   static std::string text(DType type) { return std::string(name_of(type)); }
   static std::string text(kernels::DeviceCapabilities::Backend backend) {
     return backend == kernels::DeviceCapabilities::Backend::cpu ? "cpu" : "cuda";
   }
 
+ private:
   std::string file_;
 };
 
@@ -113,7 +114,9 @@ runtime::Plan read_plan(const std::string& file, const runtime::Plan& asked,
                       "mlaunch --no-prefix");
   runtime::Plan plan = runtime::Plan::from_json(object_in(text, file), file);
   const Comparison is(file);
-  is.same("backend", plan.backend, asked.backend, "--device");
+  if (plan.backend != asked.backend)
+    is.refuse("backend", Comparison::text(plan.backend), Comparison::text(asked.backend),
+              "--device", " --device " + Comparison::text(asked.backend));
   is.same<std::int64_t>("mesh.data", plan.data_ranks(), asked.data_ranks(), "ranks");
   is.same<std::int64_t>("virtual_ranks", plan.virtual_ranks, asked.virtual_ranks,
                         "--virtual-ranks");

@@ -4,12 +4,23 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/format_bytes.h"
 #include "train/config/check_options.h"
 #include "train/config/make_plan.h"
 #include "train/config/read_plan.h"
 #include "train/engine/saved_state.h"
 
 namespace strata::train {
+
+std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options) {
+  using enum runtime::SaveMemory;
+  if (options.output.empty()) return {none};
+  const SaveInterval& every = options.checkpoint.every;
+  const bool on_the_way = every.steps > 0 || every.seconds > 0;
+  if (options.checkpoint.asynchronous && !options.check_device && on_the_way)
+    return {snapshot, windows, writing};
+  return {writing};
+}
 
 compile::TrainingModel training_model(const ProgramRequest& request) {
   const TrainOptions& options = request.options;
@@ -64,8 +75,18 @@ static std::string least_host_memory(const compile::Fit& fit, const ProgramReque
          std::to_string(each * request.local_ranks);
 }
 
+/// Of a host that is the device.
+static std::string describe_host(const compile::TierFit& host, int ranks) {
+  std::string needs = format_bytes(host.needed_bytes);
+  if (ranks > 1)
+    needs += " per rank, " + format_bytes(host.needed_bytes * ranks) + " on this host in all";
+  return "out of memory: this plan needs " + needs + ", and " +
+         format_bytes(host.budget_bytes * ranks) + " are what --host-memory allows";
+}
+
 void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
   if (fit.fits()) return;
+  if (!fit.host.fits()) throw OutOfMemory(describe_host(fit.host, request.local_ranks));
   if (!fit.kept_too_much) throw OutOfMemory(describe(fit) + least_host_memory(fit, request));
   const compile::KeptTooMuch& kept = *fit.kept_too_much;
   const OffloadOptions& options = request.options.offload;
@@ -81,6 +102,31 @@ void require_fit(const compile::Fit& fit, const ProgramRequest& request) {
       (more ? ", or move more to the disk (--offload-optimizer nvme, --offload-param nvme)" : ""));
 }
 
+/// Throws where the file, not an option, is what limits. `given`: its Plan under the limits of
+/// `asked`.
+static void require_own_limits(const std::string& file, const runtime::Plan& given,
+                               const runtime::Plan& asked, const compile::Fit& fit) {
+  const auto require = [&](const std::string& field, std::int64_t has, std::int64_t options_give,
+                           std::int64_t needed) {
+    if (has >= options_give || has >= needed) return;
+    throw PlanFileLimit(file + ": " + field + ": the Plan has " + std::to_string(has) +
+                        " bytes, and needs at least " + std::to_string(needed) + "; raise it");
+  };
+  runtime::TierBytes needed{};
+  for (std::size_t t = 0; t < needed.size(); ++t) needed[t] = fit.tiers[t].needed_bytes;
+  std::int64_t host = fit.host.fits() ? 0 : fit.host.needed_bytes;
+  if (const auto& kept = fit.kept_too_much) host = kept->state_bytes + kept->saving_bytes;
+  if (fit.shortage && fit.shortage->tier == runtime::Tier::pinned)
+    host = fit.shortage->floor_bytes +
+           fit.shortage->kept_bytes[static_cast<std::size_t>(runtime::Tier::pageable)];
+  for (const runtime::Tier tier : runtime::kAllTiers) {
+    const auto t = static_cast<std::size_t>(tier);
+    require("budget_bytes." + std::string(name_of(tier)), given.budget_bytes[t],
+            asked.budget_bytes[t], needed[t]);
+  }
+  require("host_bytes", given.host_bytes, asked.host_bytes, host);
+}
+
 compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
                                 const machine::Machine& machine,
                                 const std::vector<runtime::SaveMemory>& savings,
@@ -92,7 +138,9 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
     const runtime::Plan given =
         read_plan(file, asked, savings, !request.options.offload.nvme_paths.empty());
     try {
-      return compile::compile(model, given, machine, where);
+      compile::Compiled found = compile::compile(model, given, machine, where);
+      require_own_limits(file, given, asked, found.fit);
+      return found;
     } catch (const InvalidArgument& error) {
       throw ConfigError(file + ": " + error.what());
     }

@@ -7,6 +7,7 @@
 
 #include "comm/seat.h"
 #include "compile/compile.h"
+#include "core/error.h"
 #include "machine/machine.h"
 #include "plan/find_plan.h"
 #include "train/config/options.h"
@@ -24,6 +25,14 @@ struct ProgramRequest {
   std::vector<std::int64_t> shorter_sequences = {};  ///< Plan::shorter_sequences
 };
 
+/// A Plan of a file that allows its run less than it needs.
+class PlanFileLimit : public OutOfMemory {
+  using OutOfMemory::OutOfMemory;
+};
+
+/// The ways of saving that a run has, the fastest first.
+std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options);
+
 /// What compiling must know of model and training.
 compile::TrainingModel training_model(const ProgramRequest& request);
 
@@ -37,7 +46,8 @@ runtime::Plan requested_plan(const ProgramRequest& request, const compile::Train
 
 /// Compiles the Plan that plan::find_plan finds for the request, or that of the file
 /// TrainOptions::plan, which may not fit. `savings`, `accepts`: plan::Search. Throws as
-/// requested_plan does, and ConfigError naming file and field of a Plan for another run.
+/// requested_plan does, ConfigError naming file and field of a Plan for another run, and
+/// PlanFileLimit naming the field that allows too little.
 compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat& seat,
                                 const machine::Machine& machine,
                                 const std::vector<runtime::SaveMemory>& savings,

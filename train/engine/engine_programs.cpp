@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/agreement.h"
+#include "compile/fit.h"
 #include "core/error.h"
 #include "runtime/program/budget.h"
 #include "runtime/program/verifier.h"
@@ -23,8 +24,7 @@ void Engine::check_programs(const compile::StepPrograms& programs) const {
     const auto lines = program.collective_sequence();
     sequence.insert(sequence.end(), lines.begin(), lines.end());
   }
-  const std::int64_t host_bytes =
-      programs.arena_bytes(runtime::Tier::pinned) + programs.arena_bytes(runtime::Tier::pageable);
+  const std::int64_t host_bytes = compile::host_arena_bytes(programs);
   if (host_bytes > programs.settings.plan.host_bytes)
     throw OutOfMemory("the Programs take " + std::to_string(host_bytes) +
                       " bytes of host memory, and their Plan allows " +

@@ -13,10 +13,8 @@ namespace strata::train {
 std::int64_t host_limit_on_cpu(const OffloadOptions& options);
 
 /// Throws OutOfMemory with the amounts when `ranks` arenas of `arena_bytes` do not fit into
-/// `room_bytes` (0: unknown, anything goes), which `says` names. What to change stands in
-/// memory_advice.h.
+/// `free_bytes` (0: unknown, anything goes). What to change stands in memory_advice.h.
 void require_host_memory(std::int64_t arena_bytes, int ranks,
-                         std::int64_t room_bytes = machine::available_host_bytes(),
-                         const char* says = "are free");
+                         std::int64_t free_bytes = machine::available_host_bytes());
 
 }  // namespace strata::train

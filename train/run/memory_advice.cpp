@@ -15,24 +15,8 @@ constexpr std::chrono::seconds kLongestSearch{8};
 
 using Flags = std::vector<std::string>;
 
-/// Limits as a user would type them, where state moves and they are not given.
-void add_limits(Flags& flags, const plan::Nearest& found, const OffloadOptions& given,
-                const MachineMemory& memory) {
-  constexpr std::int64_t kUnit = std::int64_t{1} << 20;
-  const auto add = [&](const char* flag, std::int64_t bytes) {
-    flags.push_back(flag + byte_size_text(bytes / kUnit * kUnit));
-  };
-  if (!found.choices.moves_state()) return;
-  if (memory.device_bytes && given.device_memory_bytes == kUnlimitedMemory)
-    add("--device-memory ", *memory.device_bytes);
-  if (memory.host_bytes == 0 || given.host_memory_bytes != kUnlimitedMemory) return;
-  const std::int64_t arenas = memory.device_bytes ? 0 : found.needs.device * memory.local_world;
-  add("--host-memory ", memory.host_bytes - arenas);
-}
-
 /// As the user would type them.
-Flags flags_of(const plan::Nearest& found, const TrainOptions& options,
-               const MachineMemory& memory) {
+Flags flags_of(const plan::Nearest& found, const TrainOptions& options) {
   using enum plan::Home;
   const plan::Choices &then = found.choices, now = choices_of(options);
   Flags flags;
@@ -54,7 +38,11 @@ Flags flags_of(const plan::Nearest& found, const TrainOptions& options,
   if (then.optimizer_part != now.optimizer_part) flags.emplace_back("--offload-ratio 1");
   move("--offload-param ", then.parameters, now.parameters);
   move("--offload-activations ", then.activations, now.activations);
-  add_limits(flags, found, options.offload, memory);
+  const auto limit = [&](const char* flag, const std::optional<std::int64_t>& bytes) {
+    if (bytes) flags.push_back(flag + byte_size_text(*bytes));
+  };
+  limit("--device-memory ", found.limits.device_bytes);
+  limit("--host-memory ", found.limits.host_bytes);
   const bool on_disk =
       then.optimizer == disk || then.parameters == disk || then.activations == disk;
   if (on_disk && options.offload.nvme_paths.empty()) flags.emplace_back("--nvme-path DIR");
@@ -74,36 +62,38 @@ std::string say(const plan::NearestSearch& search, const TrainOptions& options,
     return "no ZeRO stage, micro-batch, checkpointing or offload fits these limits; raise "
            "--device-memory or --host-memory, " +
            otherwise;
-  const Flags flags = flags_of(*found, options, memory);
+  const std::string needs = describe(found->needs, memory);
+  const Flags flags = flags_of(*found, options);
+  const bool fits = found->nearness != plan::Nearness::smallest;
+  if (flags.empty() && fits) return "it needs about " + needs + " without";
   if (flags.empty())
     return "no ZeRO stage, micro-batch, checkpointing or offload needs less; " + otherwise;
   const std::string change = fmt::format("{}", fmt::join(flags, " "));
-  const std::string needs = "about " + describe(found->needs, memory);
-  if (found->nearness == plan::Nearness::smallest)
-    return fmt::format("even {} needs {}; {}", change, needs, otherwise);
+  if (!fits) return fmt::format("even {} needs at least {}; {}", change, needs, otherwise);
   return change +
          (found->nearness == plan::Nearness::cheapest ? " is the cheapest change that fits: "
                                                       : " fits: ") +
-         "it needs " + needs;
+         "it needs about " + needs;
 }
 
 }  // namespace
 
 std::string memory_advice(const ProgramRequest& request, const CrowdedMachine& machine) {
   ProgramRequest asked = request;
-  if (asked.saving == runtime::SaveMemory::none && !asked.options.output.empty())
-    asked.saving = runtime::SaveMemory::writing;
   asked.local_ranks = machine.memory.local_world;
   const compile::TrainingModel model = training_model(asked);
-  const auto found = plan::find_nearest(
-      {.model = model,
-       .plan = plan_frame(asked, machine.machine, machine.seat.ranks),
-       .machine = machine.machine,
-       .where = comm::MeshSeat::of(machine.seat),
-       .savings = {asked.saving}},
-      choices_of(asked.options), machine.memory, std::chrono::steady_clock::now() + kLongestSearch);
+  const auto found =
+      plan::find_nearest({.model = model,
+                          .plan = plan_frame(asked, machine.machine, machine.seat.ranks),
+                          .machine = machine.machine,
+                          .where = comm::MeshSeat::of(machine.seat),
+                          .savings = savings_of(asked.options)},
+                         {.asked = choices_of(asked.options),
+                          .memory = machine.memory,
+                          .refused = asked.options.plan.empty()},
+                         std::chrono::steady_clock::now() + kLongestSearch);
   return (request.options.plan.empty() ? "" : "print another Plan, or leave out --plan: ") +
-         say(found, request.options, machine.memory);
+         say(found, asked.options, machine.memory);
 }
 
 }  // namespace strata::train

@@ -191,7 +191,7 @@ TEST(MemoryAdvice, SaysWhatTheSmallestPlanNeedsWhenNothingFits) {
   ProgramRequest of_two = long_request();
   of_two.options.global_batch = 8;
   const std::string for_two = advice(of_two, 2, 1000);
-  EXPECT_TRUE(for_two.starts_with("even --zero 2 --micro-batch 1 ")) << for_two;
+  EXPECT_TRUE(for_two.starts_with("even --zero 3 --micro-batch 1 ")) << for_two;
   EXPECT_TRUE(for_two.ends_with(", fewer ranks on this host or a smaller model")) << for_two;
 }
 

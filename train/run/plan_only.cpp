@@ -87,33 +87,26 @@ void require_drive(const RunRequest& request, const compile::StepPrograms& set) 
                   format_bytes(request.hardware->disk.bytes));
 }
 
-/// As a run would: with the fastest way of saving that fits.
-std::vector<runtime::SaveMemory> savings_of(const TrainOptions& options) {
-  using enum runtime::SaveMemory;
-  if (options.output.empty()) return {none};
-  const SaveInterval& every = options.checkpoint.every;
-  if (options.checkpoint.asynchronous && (every.steps > 0 || every.seconds > 0))
-    return {snapshot, windows, writing};
-  return {writing};
-}
-
-compile::StepPrograms build(const RunRequest& request, const machine::Machine& machine,
-                            const comm::Seat& seat, const MachineMemory& memory) {
+ProgramRequest programs_of(const RunRequest& request) {
   const TrainOptions& options = request.config.options;
   ProgramRequest programs{request.model, options};
   programs.evaluate = !options.eval_data.empty() || evaluates_during(options);
   programs.local_ranks = request.context.local_world;
+  return programs;
+}
+
+compile::StepPrograms build(const RunRequest& request, const machine::Machine& machine,
+                            const comm::Seat& seat, const MachineMemory& memory) {
+  const ProgramRequest programs = programs_of(request);
   compile::Compiled found =
-      plan_programs(programs, seat, machine, savings_of(options), [&](const auto& tried) {
+      plan_programs(programs, seat, machine, savings_of(programs.options), [&](const auto& tried) {
         return tried.fit.fits() && memory.holds(plan::memory_needs(tried.programs));
       });
   require_fit(found.fit, programs);
   require_room(found.programs, memory,
                request.hardware ? "what the host of --hardware has"
-               : options.offload.host_memory_bytes != kUnlimitedMemory
-                   ? "what --host-memory allows"
-                   : "free on this machine (--host-memory SIZE and --hardware NAME "
-                     "plan for another one)");
+                                : "free on this machine (--host-memory SIZE and --hardware NAME "
+                                  "plan for another one)");
   require_drive(request, found.programs);
   return std::move(found.programs);
 }
@@ -144,10 +137,14 @@ void print_plan_only(const RunRequest& request, const RunListeners& listeners) {
   std::optional<compile::StepPrograms> set;
   try {
     set = build(request, machine, seat, memory);
+  } catch (const PlanFileLimit&) {
+    throw;
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(std::string(error.what()) + "; " +
-                      memory_advice({request.model, options},
-                                    {.seat = seat, .machine = machine, .memory = memory}));
+    throw OutOfMemory(
+        std::string(error.what()) + "; " +
+        memory_advice(programs_of(request), {.seat = seat, .machine = machine, .memory = memory}) +
+        (on_cuda || request.hardware ? " (device: " + describe_device(request, on_cuda) + ")"
+                                     : ""));
   }
   print_plan(request.config, options, *set,
              {.ranks = request.context.world,

@@ -34,20 +34,11 @@ void require_memory(const RunParts& run, const compile::StepPrograms& programs) 
   const std::int64_t host_bytes = programs.arena_bytes(runtime::Tier::pinned) +
                                   programs.arena_bytes(runtime::Tier::pageable) +
                                   (on_cpu ? arena_bytes : 0);
-  const int ranks = run.request.context.local_world;
-  require_host_memory(host_bytes, ranks);
-  if (on_cpu)
-    require_host_memory(host_bytes, ranks, host_limit_on_cpu(run.options.offload),
-                        "are what --host-memory allows");
+  require_host_memory(host_bytes, run.request.context.local_world);
 }
 
 /// With room for snapshots where saves want them and the machine has it.
 compile::StepPrograms build_programs_for_saving(RunParts& run) {
-  using enum runtime::SaveMemory;
-  const CheckpointOptions& checkpoint = run.options.checkpoint;
-  const bool saves = run.saver->saves();
-  const bool snapshots = saves && checkpoint.asynchronous && !run.options.check_device &&
-                         (checkpoint.every.steps > 0 || checkpoint.every.seconds > 0);
   ProgramRequest request{run.request.model, run.options};
   request.evaluate = run.corpus.held_out != nullptr;
   request.local_ranks = run.request.context.local_world;
@@ -55,13 +46,12 @@ compile::StepPrograms build_programs_for_saving(RunParts& run) {
   RoomForSaving room(
       {*run.communicator, *run.disk, request,
        [&run](const compile::StepPrograms& programs) { require_memory(run, programs); }});
-  std::vector<runtime::SaveMemory> savings{saves ? writing : none};
-  if (snapshots) savings = {snapshot, windows, writing};
+  const std::vector<runtime::SaveMemory> savings = savings_of(run.options);
   compile::Compiled found =
       plan_programs(request, seat, run.machine, savings,
                     [&](const compile::Compiled& tried) { return room.accepts(tried); });
   require_fit(found.fit, request);
-  if (snapshots && run.options.plan.empty())
+  if (savings.size() > 1 && run.options.plan.empty())
     if (const std::string note = room.note(found.programs.settings.plan.saving); !note.empty())
       run.listeners.note(note);
   return std::move(found.programs);

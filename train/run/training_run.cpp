@@ -69,7 +69,9 @@ std::string advice(const RunParts& run) {
   const std::int64_t limit = host_limit_on_cpu(run.options.offload);
   if (run.machine.host_is_device() && limit > 0)
     host_bytes = host_bytes == 0 ? limit : std::min(host_bytes, limit);
-  return memory_advice({run.request.model, run.options},
+  return memory_advice({.model = run.request.model,
+                        .options = run.options,
+                        .evaluate = run.corpus.held_out != nullptr},
                        {.seat = run.device->communicator().seat(),
                         .machine = run.machine,
                         .memory = {.local_world = context.local_world,
@@ -80,6 +82,8 @@ std::string advice(const RunParts& run) {
 void build_engine_or_advise(RunParts& run) {
   try {
     build_engine(run);
+  } catch (const PlanFileLimit&) {
+    throw;
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(std::string(error.what()) + "; " + advice(run));
   }
