@@ -23,7 +23,7 @@ BELOW = {  # a folder includes itself and these
     "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan"},
     "launcher": {"core"},
 }
-ROOMS = {  # of a folder: a room includes itself and these; tests and testing/ include all of their folder
+SUBFOLDERS = {  # of a folder: each includes itself and these; tests and testing/ include all of their folder
     "kernels": {
         "math": set(),
         "device": {"math"},
@@ -85,9 +85,9 @@ def is_test(path):
     return "testing" in path.split("/") or re.search(r"_(test|fuzz)\.", path) is not None
 
 
-def room_breaches(path, target):
-    """The rules about rooms of one folder that an include of `target` breaks."""
-    folder, room, *rest = path.split("/")
+def subfolder_breaches(path, target):
+    """The rules about subfolders of one folder that an include of `target` breaks."""
+    folder, inner, *rest = path.split("/")
     if is_test(path):
         return
     other = target.split("/")
@@ -95,14 +95,14 @@ def room_breaches(path, target):
         yield f"{folder}/ may not see {target}: compiling knows nothing of running"
     if other[0] in BELOW and "testing" in other and other[0] != folder and folder not in ("tests", "bench"):
         yield f"{path} is no test and may not see {target}"
-    if folder not in ROOMS or not rest or room not in ROOMS[folder]:
+    if folder not in SUBFOLDERS or not rest or inner not in SUBFOLDERS[folder]:
         return
-    if len(other) < 3 or other[0] != folder or other[1] in ROOMS[folder][room] | {room}:
+    if len(other) < 3 or other[0] != folder or other[1] in SUBFOLDERS[folder][inner] | {inner}:
         return
-    if other[1] == "testing" and (folder, room) == ("kernels", "cuda") and rest[0] in ("gpu", "host"):
+    if other[1] == "testing" and (folder, inner) == ("kernels", "cuda") and rest[0] in ("gpu", "host"):
         return  # what runs the operations' tests on a device
-    allowed = ", ".join(sorted(ROOMS[folder][room])) or "no other room"
-    yield f"{folder}/{room}/ may not see {target} (it may see {allowed})"
+    allowed = ", ".join(sorted(SUBFOLDERS[folder][inner])) or "no other subfolder"
+    yield f"{folder}/{inner}/ may not see {target} (it may see {allowed})"
 
 
 def may_compare_stage(path):
@@ -124,7 +124,7 @@ def breaches(path, text):
         if include:
             for message in include_breaches(folder, include[1] == "<", include[2]):
                 yield number, message
-            for message in room_breaches(path, include[2]):
+            for message in subfolder_breaches(path, include[2]):
                 yield number, message
         elif STAGE.search(line.split("//")[0]) and not may_compare_stage(path):
             yield number, "branches on the ZeRO stage belong to zero/ and train/config"
