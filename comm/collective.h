@@ -52,8 +52,8 @@ struct Partition {
 /// `barrier` has neither input nor output.
 /// Elements travel as `input_type`; `wire_type` and `scale` matter to reduce_scatter alone. Input
 /// and output overlap only where this table says so. Pieces may be empty, their pointers then null.
-/// Sums (design.md section 5): each contribution, the owner's too, is rounded once to nearest even
-/// to `wire_type`, added in fp32 in the binary tree over the next power of two with missing leaves
+/// Sums (design 5): each contribution, the owner's too, is rounded once to nearest even to
+/// `wire_type`, added in fp32 in the binary tree over the next power of two with missing leaves
 /// skipped, then multiplied by `scale`. So bits do not depend on the backend.
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;

@@ -1,4 +1,4 @@
-// The communicators of one rank, by the axes of the mesh that collectives name (design.md 2.9).
+// The communicators of one rank, by the axes of the mesh that collectives name (design 2.9).
 #pragma once
 
 #include <array>

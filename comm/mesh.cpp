@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline",
                                                              "sequence", "expert"};
-/// From neighbours in the world outwards.
+/// Axes from those of neighbours in the world outwards.
 constexpr std::array kNearestFirst{MeshAxis::tensor, MeshAxis::sequence, MeshAxis::expert,
                                    MeshAxis::data, MeshAxis::pipeline};
 

@@ -76,7 +76,7 @@ class Compiling {
     return shape;
   }
 
-  /// From a forward pass to all that a micro-batch computes, whatever the ranks.
+  /// Makes of a forward pass all that a micro-batch computes, whatever the ranks.
   void finish_micro_batch(Graph& graph) const {
     std::vector<bool> frozen;
     for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);

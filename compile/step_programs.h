@@ -30,7 +30,7 @@ std::string_view name_of(ProgramKind kind);
 struct ProgramKey {
   ProgramKind kind = ProgramKind::train;
   zero::MicroStepKind micro_step = zero::MicroStepKind::only;  ///< of micro-steps
-  /// Of micro-steps and evaluation, one of Plan::shorter_sequences; 0: Plan::shape.
+  /// One of Plan::shorter_sequences, for micro-steps and evaluation; 0: Plan::shape.
   std::int64_t shorter_sequence = 0;
   auto operator<=>(const ProgramKey&) const = default;
   /// A micro-step that trains on samples of Plan::shape.

@@ -28,7 +28,7 @@ std::vector<std::string> parse_device_list(const std::string& typed, const std::
 /// InvalidArgument when they are not among those that `host` lets mlaunch see, or none are left.
 std::vector<std::string> choose_devices(const DeviceRequest& request, const HostDevices& host);
 
-/// As CUDA_VISIBLE_DEVICES has them: "2,3".
+/// Joins devices as CUDA_VISIBLE_DEVICES has them: "2,3".
 std::string device_list(const std::vector<std::string>& devices);
 
 }  // namespace strata::launcher

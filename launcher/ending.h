@@ -11,7 +11,7 @@ struct Ending {
   Kind kind = Kind::exited;
   int number = 0;  ///< exit status or signal number
 
-  /// From the status word of wait4(2).
+  /// Reads the status word of wait4(2).
   static Ending from_wait_status(int status);
 
   [[nodiscard]] bool success() const { return kind == Kind::exited && number == 0; }

@@ -100,7 +100,8 @@ bool Screen::rewrites_lines(const Stream& s) const {
   return s.rank == 0 && queues_[static_cast<int>(s.kind)].is_terminal();
 }
 
-/// Of a rank that is alone a line without its end is shown, too: it may be a question.
+/// Shows a line that is not ended: of progress, or of a rank that is alone, where it may be a
+/// question.
 void Screen::update_progress(const Stream& s) {
   const bool is_progress = s.partial.find('\r') != std::string::npos;
   if (!rewrites_lines(s) || s.partial.empty() || !(is_progress || alone_)) return;

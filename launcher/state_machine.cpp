@@ -12,7 +12,7 @@
 namespace strata::launcher {
 namespace {
 
-/// By a rank that blames a peer, or was asked to stop.
+/// Whether a rank blames a peer, or was asked to stop.
 bool wants_another_try(const Ending& ending) {
   return ending.kind == Ending::Kind::exited &&
          ending.number == static_cast<int>(ExitCode::try_again);

@@ -347,7 +347,7 @@ std::string Supervisor::where(int rank) const {
   return text == name_of(Phase::starting) ? "" : text;
 }
 
-/// As the rank wrote it to its status page; empty: it did not.
+/// The error that the rank wrote to its status page; empty: none.
 std::string Supervisor::error_of(int rank) const {
   const auto& error = ranks_[static_cast<std::size_t>(rank)].page.data().error;
   return {error, ::strnlen(error, sizeof error)};

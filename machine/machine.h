@@ -15,7 +15,7 @@
 
 namespace strata::machine {
 
-/// Of one host.
+/// The processors of one host, as one.
 struct Processor {
   std::string name;            ///< as it calls itself; may be empty
   Figure cores{1};             ///< that a run's threads may use
@@ -24,7 +24,7 @@ struct Processor {
   bool operator==(const Processor&) const = default;
 };
 
-/// Of one host.
+/// The memory of one host.
 struct HostMemory {
   Figure bytes;             ///< of all of it; 0: not known
   Figure allowed_bytes;     ///< that the tightest control group grants; 0: there is no limit

@@ -30,7 +30,7 @@ void place_units(runtime::Plan& plan, const Choices& choices,
     }
     if (choices.optimizer == Home::device) continue;
     unit.optimizer_tier = choices.optimizer == Home::disk ? Tier::disk : Tier::pageable;
-    // Of the largest part of any rank, so that all ranks plan alike.
+    // Counted from the largest part of any rank, so that all ranks plan alike.
     const std::int64_t cells =
         zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.data_ranks() : 1) /
         runtime::kCellElements;

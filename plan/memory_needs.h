@@ -28,7 +28,7 @@ struct MachineMemory {
   std::optional<std::int64_t> device_bytes;
   std::int64_t host_bytes = 0;  ///< free for all ranks; 0: not known
 
-  /// Of host memory, by one rank.
+  /// Bytes of host memory that one rank needs.
   [[nodiscard]] std::int64_t host_share(const MemoryNeeds& needs) const {
     return needs.host + (device_bytes ? 0 : needs.device);
   }

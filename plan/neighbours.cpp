@@ -32,7 +32,7 @@ int highest_stage(const Choices& asked, const runtime::Plan& frame) {
   return frame.data_ranks() > 1 ? zero::kHighestStage : asked.sharding.stage;
 }
 
-/// Of optimizer state, parameters and activations.
+/// Where optimizer state, parameters and activations live, in this order.
 using Homes = std::array<Home, 3>;
 constexpr Home kStay = Home::device, kHost = Home::host, kDisk = Home::disk;
 constexpr std::array<Homes, 6> kLevels{{{kHost, kStay, kStay},

@@ -40,13 +40,13 @@ class ControlPass {
   }
 
  private:
-  /// In front of step_control.
+  /// Whether updates stand in front of step_control.
   [[nodiscard]] bool updates_run_early() const {
     return settings_.plan.updates == runtime::Updates::gradient;
   }
 
-  /// Behind the last writer of each unit's reduced gradient, where it is still near. The sum is
-  /// exact, so its order does not matter. Each element counts on one rank: its owner's.
+  /// Adds norms after the last writer of each unit's reduced gradient, where it is still near. The
+  /// sum is exact, so its order does not matter. Each element counts on one rank: its owner's.
   void add_norms() {
     std::map<ValueId, int> last_writer;  // of a root
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)

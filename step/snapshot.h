@@ -25,7 +25,7 @@ struct SnapshotPiece {
   std::string storage;  ///< name in the PersistentLayout
   std::int64_t begin = 0, end = 0;
   std::string copy;  ///< name of the copy's storage, u8 [end - begin]
-  /// Of the copy: pinned for what lives on the device, else pageable; disk: through a window.
+  /// The copy's tier: pinned for what lives on the device, else pageable; disk: through a window.
   runtime::Tier tier = runtime::Tier::pinned;
 };
 

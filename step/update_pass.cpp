@@ -230,7 +230,7 @@ class UpdatePass {
 constexpr int kNoUnit = -1;
 constexpr int kNoPlace = -1;
 
-/// By root: the trainable unit whose parameters it keeps for the step, or kNoUnit.
+/// For each root the trainable unit whose parameters it keeps for the step, or kNoUnit.
 std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings) {
   std::map<std::string, int> kept;
   std::vector<int> unit_of(graph.values.size(), kNoUnit);
@@ -291,8 +291,8 @@ struct UpdatePlace {
   auto operator<=>(const UpdatePlace&) const = default;
 };
 
-/// In the order in which units become ready. Ranks agree on it: what only one of them has (sums of
-/// its own part) stands right after a node that all have.
+/// Places in the order in which units become ready. Ranks agree on it: what only one of them has
+/// (sums of its own part) stands right after a node that all have.
 std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
   std::map<ValueId, int> last_writer, last_reader;  // of a root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {

@@ -24,13 +24,13 @@ class DeviceWord {
   void* word_ = nullptr;
 };
 
-/// What a communicator borrows.
+/// What an NcclCommunicator borrows: the library's functions and a word on the device.
 struct NcclParts {
   NcclLibrary library{cuda::library_environment()};
   DeviceWord word;
 };
 
-/// With its parts, which are there before and after it.
+/// An NcclCommunicator with its parts: a base in front of it, so that they outlive it.
 class LoadedNccl final : private NcclParts, public NcclCommunicator {
  public:
   LoadedNccl(Communicator& host, const kernels::Device& device, Reduction reduction)

@@ -66,7 +66,7 @@ class Board {
   /// `rank` reads its peers' operands from here to `end_reading`. False: aborted, it must not.
   [[nodiscard]] bool begin_reading(int rank) const;
   void end_reading(int rank) const;
-  /// After `abort`: sleeps until no rank reads any more. Their reading ends by itself.
+  /// Call after `abort`: sleeps until no rank reads any more. Their reading ends by itself.
   void wait_for_readers() const;
 
  private:

@@ -13,7 +13,7 @@ namespace strata::tests {
 /// Whether this build can count.
 bool can_count_allocations();
 
-/// From now on; resets the count. Libraries loaded later count as ours.
+/// Resets the count, and counts from now on. Libraries loaded later count as ours.
 void start_counting_allocations();
 
 struct AllocationCount {

@@ -62,7 +62,7 @@ struct AttentionBackwardTask {
   RandomSource random;
 };
 
-/// From the attributes of attention and attention_backward.
+/// Reads the attributes of attention and attention_backward.
 AttentionShape attention_shape(const Attributes& attributes, std::int64_t head_size);
 
 /// Source of the dropout of one sample (anything when there is none).

@@ -31,7 +31,7 @@ HWY_INLINE void store_elements(const float* from, std::byte* to, std::int64_t n)
                          HWY_ATTR { Element::store(d, hn::LoadU(d, from + i), elements + i); });
 }
 
-/// n elements of `type` (fp32, bf16, fp16) as fp32.
+/// Loads n elements of `type` (fp32, bf16, fp16) as fp32.
 HWY_INLINE void load_row(const std::byte* from, DType type, float* to, std::int64_t n) {
   if (type == DType::f32)
     load_elements<ElementF32>(from, to, n);
@@ -43,7 +43,7 @@ HWY_INLINE void load_row(const std::byte* from, DType type, float* to, std::int6
     STRATA_CHECK(false, "no float type:", name_of(type));
 }
 
-/// n fp32 numbers as elements of `type`.
+/// Stores n fp32 numbers as elements of `type`, to nearest even.
 HWY_INLINE void store_row(const float* from, std::byte* to, DType type, std::int64_t n) {
   if (type == DType::f32)
     store_elements<ElementF32>(from, to, n);

@@ -8,7 +8,8 @@
 
 namespace strata::kernels {
 
-/// How fp32 becomes bf16; everything else rounds to nearest even.
+/// How fp32 is rounded to bf16: to nearest even, or half away from zero as a master is. Every other
+/// conversion rounds to nearest even.
 enum class Rounding : std::uint8_t { nearest_even, master };
 
 /// `count` elements on the calling thread. Types fp32, bf16, fp16; ranges do not overlap, except

@@ -60,7 +60,7 @@ struct ElementBf16With {
   static HWY_INLINE hn::Vec<D> widen(D df, hn::Vec<U32<D>> bits) {
     return hn::BitCast(df, hn::ShiftLeft<16>(bits));
   }
-  /// As bits in the low half of each lane.
+  /// Returns bits in the low half of each lane.
   template <class D>
   static HWY_INLINE hn::Vec<U32<D>> round(D, hn::Vec<D> value) {
     const U32<D> du;

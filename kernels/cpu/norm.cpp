@@ -71,7 +71,7 @@ void for_each_vector(ThreadPool& pool, const Vectors& vectors, const Body& body)
   });
 }
 
-/// What norm and residual_norm share: the parameters as fp32 and the second half of the work.
+/// What norm and residual_norm share: parameters as fp32, and the norm of one vector.
 class NormForward {
  public:
   NormForward(const KernelCall& call, int threads, const Tensor& weight, const Tensor* bias,

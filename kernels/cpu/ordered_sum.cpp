@@ -93,7 +93,7 @@ void finish(const OrderedSum& sum, const float* const* leaves, int size, std::in
   add(leaves, count, sum.scale, out);
 }
 
-/// From memory to what arrives on the far side of the wire, as fp32.
+/// Makes of a leaf in memory what arrives on the far side of the wire, as fp32.
 template <class From, class Wire>
 void round_leaf(const std::byte* from_bytes, std::int64_t count, float* to) {
   const auto* from = reinterpret_cast<const typename From::Storage*>(from_bytes);

@@ -137,7 +137,8 @@ STRATA_DEVICE void multiply_columns(const SharedTile& a, const SharedTile& b, Su
   }
 }
 
-/// Which probabilities of a tile stay: 4 bits per query and 4 keys, [64, 16] bytes.
+/// Dropout mask of a tile: [64, 16] bytes, one per query and 4 keys, of whose bits 4 are used; 1:
+/// the probability is kept.
 struct KeepTile {
   std::uint8_t* bytes;
 

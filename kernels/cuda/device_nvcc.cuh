@@ -130,16 +130,16 @@ STRATA_DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
 }
 
-/// Four 8x8 matrices of 16-bit elements from shared memory: lane l gives the address of row l % 8
-/// of matrix l / 8 (16-byte aligned) and gets, of matrix i, elements 2 (l % 4), 2 (l % 4) + 1 of
-/// row l / 4 in r[i]. (PTX ISA, ldmatrix.)
+/// Loads four 8x8 matrices of 16-bit elements from shared memory (PTX ISA, ldmatrix). Lane l passes
+/// the address of row l % 8 of matrix l / 8, 16-byte aligned. Its r[i] becomes elements 2 (l % 4)
+/// and 2 (l % 4) + 1 of row l / 4 of matrix i.
 STRATA_DEVICE void load_matrix4(std::uint32_t (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(shared_address(row))
                : "memory");
 }
-/// The same of the transposed matrices.
+/// Loads as load_matrix4 does, but r[i] gets elements of the transposed matrix i.
 STRATA_DEVICE void load_matrix4_transposed(std::uint32_t (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -147,10 +147,11 @@ STRATA_DEVICE void load_matrix4_transposed(std::uint32_t (&r)[4], const void* ro
                : "memory");
 }
 
-/// d += a b for a 16x16 times 16x8 product over one warp, fp32 sums (PTX ISA, mma.m16n8k16). With
-/// g = lane / 4 and t = lane % 4: a[0] holds row g, columns 2t, 2t+1; a[1] row g+8; a[2], a[3] the
-/// same rows, columns + 8; b[0] rows 2t, 2t+1 of column g, b[1] rows + 8; d[0], d[1] row g, columns
-/// 2t, 2t+1, d[2], d[3] row g+8.
+/// Adds the product of a [16, 16] and b [16, 8] to d, all spread over one warp, in fp32 (PTX ISA,
+/// mma.m16n8k16). With g = lane / 4 and t = lane % 4, of each matrix a lane has:
+///   a[0] row g, columns 2t and 2t+1; a[1] row g+8; a[2] and a[3] these rows, columns 2t+8 and 2t+9
+///   b[0] column g, rows 2t and 2t+1; b[1] rows 2t+8 and 2t+9
+///   d[0], d[1] row g, columns 2t and 2t+1; d[2], d[3] row g+8
 STRATA_DEVICE void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
                             const std::uint32_t (&b)[2]) {
   asm volatile(

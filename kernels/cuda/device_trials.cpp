@@ -138,7 +138,7 @@ void DeviceTrials::prepare(const LibraryProduct& product) {
   if (product.accumulate) copy_on_device(stream_, buffers_->result, buffers_->before);
 }
 
-/// From the same start.
+/// Runs the product once. What it adds to is first what it was before.
 bool DeviceTrials::run_once(const Enqueue& enqueue) {
   if (buffers_->accumulate) copy_on_device(stream_, buffers_->before, buffers_->result);
   return enqueue(stream_.get(), buffers_->operands());
@@ -158,7 +158,7 @@ bool DeviceTrials::same_again(const Enqueue& enqueue) {
   return found == 0;
 }
 
-/// Measures one product, when so many run one after another.
+/// Measures how long one product takes when `products` run one after another.
 double DeviceTrials::microseconds(const Enqueue& enqueue, int products) {
   const Event begin, end;
   STRATA_CUDA(cudaEventRecord(begin.get(), stream_.get()));

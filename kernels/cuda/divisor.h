@@ -20,7 +20,7 @@ class Divisor {
       multiplier_ = 0;  // a fast dividend is smaller: its quotient is 0
       return;
     }
-    // n * multiplier / 2^shift is n / divisor and less than n / 2^31 / divisor more: too little to
+    // n * multiplier / 2^shift exceeds n / divisor by less than n / 2^31 / divisor: too little to
     // reach the next whole number.
     const auto d = static_cast<std::uint64_t>(divisor);
     shift_ = 31 + std::bit_width(d - 1);

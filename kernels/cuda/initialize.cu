@@ -24,7 +24,7 @@ struct InitializeArguments {
   FlatRange range;
 };
 
-/// As store_initial_values does.
+/// Converts as store_initial_values does.
 template <typename T>
 STRATA_DEVICE T stored(float value) {
   if constexpr (std::is_same_v<T, std::int16_t>)

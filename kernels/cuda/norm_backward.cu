@@ -147,7 +147,7 @@ struct HeldBackward {
         to_floats(normal, x[k]);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
-          // Behind the end of a cut unit dy and the weight are zero.
+          // Past the end of a cut unit dy and the weight are zero.
           normal[j] = stats.normal(normal[j]);
           const float g = d[j] * weight[j];
           sums[0] += g;

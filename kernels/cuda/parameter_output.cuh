@@ -6,7 +6,7 @@
 
 namespace strata::cuda {
 
-/// In place of an element type where a call has no such output.
+/// Stands for the element type where a call has no such output.
 struct NoParameter {};
 
 /// Host: body(T{}, tensor) with the element type of output `index`; without one, with NoParameter
@@ -21,7 +21,8 @@ void with_parameter_type(const kernels::KernelCall& call, std::size_t index, con
   }
 }
 
-/// bf16 by half away from zero (kernels/math/float16.h says why), fp16 to nearest even.
+/// Rounds a master to bf16 half away from zero (kernels/math/float16.h says why), to fp16 to
+/// nearest even.
 template <typename T>
 STRATA_DEVICE T from_master(float master) {
   return from_float<T>(master);

@@ -86,9 +86,9 @@ STRATA_HOST_DEVICE inline float magnitude(std::int32_t number) {
   return static_cast<float>(number) * slope + offset;
 }
 
-/// Code of y, which is -1 to 1: the number of its magnitude, with its sign, modulo 256. There is no
-/// -1, the least is -0.993. 0 is the code of 0, so that gaps between tensors hold zeros, as they do
-/// everywhere, and may be made anew.
+/// Code of y, which is -1 to 1: the number of its magnitude, with its sign, modulo 256. No code
+/// stands for -1; the least value is -0.993. 0 is the code of 0, so that zero bytes, as gaps
+/// between tensors hold in every kind of state, mean 0 here, too.
 STRATA_HOST_DEVICE inline std::uint8_t signed_code(float y) {
   const std::int32_t number = magnitude_number<true>(y < 0 ? -y : y);
   return static_cast<std::uint8_t>(y < 0 ? -(number > 127 ? 127 : number) : number);

@@ -28,7 +28,7 @@ constexpr std::uint16_t master_to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x8000) >> 16);
 }
 
-/// By how much master_to_bf16 rounded, in units of the master's last place: with the parameter it
+/// How much master_to_bf16 rounded by, in units of the master's last place: with the parameter it
 /// is the master, in 32 bits. 0 for a NaN, which keeps its upper half.
 constexpr std::int16_t master_remainder(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -1,5 +1,5 @@
-// By what the loss, and with it every gradient, is multiplied, so that both become means over the
-// valid targets of the whole step:
+// The factor of the loss, and so of every gradient: it makes both means over the valid targets of
+// the whole step:
 //
 //   mean = 1/N sum over targets = 1/L sum over leaves of L/N sum over the leaf's targets
 //

@@ -56,7 +56,8 @@ struct LearningRateSchedule {
   bool operator==(const LearningRateSchedule&) const = default;
 };
 
-/// As attributes "schedule_base", "schedule_kind", ... of step_control, and back. Absent: defaults.
+/// Writes a schedule as attributes "schedule_base", "schedule_kind", ... of step_control, and reads
+/// it back; absent ones: defaults.
 void set_schedule(Attributes& attributes, const LearningRateSchedule& schedule);
 [[nodiscard]] LearningRateSchedule schedule_from(const Attributes& attributes);
 

@@ -30,7 +30,7 @@ class CompletionQueue {
     changed_.notify_one();
   }
 
-  /// As BlockIo::reap.
+  /// Waits for a completion or for wake; returns how many it put into `out` (BlockIo::reap).
   std::size_t reap(std::span<BlockCompletion> out) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return woken_ || !ready_.empty(); });

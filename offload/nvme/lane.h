@@ -39,7 +39,7 @@ class Lane {
   static constexpr int kShort = -1;
 
   Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
-  /// As stop, but for a lane that was abandoned.
+  /// Stops the lane as stop() does; a lane that was stopped or abandoned just goes.
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -48,14 +48,16 @@ class Lane {
   void push(Piece& piece);
   /// Limits requests under way; at most the device's capacity.
   void set_depth(int depth);
-  /// As BlockIo::register_memory. InternalError while requests wait or are under way.
+  /// Tells the device which memory requests will use (BlockIo::register_memory). InternalError
+  /// while requests wait or are under way.
   int register_memory(const MemorySlices& slices);
   /// The oldest request under way of `transfer`, or of any when it is null.
   [[nodiscard]] std::optional<Underway> oldest(const Transfer* transfer) const;
   /// Drops what waits and returns when nothing is under way any more.
   void stop() noexcept;
-  /// As stop, but a request that has been under way for `longest` is not waited for: then the lane
-  /// keeps itself until its requests have ended, and touches neither pieces nor `finished` again.
+  /// Drops what waits and returns when nothing is under way, or when a request has been under way
+  /// for `longest`: then the lane keeps itself until its requests have ended, and touches neither
+  /// pieces nor `finished` again.
   static void stop_or_abandon(std::unique_ptr<Lane> lane,
                               std::chrono::milliseconds longest) noexcept;
 

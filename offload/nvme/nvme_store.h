@@ -74,7 +74,8 @@ class NvmeStore final : public runtime::Disk {
 
   void use(const TransferSettings& settings);
   [[nodiscard]] TransferSettings settings() const;
-  /// As new: all bytes read as zero, the counters are zero. No transfer may be under way.
+  /// Makes the store as new: all bytes read as zero, the counters are zero. No transfer may be
+  /// under way.
   void forget();
 
   /// What the user should know once: a fallback was taken. Grows with register_memory.

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-/// By what they cost: of two that are as fast, the first is taken.
+/// The cheapest first: of two that are as fast, the first is taken.
 constexpr std::array<TransferSettings, 6> kCandidates{
     {{kMiB, 8}, {kMiB, 16}, {2 * kMiB, 8}, {2 * kMiB, 16}, {4 * kMiB, 4}, {4 * kMiB, 8}}};
 /// Faster by less than this is noise.

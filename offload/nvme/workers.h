@@ -14,7 +14,7 @@ namespace strata::offload {
 class Workers {
  public:
   explicit Workers(int threads);
-  /// As finish.
+  /// Waits until all jobs have run and the threads have ended.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

@@ -21,7 +21,7 @@ class DeviceTimes {
   struct Span {
     EventPointer begin, end;
   };
-  /// By instruction of one run. What the host serves keeps spans that nobody records.
+  /// Spans of one run, by instruction. What the host serves keeps spans that nobody records.
   using Spans = std::vector<Span>;
 
   /// Takes one moment by both clocks: sleeps until `stream` has come to it. Both outlive this.

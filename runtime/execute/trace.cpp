@@ -111,7 +111,8 @@ void TraceRecorder::write_instructions(std::string& text) const {
     }
 }
 
-/// From the first to the last instruction that computes for a step; these follow one another.
+/// Writes each step as a span from the first to the last instruction that computes for it; these
+/// spans follow one another.
 void TraceRecorder::write_steps(std::string& text) const {
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> spans;
   for (const Event& e : events_[static_cast<std::size_t>(Queue::compute)]) {

@@ -86,8 +86,8 @@ class TraceRecorder final : public Observer {
   void write_memory(std::string& text) const;
   void write_arrows(std::string& text) const;
 
-  /// As many of the last ones as can be under way, and as many to come: who reads one is never
-  /// overtaken.
+  /// Runs that are kept: as many of the last ones as can be under way, and as many to come, so that
+  /// who reads one is never overtaken.
   static constexpr std::int64_t kUnderWay = 4, kRuns = 2 * kUnderWay;
 
   TraceOptions options_;

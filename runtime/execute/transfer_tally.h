@@ -11,7 +11,7 @@
 
 namespace strata::runtime {
 
-/// By queue.
+/// Bytes by queue.
 using QueueBytes = std::array<std::int64_t, kQueues>;
 
 /// A Program and how often it was started.

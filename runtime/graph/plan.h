@@ -1,4 +1,4 @@
-// Every policy decision of the system, as plain data (design section 1). Passes read it; nothing
+// Every policy decision of the system, as plain data (design 1). Passes read it; nothing
 // else decides. Printable and serializable, the same on all ranks. docs/formats/plan.md describes
 // the text.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace strata::runtime {
 
-/// As a limit or a budget: none.
+/// Stands for no limit and no budget.
 inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes of each tier; the index is the Tier.

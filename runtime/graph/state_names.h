@@ -12,7 +12,7 @@ inline std::string parameter_name(const std::string& unit) { return "parameter/"
 inline std::string parameter_shard_name(const std::string& unit) {
   return "parameter_shard/" + unit;
 }
-/// fp32 master copy (absent when the compute type is fp32).
+/// fp32 master copy (absent where the unit is kept in fp32 or its master is packed).
 inline std::string master_name(const std::string& unit) { return "master/" + unit; }
 /// The lower half of a packed master, beside a bf16 parameter.
 inline std::string remainder_name(const std::string& unit) { return "remainder/" + unit; }

@@ -44,7 +44,7 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
     const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;
-    // Behind whoever made the version of the shard that it reads.
+    // After whoever made the version of the shard that it reads.
     const auto writer = last_writer.find(graph.root_of(graph.nodes[i].inputs[0]));
     const int earliest = std::max(previous, writer == last_writer.end() ? 0 : writer->second + 1);
     int at = i;

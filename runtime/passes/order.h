@@ -1,5 +1,6 @@
-// The order pass: where in the list each instruction stands. Without it a Program is the serial
-// order of its Graph, correct and unoverlapped: the baseline of every overlap gain.
+// The order pass: how far ahead of its readers each gather stands. Schedules keep the order of
+// collectives that it leaves, since ranks must agree on it. Without a schedule a Program runs in
+// the order of its list.
 #pragma once
 
 #include "runtime/graph/graph.h"

@@ -104,8 +104,8 @@ class Recomputer {
     return repeated;
   }
 
-  /// By leader: one node stands before the first reader of what it makes. More of them need room
-  /// of their own: they stand before all that the reader's block does in the backward pass.
+  /// Places by leader: one node stands before the first reader of what it makes. More of them need
+  /// room of their own: they stand before all that the reader's block does in the backward pass.
   std::map<ValueId, int> places_of(const std::vector<int>& repeated) {
     std::map<ValueId, int> sizes, places;
     for (int i : repeated) ++sizes[leader_of(a_wanted_output(node(i)))];

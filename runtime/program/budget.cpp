@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kListedConsumers = 5;
 
-/// From the first to the last instruction that touches a root.
+/// The first and the last instruction that touch a root.
 struct Touches {
   int first = 0;
   int last = 0;
@@ -55,7 +55,7 @@ class PeakFinder {
     return value(root).storage == Storage::persistent;
   }
 
-  /// As the layout places it.
+  /// Bytes that the layout sets aside for a root.
   [[nodiscard]] std::int64_t bytes_of(ValueId root) const {
     return room_of(value(root).type.span_bytes(), tier_);
   }

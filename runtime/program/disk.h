@@ -9,7 +9,7 @@
 
 namespace strata::runtime {
 
-/// What went over since the start, bytes.
+/// Bytes of transfers since the start.
 struct DiskCounters {
   std::int64_t read_bytes = 0;
   std::int64_t written_bytes = 0;

@@ -8,11 +8,11 @@
 
 namespace strata::runtime {
 
-/// By instruction.
+/// Bytes of each tier, by instruction.
 using LiveBytes = std::vector<TierBytes>;
 
-/// Persistent storage, roots from their first to their last instruction of the list, and what an
-/// instruction has as its workspace.
+/// Counts persistent storage, roots from their first to their last instruction of the list, and
+/// what an instruction has as its workspace.
 LiveBytes live_bytes(const Program& program);
 
 }  // namespace strata::runtime

@@ -7,8 +7,9 @@
 
 namespace strata::runtime {
 
-/// From the operation's own cost, the bytes of its operands and, of a collective, what this rank
-/// sends. Products count in the type of their first operand of floats.
+/// Adds to the operation's own cost what the node moves: a collective what this rank sends, a
+/// transfer the bytes of its output. Demand::type is that of the first operand of floats; fp32
+/// where there is none.
 machine::Demand demand_of(const Graph& graph, const Node& node, const comm::MeshSeat& where);
 
 }  // namespace strata::runtime

@@ -73,7 +73,7 @@ constexpr Course kCourses[] = {
     {First::longest, 15},  {First::largest_area, 30}, {First::earliest, 60},
 };
 
-/// Of what is too much, the percentage that an attempt leaves.
+/// Percentages of what is too much that an attempt leaves.
 constexpr std::int64_t kLeft[] = {40, 70, 90};
 /// An attempt ends after so many placements for each lifetime without fewer who wait than ever.
 constexpr std::size_t kPatience = 1;

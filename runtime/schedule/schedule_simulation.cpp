@@ -261,7 +261,7 @@ class Simulation {
     return started;
   }
 
-  /// Behind the started and the cancelled ones.
+  /// Calls the first ordered task that is neither started nor cancelled.
   void call_next_ordered() {
     const std::vector<int>& list = index_.ordered;
     while (next_ordered_ < list.size()) {

@@ -22,7 +22,7 @@ std::vector<DirectoryEntry> folders_in(FileSystem& files, const std::string& out
   return entries;
 }
 
-/// Whole by its sizes, without NaN and infinity as far as its manifest says.
+/// Whether a checkpoint has all files at their sizes and its manifest records no NaN or infinity.
 bool is_finite(FileSystem& files, const std::string& path) {
   try {
     return CheckpointReader(files, path).manifest().find_fact(kNotFiniteFact) == nullptr;
@@ -43,7 +43,7 @@ void spare_newest_finite(FileSystem& files, const std::string& output,
   }
 }
 
-/// Not a directory.
+/// Removes a file; false: there is none of this name.
 bool remove_if_there(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
   if (!is_name_taken(path)) return false;

@@ -44,7 +44,7 @@ std::optional<std::int64_t> parse_byte_size(std::string_view text) {
   double value = 0;
   if (unit == 0 || !parse_number(number, value) || value < 0) return std::nullopt;
   const double bytes = std::floor(value * static_cast<double>(unit));
-  // Doubles are this far apart near the largest integer.
+  // Stays clear of 2^63, beyond which the cast is undefined.
   if (bytes >= 9.2e18) return std::nullopt;
   return static_cast<std::int64_t>(bytes);
 }

@@ -9,7 +9,7 @@
 
 namespace strata::train {
 
-/// As a budget: none.
+/// Stands for no budget.
 inline constexpr std::int64_t kUnlimitedMemory = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes of a number of at least 0 with an optional unit: B, KB, MB, GB, TB (powers of 1000) or

@@ -95,7 +95,7 @@ std::string unknown(const std::string& word) {
          " (train --help lists the flags)";
 }
 
-/// Of words that belong to no flag; those after an unknown flag are its own.
+/// Reports words that belong to no flag; those after an unknown flag are its own.
 void report_unknown(const std::vector<std::string>& words, std::vector<std::string>& problems) {
   bool after_flag = false;
   for (const std::string& word : words) {

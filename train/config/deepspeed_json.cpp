@@ -161,7 +161,7 @@ class Reader {
     walk(value, std::string(row.path));
   }
 
-  /// Of a section that is off only this is kept, to be held against another spelling of it.
+  /// Keeps of a section that is off its switch alone, to be held against another spelling of it.
   void store_off(const KeyRow& row, const JsonValue& section) {
     if (row.support != Support::obeyed) return;
     const std::optional<JsonValue> value = section.find(row.on_switch);

@@ -44,7 +44,8 @@ std::map<std::string, YamlLine, std::less<>> yaml_lines(std::string_view text) {
   return lines;
 }
 
-/// Behind comments, which a JSON may begin with, too.
+/// Whether the text, leading comments skipped, begins like JSON: with a brace or a comment in /*
+/// */.
 bool begins_like_json(std::string_view text) {
   for (;;) {
     const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
@@ -62,7 +63,7 @@ struct YamlFlag {
   std::string_view nothing;  ///< the value that asks for nothing
 };
 
-/// Of accelerate's deepspeed_config section.
+/// Keys of accelerate's deepspeed_config section.
 constexpr std::array kAccelerate = {
     YamlFlag{"zero_stage", "--zero", "0"},
     YamlFlag{"mixed_precision", "--dtype", "no"},

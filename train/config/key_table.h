@@ -41,7 +41,7 @@ struct KeyRow {
   std::string_view inert = "";     ///< values that say nothing, separated by '|'
   std::string_view text = "";      ///< why it does nothing, or what is supported instead
   std::string_view fallback = "";  ///< DeepSpeed's default
-  /// Of sections: the member that switches it on ("": being there; "*": any "enabled": true
+  /// The member that switches a section on ("": being there; "*": any "enabled": true
   /// inside).
   std::string_view on_switch = "";
   bool has_switch = false;

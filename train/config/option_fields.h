@@ -40,7 +40,7 @@ enum class NumberKind {
   bytes,  ///< with a unit or without (byte_size.h)
 };
 
-/// Of numbers.
+/// What a number may be.
 struct Range {
   double lowest = 0;
   double highest = 1e300;

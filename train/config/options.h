@@ -37,7 +37,7 @@ enum class SchedulerType : std::uint8_t {
 
 enum class WarmupType : std::uint8_t { logarithmic, linear };
 
-/// Of the rise and the fall of warmup_stable_decay.
+/// Shape of the rise and the fall of warmup_stable_decay.
 enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 
 /// What transformers' "strategies" of evaluating, saving and logging say. as_given: what the number
@@ -103,8 +103,8 @@ struct OffloadOptions {
   /// machine: pinned, pageable and shared, of all its ranks.
   std::int64_t device_memory_bytes = kUnlimitedMemory;
   std::int64_t host_memory_bytes = kUnlimitedMemory;
-  /// Of one request to a drive, a multiple of 1 MiB, and how many are under way on each drive; 0:
-  /// what a measurement at start finds best.
+  /// Bytes of one request to a drive, a multiple of 1 MiB, and how many are under way on each
+  /// drive; 0: what a measurement at start finds best.
   std::int64_t request_bytes = 0;
   std::int64_t queue_depth = 0;
   bool checksums = true;  ///< find swapped bytes that come back other than they were written

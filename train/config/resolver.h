@@ -34,7 +34,7 @@ class Resolver {
   void take_zero();
   void take_scheduler();
   void take_recomputation();
-  /// After zero and recomputation.
+  /// Call after take_zero() and take_recomputation().
   void take_offload();
   /// What no single option can be blamed for.
   void check();

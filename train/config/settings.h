@@ -20,7 +20,7 @@ struct Given {
   bool auto_is_default = false;  ///< sections in which DeepSpeed drops an "auto" that nobody fills
 };
 
-/// By option name (option_fields.cpp); facts that are no option by their JSON path.
+/// What is given, by option name (option_fields.cpp); facts that are no option by their JSON path.
 using Settings = std::map<std::string, Given, std::less<>>;
 
 /// What is said about a configuration. Problems stop the run, all of them at once.

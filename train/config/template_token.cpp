@@ -16,7 +16,8 @@ bool is_between(std::string_view word, std::string_view before, std::string_view
          word.ends_with(after);
 }
 
-/// In capitals, with at least three letters: no shorter word is sure to be none.
+/// Whether a word is a placeholder in capitals (`MODEL_PATH`); at least three letters, since
+/// shorter words in capitals may be values.
 bool is_shouted(std::string_view word) {
   constexpr std::ptrdiff_t kFewest = 3;
   const auto upper = [](unsigned char c) { return std::isupper(c) != 0; };

@@ -36,7 +36,7 @@ std::shared_ptr<const TokenSource> slice(std::shared_ptr<const TokenSource> sour
 std::shared_ptr<const TokenSource> renamed(std::shared_ptr<const TokenSource> source,
                                            std::string name);
 
-/// One token: what separates files.
+/// A source of one token, to stand between the tokens of two files.
 std::shared_ptr<const TokenSource> single_token(std::int32_t id, std::int64_t vocabulary);
 
 /// Training and held-out part of one source.

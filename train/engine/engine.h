@@ -51,8 +51,8 @@ struct EngineParts {
   /// The disk tier, of compile::StepPrograms::disk_bytes; null where Programs need none.
   runtime::Disk* disk = nullptr;
   std::vector<runtime::Observer*> observers;
-  std::optional<std::int64_t> seed;          ///< none: TrainOptions::seed of the Programs
-  std::optional<double> initial_loss_scale;  ///< none: as TrainOptions::loss_scale of the Programs
+  std::optional<std::int64_t> seed;          ///< none: StepPrograms::seed
+  std::optional<double> initial_loss_scale;  ///< none: StepPrograms::initial_loss_scale
 };
 
 /// Not thread-safe. All calls are collective: every rank makes them in the same order. What is
@@ -151,11 +151,12 @@ class Engine {
   void set_snapshot_receiver(SnapshotReceiver receiver) {
     memory_.set_snapshot_receiver(std::move(receiver));
   }
-  /// Behind the step that took the snapshot, before it is read; any number of times.
+  /// Completes the snapshot: call after the step that took it and before it is read, any number
+  /// of times.
   void complete_snapshot();
   /// Nobody reads or takes the last snapshot any more. Any time.
   void release_snapshot();
-  /// As read(), of the last snapshot, of what has no windows. Any thread.
+  /// Reads as read() does, but from the last snapshot, what has no windows. Any thread.
   [[nodiscard]] std::span<const std::byte> read_snapshot(const step::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
                                                          std::vector<std::byte>& buffer) const {

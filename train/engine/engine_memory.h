@@ -42,7 +42,7 @@ class EngineMemory {
   /// What Programs use; null: none.
   [[nodiscard]] runtime::Disk* disk() const { return disk_; }
 
-  /// As Engine's functions of the same names.
+  /// These do what Engine's functions of the same names do.
   [[nodiscard]] std::span<std::byte> storage(const std::string& name) const;
   [[nodiscard]] std::span<std::byte> storage(const step::StateEntry& entry) const;
   [[nodiscard]] std::span<const std::byte> read(const step::StateEntry& entry, std::int64_t first,

@@ -137,7 +137,8 @@ std::vector<WholeFile> CheckpointSave::small_files() const {
   return all;
 }
 
-/// Runs `body` and hears how the others fared. Throws on all ranks when it failed on one.
+/// Runs `body` and exchanges errors with the other ranks. Throws on all ranks when it failed on
+/// one.
 template <typename Body>
 void CheckpointSave::fail_together(const Body& body) {
   const auto failure = comm::fail_together(engine_.communicator(), body);
@@ -177,7 +178,7 @@ void CheckpointSave::rethrow() const {
   if (error_) std::rethrow_exception(error_);
 }
 
-/// In one order on all ranks, so that no two wait for each other.
+/// Sends and receives pieces in one order on all ranks, so that no two wait for each other.
 void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource source,
                               PieceCarrier& carrier, std::span<std::byte> arriving) {
   for (const RoutedPiece& routed : pieces) {
@@ -192,7 +193,7 @@ void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource so
   }
 }
 
-/// `arrived`: those of other ranks, one after the other.
+/// Writes the pieces of this rank's blocks. `arrived`: those of other ranks, one after another.
 void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                              std::span<const std::byte> arrived) {
   for (const RoutedPiece& routed : pieces) {
@@ -230,7 +231,7 @@ bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }
 
-/// From a window.
+/// Takes bytes of a window: to the file, or to where they wait for the rank that writes them.
 void CheckpointSave::take(const SavedState::Routed& part) {
   if (given_up_) return;
   if (part.writer == rank()) return put(part.piece, part.bytes);
@@ -256,7 +257,7 @@ std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource s
   return buffer_;
 }
 
-/// The caller's state as a save needs it.
+/// Checks that the save is new and its state `is_there`, then begins to write.
 void CheckpointSave::begin_writing(bool is_there, const char* advice) {
   if (stage_ != Stage::begun)
     throw InvalidArgument("CheckpointSave: this save has its state already; make another save");

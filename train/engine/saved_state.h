@@ -23,9 +23,9 @@ std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor
 /// Where a save finds the bytes: in the engine as it stands between steps, or in the last snapshot.
 enum class SaveSource : std::uint8_t { state, snapshot };
 
-/// Weights under their names in the compute type; every other kind of state as it is kept, in its
-/// own type. Tensors in unit order, of a unit kind by kind, so that a rank's part of a unit is one
-/// range of a file.
+/// Weights under their names in the type in which the Plan keeps their unit; every other kind of
+/// state as it is kept, in its own type. Tensors in unit order, of a unit kind by kind, so that a
+/// rank's part of a unit is one range of a file.
 class SavedState {
  public:
   SavedState(const std::vector<runtime::ParameterUnit>& units, const step::StepSettings& settings);
@@ -91,7 +91,7 @@ class SavedState {
   BlockAssignment assignment_;
 };
 
-/// What compiling asks (compile/model.h).
+/// Host memory that this rank's saves use (compile::TrainingModel::save_rooms).
 compile::SaveRooms save_rooms(const std::vector<runtime::ParameterUnit>& units,
                               const step::StepSettings& settings);
 

@@ -119,7 +119,7 @@ class WarmUp {
     return in.queue == runtime::Queue::compute && !in.collective && !in.on_host;
   }
 
-  /// An operation, and operands of types, that nothing before had.
+  /// Whether no instruction before had this operation with these operand types; remembers it.
   bool is_new(const Instruction& in) {
     if (!is_operation(in)) return false;
     std::string key(in.operation->name);
@@ -178,7 +178,7 @@ class WarmUp {
                        static_cast<std::size_t>(places.end - places.workspace)});
   }
 
-  /// As long as the peers live.
+  /// Waits until the stream has come here; throws when a peer dies meanwhile.
   void wait(kernels::Stream& stream) const {
     const auto done = device_.make_event(kernels::EventUse::host);
     device_.record(stream, *done);

@@ -23,7 +23,7 @@ void for_chunks(kernels::ThreadPool& pool, std::int64_t elements, const Body& bo
   });
 }
 
-/// By what the elements of an entry's tensor begin.
+/// What an entry's tensor begins with.
 kernels::TensorInitializer initializer_of(const step::StateEntry& entry, std::int64_t seed) {
   const std::uint64_t name =
       hash_64(std::as_bytes(std::span(entry.name.data(), entry.name.size())));
@@ -78,7 +78,7 @@ std::span<float> values_of(const step::WindowRun& run, std::span<float> values) 
                         static_cast<std::size_t>(run.elements));
 }
 
-/// fp32 values to the entry's type; a parameter is its master rounded half away (design.md 5), a
+/// fp32 values to the entry's type; a parameter is its master rounded half away (design 5), a
 /// remainder what that leaves of it: 0 of values that are bf16 already. `buffer` is scratch.
 void store(const Engine& engine, const step::StateEntry& entry, std::int64_t first,
            std::span<const float> values, std::vector<std::byte>& buffer) {

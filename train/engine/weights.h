@@ -1,4 +1,4 @@
-// Weights into and out of an engine's shards: random, from a Hugging Face directory.
+// Weights into an engine's shards: new ones, or those of a Hugging Face directory.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::int64_t kLengthBytes = 8;
-/// As the reference implementation: a larger one is a lie, not a model.
+/// The reference implementation's limit: a larger header is a lie, not a model.
 constexpr std::int64_t kHeaderLimitBytes = 100'000'000;
 constexpr std::int64_t kDataAlignmentBytes = 4096;
 

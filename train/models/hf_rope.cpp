@@ -34,7 +34,7 @@ void read_llama3(const HfReader& rope, RopeScaling& scaling) {
   }
 }
 
-/// By RopeScaling::Type.
+/// Names by RopeScaling::Type.
 constexpr std::string_view kTypeNames[] = {"default", "linear", "llama3", "yarn"};
 
 RopeScaling::Type type_of(const HfReader& rope) {

@@ -1,5 +1,5 @@
-// Builds the Graph of a decoder-only model from its configuration: forward pass only, in the words
-// of the paper; differentiate() adds the rest.
+// Builds the Graph of a decoder-only model from its configuration: the forward pass alone;
+// differentiate() adds the rest.
 #pragma once
 
 #include "compile/model.h"

@@ -30,7 +30,7 @@ bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends)
 
 constexpr std::int64_t kLookedAtBytes = 9;
 
-/// As much as tells the format; "" where it cannot be read: whoever opens it next says why.
+/// As many bytes as tell the format; "" where it cannot be read: whoever opens it next says why.
 std::string first_bytes(const fs::path& path) {
   try {
     const File file = File::open_for_reading(path.string());

@@ -13,7 +13,7 @@ struct BesideWeights {
   std::vector<std::string> notes;            ///< what stays behind, and why
 };
 
-/// Of `model` (a directory, a config.json or a preset): tokenizer, chat template, generation
+/// Lists of `model` (a directory, a config.json or a preset): tokenizer, chat template, generation
 /// settings, README, licence and whatever else lies there, and of its folders that of named chat
 /// templates; beside a config.json the tokenizer's files alone, since that may lie anywhere. Left
 /// out: config.json, which is written anew, weights and optimizers of any format, a checkpoint's

@@ -110,7 +110,7 @@ class CheckpointSaver {
   std::optional<std::int64_t> last_step_;
   std::int64_t heard_step_ = 0;  ///< the last whose metrics came, counted from 1
   std::string bad_loss_;
-  /// As bad_loss_, of the last step that computed its loss from the state being saved.
+  /// bad_loss_ of the last step that computed its loss from the state being saved.
   std::string saved_bad_loss_;
   bool next_is_of_saved_ = false;  ///< whether the next step heard of is such a one
   std::unique_ptr<CheckpointSave> save_;

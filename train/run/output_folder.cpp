@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kProbe = ".strata-probe-";
 
-/// Of letters, digits, '-' and '_', as names of folders have it: schedulers' ids have dots and
-/// more.
+/// Makes a run's id one of letters, digits, '-' and '_', for names of folders: schedulers' ids have
+/// dots and more.
 std::string plain_tag(std::string run_id) {
   for (char& c : run_id)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';

@@ -25,7 +25,7 @@ bool plans_for_cuda(const RunRequest& request) {
          cuda::count_devices().devices > 0;
 }
 
-/// As one of the ranks has it.
+/// The machine as one of the ranks has it.
 machine::Machine machine_of(const RunRequest& request, bool on_cuda) {
   if (request.hardware) return share_of_rank(*request.hardware, request.context.local_world);
   if (!on_cuda)

@@ -6,7 +6,7 @@
 
 namespace strata::train {
 
-/// As the run stands: after position.steps_done, settled.
+/// What a checkpoint says of the run as it stands: after position.steps_done, settled.
 SaveContents save_contents(const RunParts& run);
 
 /// Collective, drained: a checkpoint while training stands still; nothing without an output folder.

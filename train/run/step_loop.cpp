@@ -11,7 +11,8 @@
 namespace strata::train {
 namespace {
 
-/// By then every Program has run plainly, and again as a recording.
+/// Steps after which notes are printed: by then every Program has run plainly, and again as a
+/// recording.
 constexpr std::int64_t kStepsOfNotes = 3;
 
 Stopped::Why why_stopped(const RunParts& run) {
@@ -96,8 +97,8 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
 }
 
-/// Behind the step that was started last: what saves under way, checkpoints and evaluations that
-/// are due have to do.
+/// After the step that was started last: goes on with a save under way, begins a save and runs an
+/// evaluation where they are due.
 void StepLoop::pass_border() {
   const RunPosition& position = run_.position;
   if (saver_.is_ready()) {

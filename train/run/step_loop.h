@@ -22,8 +22,9 @@ class StepClock {
   Clock::time_point last_ = Clock::now();
 };
 
-/// From position.steps_done to the last step or the stop, be it asked for or for steps that are not
-/// finite. All calls but ask_to_stop() are collective. Borrows the parts, which have an engine.
+/// Runs the steps from position.steps_done to the last one or the stop, be it asked for or for
+/// steps that are not finite. All calls but ask_to_stop() are collective. Borrows the parts, which
+/// have an engine.
 class StepLoop {
  public:
   /// Tells that the run begins, and reads the first batches.

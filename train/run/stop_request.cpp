@@ -43,7 +43,7 @@ const char* name_of_signal(int number) {
   return number == SIGTERM ? "SIGTERM" : number == SIGHUP ? "SIGHUP" : "SIGUSR1";
 }
 
-/// As if it had never been blocked.
+/// Lets the signal do what it does where nobody handles or blocks it.
 void have_default_effect(int number) {
   std::signal(number, SIG_DFL);
   sigset_t alone;

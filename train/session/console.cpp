@@ -24,7 +24,7 @@ int columns_of(int fd) {
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/// Behind a launcher standard output is a pipe, and the screen is that of the session.
+/// Width of the session's terminal: under a launcher standard output is a pipe.
 int columns_of_session() {
   const UniqueFd terminal(::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY));
   return terminal.valid() ? columns_of(terminal.get()) : 0;
