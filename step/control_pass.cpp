@@ -1,3 +1,5 @@
+#include "step/control_pass.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -7,7 +9,7 @@
 #include "runtime/graph/node_inserter.h"
 #include "runtime/graph/persistent_values.h"
 #include "runtime/graph/state_names.h"
-#include "step/passes.h"
+#include "step/update_pass.h"
 
 namespace strata::step {
 namespace {

@@ -1,5 +1,5 @@
 // From one micro-step's differentiated Graph to the Graph of one rank: gathers and ordered
-// reductions (zero/), accumulation, control and sharded updates (step/passes.h) as ordinary nodes.
+// reductions (zero/), accumulation, control and sharded updates as ordinary nodes.
 // Each pass reads the Plan per unit; none knows a stage.
 #pragma once
 

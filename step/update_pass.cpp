@@ -1,3 +1,5 @@
+#include "step/update_pass.h"
+
 #include <algorithm>
 #include <map>
 
@@ -9,7 +11,6 @@
 #include "runtime/graph/persistent_values.h"
 #include "runtime/graph/state_names.h"
 #include "step/optimizer_storage.h"
-#include "step/passes.h"
 #include "zero/partition.h"
 
 namespace strata::step {

@@ -1,14 +1,10 @@
-// The passes of control and updates; step/step.h calls them around those of zero/. Each takes the
-// whole Graph and handles every unit by its plan.
+// The passes that update parameters: at the end of a step, in the next one, or in the backward
+// pass. step/step.cpp calls one of them; each handles every unit by its plan.
 #pragma once
 
 #include "step/step.h"
 
 namespace strata::step {
-
-/// End of a step: the norm of each gradient after its reduction, agreed word, control, metrics.
-/// `word` is the agreed word with the losses of all micro-steps in it.
-void control_pass(runtime::Graph& graph, const StepSettings& settings, runtime::ValueId word);
 
 /// Optimizer tiles, parameters back to where they live, at the end of the step (after
 /// control_pass).
@@ -23,7 +19,7 @@ void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 /// gather_pass, from which on sharded parameters are read by their gathers alone.
 void early_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// Do updates of any unit round at random?
+/// Whether updates of any unit round at random.
 bool rounds_at_random(const runtime::Plan& plan);
 
 /// Returns the block "update", added when it is not there yet.
