@@ -14,8 +14,8 @@ namespace {
 /// Bytes of pieces that travel before blocks are filled again: what bounds the memory for them.
 constexpr std::int64_t kTravelBytes = std::int64_t{16} << 20;
 
-/// Its tensor's name in the files.
-std::string stored_name(const step::StateEntry& entry) {
+/// Name of an entry's tensor in the files of a checkpoint.
+std::string name_in_files(const step::StateEntry& entry) {
   return entry.kind == "parameter" ? entry.name : optimizer_tensor_name(entry.kind, entry.name);
 }
 
@@ -38,7 +38,7 @@ std::map<Key, TensorSpec> find_specs(const std::vector<std::vector<step::StateEn
   std::map<Key, TensorSpec> specs;
   for (const std::vector<step::StateEntry>& of_rank : saved)
     for (const step::StateEntry& entry : of_rank) {
-      TensorSpec spec{.name = stored_name(entry), .dtype = entry.dtype, .shape = {}};
+      TensorSpec spec{.name = name_in_files(entry), .dtype = entry.dtype, .shape = {}};
       for (int i = 0; i < entry.shape.ndim(); ++i) spec.shape.push_back(entry.shape[i]);
       specs.try_emplace({entry.kind, entry.name}, std::move(spec));
     }
@@ -88,7 +88,7 @@ SavedState::SavedState(const std::vector<runtime::ParameterUnit>& units,
   for (std::size_t rank = 0; rank < saved.size(); ++rank)
     for (const step::StateEntry& entry : saved[rank]) {
       const std::size_t tensor =
-          (entry.kind == "parameter" ? model : optimizer).at(stored_name(entry));
+          (entry.kind == "parameter" ? model : optimizer).at(name_in_files(entry));
       for (const step::WindowRun& run : runs_of(entry.window)) {
         const Piece piece = layout_.piece(tensor, run.tensor_element, run.elements);
         pieces[rank].push_back(piece);
@@ -170,7 +170,7 @@ std::span<const std::byte> SavedState::read(const Engine& engine, SaveSource sou
   const std::span<const std::byte> whole =
       source == SaveSource::state ? engine.read(entry.state, at, count, buffer)
                                   : engine.read_snapshot(entry.state, at, count, buffer);
-  check.look(stored_name(entry.state), entry.state.dtype, whole);
+  check.look(name_in_files(entry.state), entry.state.dtype, whole);
   return whole.subspan(static_cast<std::size_t>(begin - first * size),
                        static_cast<std::size_t>(piece.size_bytes()));
 }
@@ -190,7 +190,7 @@ std::vector<SavedState::Routed> SavedState::route(const std::string& storage, st
     const std::int64_t to = std::min(end, starts + saved.size_bytes());
     if (at->first.first != storage || from >= to) continue;
     check.look(
-        stored_name(state), state.dtype,
+        name_in_files(state), state.dtype,
         bytes.subspan(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(to - from)));
     const Piece part{saved.file, saved.begin + from - starts, saved.begin + to - starts};
     auto routed = std::upper_bound(assignment_.pieces.begin(), assignment_.pieces.end(), part,
