@@ -35,7 +35,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/open_store.h"
 
 namespace {

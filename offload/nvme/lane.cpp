@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 
 namespace strata::offload {
 namespace {

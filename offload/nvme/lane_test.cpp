@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/testing/memory_io.h"
 #include "runtime/program/arena_alignment.h"
 

@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "runtime/program/arena_alignment.h"
 
 namespace strata::offload {

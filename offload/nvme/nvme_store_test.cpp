@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/testing/test_directory.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/testing/test_devices.h"
 #include "runtime/program/arena_alignment.h"
 

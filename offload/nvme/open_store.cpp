@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/space_file.h"
 #include "offload/nvme/thread_io.h"
 #include "offload/nvme/uring_io.h"

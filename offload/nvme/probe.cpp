@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/space_file.h"
 #include "runtime/program/arena_alignment.h"
 

@@ -14,7 +14,7 @@
 
 #include "core/error.h"
 #include "core/system_call.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 
 namespace strata::offload {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/testing/allocation_counter.h"
 #include "core/testing/test_directory.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/nvme_store.h"
 #include "offload/testing/test_devices.h"
 

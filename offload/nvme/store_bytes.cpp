@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/nvme_store.h"
 #include "runtime/program/arena_alignment.h"
 

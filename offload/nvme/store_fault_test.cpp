@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/nvme_store.h"
 #include "offload/testing/faulty_io.h"
 #include "offload/testing/test_devices.h"

@@ -16,7 +16,7 @@
 #include "core/system_call.h"
 #include "core/testing/test_directory.h"
 #include "core/unique_fd.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/open_store.h"
 #include "offload/nvme/space_file.h"
 #include "offload/testing/test_devices.h"

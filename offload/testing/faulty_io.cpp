@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 
 namespace strata::offload {
 

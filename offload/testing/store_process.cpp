@@ -21,7 +21,7 @@
 
 #include "core/error.h"
 #include "core/system_call.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/open_store.h"
 
 namespace strata::offload {

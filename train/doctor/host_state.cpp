@@ -11,7 +11,7 @@
 #include "core/unique_fd.h"
 #include "kernels/cpu/cpu_features.h"
 #include "machine/host_memory.h"
-#include "offload/nvme/aligned_memory.h"
+#include "offload/nvme/disk_alignment.h"
 #include "offload/nvme/memory_slices.h"
 #include "offload/nvme/uring_io.h"
 

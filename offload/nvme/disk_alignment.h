@@ -1,4 +1,4 @@
-// Amounts and memory of the store's own, aligned as the disk wants them.
+// Amounts of bytes, and memory, aligned as the disk wants them.
 #pragma once
 
 #include <cstdint>
