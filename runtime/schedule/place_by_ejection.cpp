@@ -76,7 +76,7 @@ constexpr Course kCourses[] = {
 /// Percentages of what is too much that an attempt leaves.
 constexpr std::int64_t kLeft[] = {40, 70, 90};
 /// An attempt ends after so many placements for each lifetime without fewer who wait than ever.
-constexpr std::size_t kPatience = 1;
+constexpr std::size_t kEjectionPatience = 1;
 /// Edges that are looked at before all attempts end: what bounds the time.
 constexpr std::int64_t kEffort = 300'000'000;
 /// An edge that is met costs as much as so many that are looked at.
@@ -118,7 +118,7 @@ class Ejection {
     if (!begin(course)) return false;
     std::size_t fewest = waiting_.size(), since = 0;
     while (!waiting_.empty()) {
-      if (looked_at_ >= kEffort || ++since > kPatience * lifetimes_.size()) return false;
+      if (looked_at_ >= kEffort || ++since > kEjectionPatience * lifetimes_.size()) return false;
       const int next = waiting_.back();
       waiting_.pop_back();
       if (!place(next)) return false;
