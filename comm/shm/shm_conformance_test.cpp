@@ -96,11 +96,12 @@ TEST(ShmCommunicator, RefusesArenasThatPeersCannotMap) {
   const TemporaryFolder folder;
   const std::vector<int> statuses = run_forked(2, [&](int rank) {
     const auto communicator = make_communicator(context_of(rank, 2, folder), "shm");
-    // A refused arena ends the communicator: closing would not wait for a peer that still starts.
-    HostStream stream;
-    communicator->run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
     std::byte memory[64];
     try {
+      // A refused arena ends the communicator for all: also for a peer that would still be
+      // starting.
+      HostStream stream;
+      communicator->run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
       communicator->register_arena({memory, sizeof memory, -1});
       ADD_FAILURE() << "private memory was accepted";
     } catch (const Error& error) {

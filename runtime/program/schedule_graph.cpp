@@ -71,9 +71,10 @@ class ScheduledOrder {
       for (const auto& [root, buffer] : problem_.buffer_of) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
         if (b.tier != static_cast<int>(tier)) continue;
-        Lifetime& life =
-            of_copy.try_emplace(first_copy[static_cast<std::size_t>(buffer)], b.bytes, count, 0)
-                .first->second;
+        Lifetime& life = of_copy
+                             .try_emplace(first_copy[static_cast<std::size_t>(buffer)],
+                                          Lifetime{b.bytes, count, 0})
+                             .first->second;
         for (int user : b.users) {
           const auto u = static_cast<std::size_t>(user);
           if (place[u] < 0) continue;
