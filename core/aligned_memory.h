@@ -1,4 +1,4 @@
-// Memory for transfers and measurements: aligned as disks want it.
+// Memory for transfers and measurements, aligned as disks require.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,12 +17,12 @@ class AlignedMemory {
  public:
   static constexpr std::int64_t kAlignment = 4096;
 
-  /// Zeros; `bytes` is rounded up to kAlignment. On huge pages where that is allowed: a device
-  /// takes a request in fewer pieces when its memory is contiguous. Throws std::bad_alloc.
+  /// Allocates zeros; `bytes` is rounded up to kAlignment. Asks for huge pages: a device takes a
+  /// request in fewer pieces if its memory is contiguous. Throws std::bad_alloc.
   explicit AlignedMemory(std::int64_t bytes)
       : bytes_(static_cast<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment)) {
     const std::size_t alignment = bytes_ < kHugePage ? std::size_t{kAlignment} : kHugePage;
-    // aligned_alloc wants whole multiples of the alignment.
+    // posix_memalign, since aligned_alloc requires whole multiples of the alignment.
     void* memory = nullptr;
     if (::posix_memalign(&memory, alignment, bytes_) != 0) throw std::bad_alloc();
     memory_.reset(static_cast<std::byte*>(memory));

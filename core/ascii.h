@@ -1,4 +1,4 @@
-// Lower case of ASCII's 26 letters, whatever the locale is; all other bytes stay.
+// Lower case of the 26 ASCII letters, independent of the locale; all other bytes stay.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ template <typename... Values>
 
 }  // namespace strata::detail
 
-/// Always on. Further arguments are printed when it fails.
+/// Ends the process if `condition` is false, in release builds too; prints the further arguments.
 #define STRATA_CHECK(condition, ...)                                                             \
   do {                                                                                           \
     if (!(condition)) [[unlikely]]                                                               \

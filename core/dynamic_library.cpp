@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-/// RTLD_NODELETE: see DynamicLibrary.
+/// RTLD_NODELETE keeps the code in memory after dlclose: see DynamicLibrary.
 void* open_library(const std::string& file) {
   return ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   return text;
 }
 
-/// One attempt to find a library: where it looked, and what did not load.
+/// One attempt to find a library; remembers where it looked and which files did not load.
 class Attempt {
  public:
   explicit Attempt(const LibrarySearch& search) : search_(search) {}

@@ -8,26 +8,26 @@
 
 namespace strata {
 
-/// Where a library may lie. Looked for in this order, each folder with every name in turn.
+/// Where a library may lie. Searched in this order; in each folder all names are tried in turn.
 struct LibrarySearch {
-  std::vector<std::string> names;  ///< file names, the most wanted first: "libnccl.so.2"
+  std::vector<std::string> names;  ///< file names, the preferred one first: "libnccl.so.2"
   std::vector<std::string> folders_before_loader;
-  /// After these the loader looks by itself (LD_LIBRARY_PATH, ld.so.conf), then:
+  /// Searched last, after the loader's own places (LD_LIBRARY_PATH, ld.so.conf).
   std::vector<std::string> folders_after_loader;
   std::string advice;  ///< ends the message when nothing is found: what to install or to set
 };
 
-/// An open library. Its code stays in memory when this object goes: threads of its own may still
-/// run it.
+/// An open library. Its code stays in memory when this object is destroyed: threads that the
+/// library started may still run it.
 class DynamicLibrary {
  public:
-  /// Opens the first that loads; its symbols stay invisible to others. Throws HostError that names
-  /// the library, where it was looked for, why the loader refused what was found, and the advice.
+  /// Opens the first library that loads; its symbols stay invisible to others. Throws HostError
+  /// that names the library, the places searched, why the loader refused what was found; advice.
   static DynamicLibrary open(const LibrarySearch& search);
 
-  /// The file, symbolic links resolved.
+  /// The library's file, with symbolic links resolved.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// nullptr when it has no such symbol.
+  /// Returns nullptr when the library has no such symbol.
   [[nodiscard]] void* find(const char* symbol) const;
 
  private:
@@ -41,7 +41,7 @@ class DynamicLibrary {
   std::string path_;
 };
 
-/// Fills a table of function pointers, and complains about all missing ones at once.
+/// Fills a table of function pointers, and reports all missing ones in one error.
 class SymbolReader {
  public:
   explicit SymbolReader(const DynamicLibrary& library) : library_(library) {}
@@ -50,7 +50,7 @@ class SymbolReader {
   void read(const char* name, Function*& to) {
     to = reinterpret_cast<Function*>(find(name));
   }
-  /// Throws HostError naming the library's file, the symbols that it lacks, and `advice`.
+  /// Throws HostError that names the library's file, the symbols that it lacks, and `advice`.
   void require_all(std::string_view advice) const;
 
  private:

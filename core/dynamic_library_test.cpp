@@ -18,7 +18,7 @@ const fs::path kLibraries = STRATA_TINY_LIBRARIES;
 
 class DynamicLibraryTest : public testing::Test {
  protected:
-  /// A folder with library 2 under `name`.
+  /// Makes a folder that holds library 2 under `name`.
   [[nodiscard]] std::string folder_with(const std::string& folder, const std::string& name) const {
     const fs::path path = directory_ / folder;
     fs::create_directories(path);

@@ -1,5 +1,5 @@
-// Exceptions of Strata: one base, each class says whose fault it is and which exit code a program
-// ends with.
+// Exceptions of Strata: one base class; each derived class says who is at fault, and with which
+// exit code a program ends.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace strata {
 
-/// Exit codes of every program (design: the launcher reads them to decide about restarts).
+/// Exit codes of all programs (design 2.20). The launcher decides about restarts by them.
 enum class ExitCode : int {
   done = 0,
   usage = 2,
@@ -22,8 +22,7 @@ enum class ExitCode : int {
   signal_base = 128,
 };
 
-/// Base of all errors. `what()` is one message that names the thing at fault and says what to
-/// change.
+/// Base of all errors. `what()` is one message that names what is at fault and what to change.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -45,7 +44,7 @@ class ConfigError : public Error {
   explicit ConfigError(const std::string& message) : Error(ExitCode::configuration, message) {}
 };
 
-/// Stored data (weights, tokens, checkpoints) is missing a piece, truncated or lies about itself.
+/// Stored data (weights, tokens, a checkpoint) is incomplete, truncated or contradicts itself.
 class DataError : public Error {
  public:
   explicit DataError(const std::string& message) : Error(ExitCode::data, message) {}
@@ -57,7 +56,7 @@ class HostError : public Error {
   explicit HostError(const std::string& message) : Error(ExitCode::host, message) {}
 };
 
-/// A tier has too little memory. Sizes in bytes.
+/// A tier has too little memory. Sizes are in bytes.
 class OutOfMemory : public HostError {
  public:
   explicit OutOfMemory(const std::string& message) : HostError(message) {}
@@ -65,7 +64,7 @@ class OutOfMemory : public HostError {
               const std::string& advice);
 };
 
-/// A read or write failed. `error_number` is errno (0: short transfer).
+/// A read or write failed. `error_number` is errno, or 0 for a short transfer.
 class IoError : public Error {
  public:
   IoError(const std::string& path, std::uint64_t offset_bytes, const std::string& what_failed,
@@ -78,8 +77,7 @@ class PeerError : public Error {
   explicit PeerError(const std::string& message) : Error(ExitCode::try_again, message) {}
 };
 
-/// A bug of Strata that a caller can still report (broken invariants end the process instead:
-/// check.h).
+/// A bug of Strata that a caller can still report. (Broken invariants end the process: check.h.)
 class InternalError : public Error {
  public:
   explicit InternalError(const std::string& message) : Error(ExitCode::internal, message) {}

@@ -32,7 +32,7 @@ void require_regular(const UniqueFd& fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) throw IoError(path, 0, "is not a regular file", 0);
 }
 
-/// " of tensor 'x'" or nothing.
+/// Returns " of " and `what` ("tensor 'x'"), or nothing if `what` is empty.
 std::string subject(std::string_view what) {
   return what.empty() ? std::string() : " of " + std::string(what);
 }
@@ -128,7 +128,7 @@ std::string read_whole_file(const std::string& path, std::int64_t limit_bytes) {
 
 namespace {
 
-/// To a device or a pipe, which cannot be replaced.
+/// Writes to a device or a pipe, which cannot be replaced.
 void write_through(const std::string& path, std::string_view content) {
   const UniqueFd fd = open_checked(path, O_WRONLY | O_NOCTTY);
   while (!content.empty()) {

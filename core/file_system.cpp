@@ -18,7 +18,7 @@
 namespace strata {
 namespace {
 
-// The umask takes from these what its owner does not want to share.
+// The umask removes the permissions that the owner does not want to give.
 constexpr mode_t kFileMode = 0666;
 constexpr mode_t kDirectoryMode = 0777;
 int open_uninterrupted(const std::string& path, int flags) {
@@ -31,7 +31,7 @@ int open_uninterrupted(const std::string& path, int flags) {
 
 std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
 
-/// How much of a transfer may pass the page cache by.
+/// Number of leading bytes of a transfer that can bypass the page cache.
 std::size_t direct_part(std::int64_t offset, const std::byte* memory, std::size_t bytes) {
   const auto aligned = [](std::uint64_t value) { return value % kDirectAlignmentBytes == 0; };
   if (!aligned(static_cast<std::uint64_t>(offset)) ||
@@ -97,7 +97,7 @@ class PosixFile final : public StorageFile {
       const ssize_t n = call(direct > 0 ? direct_.get() : cached_.get(), memory + done,
                              direct > 0 ? direct : left, at);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EINVAL && direct > 0) {  // opened, but not served
+      if (n < 0 && errno == EINVAL && direct > 0) {  // O_DIRECT is refused here only
         try_direct = false;
         continue;
       }
@@ -112,12 +112,12 @@ class PosixFile final : public StorageFile {
 
   std::string path_;
   UniqueFd cached_;
-  UniqueFd direct_;  ///< none: all goes through the cache
+  UniqueFd direct_;  ///< not valid: everything goes through the cache
 };
 
 std::unique_ptr<StorageFile> open_file(const std::string& path, int flags, Caching caching,
                                        const char* what) {
-  // O_NONBLOCK: a FIFO without writer must not hang the open; no effect on regular files.
+  // O_NONBLOCK: opening a FIFO without a writer must not hang; it has no effect on regular files.
   UniqueFd cached(open_uninterrupted(path, flags | O_NONBLOCK));
   if (!cached.valid()) throw IoError(path, 0, what, errno);
   struct stat status {};

@@ -1,4 +1,4 @@
-// Files that must survive a crash: the only door through which checkpoints reach a disk, so that
+// Files that must survive a crash. Checkpoints reach a disk through this interface alone, so that
 // tests can make any operation fail and replay what a power loss may leave.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace strata {
 
-/// `direct` passes the page cache by (O_DIRECT) where file system, offset, size and memory allow
-/// it: whole multiples of kDirectAlignmentBytes; whatever else goes through the cache.
+/// `direct` bypasses the page cache (O_DIRECT) where the file system allows it and offset, size and
+/// memory are multiples of kDirectAlignmentBytes; other transfers go through the cache.
 enum class Caching : std::uint8_t { cached, direct };
 inline constexpr std::int64_t kDirectAlignmentBytes = 4096;
 
@@ -28,13 +28,13 @@ class StorageFile {
 
   [[nodiscard]] virtual const std::string& path() const = 0;
   [[nodiscard]] virtual std::int64_t size_bytes() const = 0;
-  /// Sets the size and reserves the space where the file system can: a full disk shows here.
+  /// Sets the size and reserves the space where the file system can; fails if the disk is full.
   virtual void reserve(std::int64_t size_bytes) = 0;
   virtual void write(std::int64_t offset_bytes, std::span<const std::byte> data) = 0;
-  /// Fills `out`; a file that ends earlier is an IoError.
+  /// Fills `out`; throws IoError when the file ends earlier.
   virtual void read(std::int64_t offset_bytes, std::span<std::byte> out) const = 0;
-  /// What was written through this object reaches the disk. After a failure the system may have
-  /// forgotten the data while a second call succeeds: the file is lost, do not call again.
+  /// Returns once everything written through this object has reached the disk. After a failure the
+  /// data may be lost although a second call succeeds: do not retry.
   virtual void sync() = 0;
 };
 
@@ -44,8 +44,8 @@ struct DirectoryEntry {
   Kind kind = Kind::other;
 };
 
-/// Thread-safe. Everything that fails throws IoError. Nothing here follows a link in the last part
-/// of a path.
+/// Thread-safe. Every failure throws IoError. No method follows a link in the last component of a
+/// path.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -53,32 +53,32 @@ class FileSystem {
   FileSystem(const FileSystem&) = delete;
   FileSystem& operator=(const FileSystem&) = delete;
 
-  /// A new file, shared as the umask says; one that exists is an error.
+  /// Creates a file with permissions from the umask; an existing one is an error.
   virtual std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) = 0;
-  /// A file that exists, for reading and writing.
+  /// Opens an existing file for reading and writing.
   virtual std::unique_ptr<StorageFile> open_for_writing(const std::string& path,
                                                         Caching caching) = 0;
   virtual std::unique_ptr<StorageFile> open_for_reading(const std::string& path,
                                                         Caching caching) = 0;
-  /// A new directory, shared as the umask says, in one that exists.
+  /// Creates a directory, with permissions from the umask, in an existing one.
   virtual void make_directory(const std::string& path) = 0;
-  /// A new symbolic link that says `target`, as it is. Syncing its directory makes it last.
+  /// Creates a symbolic link with exactly the text `target`. Sync its directory to make it durable.
   virtual void make_link(const std::string& target, const std::string& path) = 0;
-  /// The names in the directory reach the disk: what was created, renamed and removed in it.
+  /// Makes creations, renames and removals of names in this directory durable.
   virtual void sync_directory(const std::string& path) = 0;
-  /// Within one file system. Replaces a file or an empty directory, nothing else.
+  /// Renames within one file system. Replaces a file or an empty directory, nothing else.
   virtual void rename(const std::string& from, const std::string& to) = 0;
   virtual void remove_file(const std::string& path) = 0;
-  /// An empty one.
+  /// Removes an empty directory.
   virtual void remove_directory(const std::string& path) = 0;
-  /// In order of names, without "." and "..".
+  /// Lists the directory in order of names, without "." and "..".
   virtual std::vector<DirectoryEntry> list(const std::string& path) = 0;
-  /// What may still be written where the directory lies, as far as the system tells (quotas may be
-  /// tighter); nullopt: it does not.
+  /// Free bytes of the file system that holds `path`, as far as it tells (quotas may be tighter);
+  /// nullopt if it does not.
   virtual std::optional<std::int64_t> free_bytes(const std::string& path) = 0;
 };
 
-/// The machine's.
+/// The file system of this machine.
 class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) override;
@@ -94,13 +94,13 @@ class PosixFileSystem final : public FileSystem {
   std::optional<std::int64_t> free_bytes(const std::string& path) override;
 };
 
-/// A new file with this content, synced.
+/// Creates a file with this content and syncs it.
 void write_new_file(FileSystem& files, const std::string& path, const std::string& content);
 
-/// The directory with all that is in it. Links are removed, not followed.
+/// Removes the directory and all that is in it. Links are removed, not followed.
 void remove_tree(FileSystem& files, const std::string& path);
 
-/// The directory in which `path` lies: "." when it is a plain name.
+/// The directory that holds `path`: "." when `path` is a plain name.
 std::string parent_directory(const std::string& path);
 
 }  // namespace strata

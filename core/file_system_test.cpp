@@ -107,7 +107,7 @@ std::string name_of_caching(const testing::TestParamInfo<Caching>& caching) {
 INSTANTIATE_TEST_SUITE_P(Caching, Transfers, testing::Values(Caching::cached, Caching::direct),
                          name_of_caching);
 
-// Aligned blocks and a ragged tail, from several threads.
+// Writes aligned blocks and a ragged tail from several threads, and reads them back.
 TEST_P(Transfers, WriteAndReadBack) {
   constexpr std::int64_t kBlock = 2 * kDirectAlignmentBytes;
   constexpr std::int64_t kSize = 5 * kBlock + 4096 + 777;
@@ -131,7 +131,7 @@ TEST_P(Transfers, WriteAndReadBack) {
   EXPECT_TRUE(std::ranges::equal(bytes(content), all));
 
   const auto reader = files_.open_for_reading(path("a"), GetParam());
-  std::vector<std::byte> part(9000);  // of no alignment at all
+  std::vector<std::byte> part(9000);  // neither offset nor size is aligned
   reader->read(4095, part);
   EXPECT_TRUE(std::ranges::equal(part, all.subspan(4095, 9000)));
   EXPECT_EQ(message([&] { reader->read(kSize - 10, part); }),
@@ -188,7 +188,7 @@ TEST_F(FileSystemTest, AFaultStrikesTheOperationItNames) {
   EXPECT_EQ(lasting.fired(), 2);
 }
 
-/// Contents of file `name` over all images; "-" where it is missing.
+/// The contents that file `name` has in all images; "-" stands for a missing file.
 std::set<std::string> contents(const RecordingFileSystem& record, const std::string& name,
                                const CrashOptions& options = {}) {
   std::set<std::string> found;
@@ -231,7 +231,7 @@ TEST_F(FileSystemTest, AfterBothSyncsAllIsThere) {
   EXPECT_EQ(images, 1);
   ASSERT_EQ(record.syncs(), 2);
   EXPECT_EQ(record.sync_name(0), "fsync of a");
-  // Each of the two is needed.
+  // Both syncs are needed: ignoring either gives an image without the content.
   for (const int ignored : {0, 1}) {
     bool wrong = false;
     record.crash_images({.ignored_sync = ignored}, [&](const CrashImage& image) {
@@ -274,7 +274,7 @@ TEST_F(FileSystemTest, RemovalsMayComeBack) {
   });
 }
 
-// A link that replaces another one says what it should once it was synced before it got that name.
+// A link that replaces another one has the right target if it was synced under its first name.
 TEST_F(FileSystemTest, LinksMayLoseWhatTheySay) {
   for (const bool synced : {false, true}) {
     const std::string name = synced ? "synced" : "not";

@@ -1,7 +1,7 @@
 #include "core/hash.h"
 
-// Inlined: the library then chooses its instruction set by this source's flags, without a run-time
-// dependency.
+// Inlined, so that the library chooses its instruction set by this source's flags and is not needed
+// at run time.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -8,7 +8,7 @@
 
 namespace strata {
 
-/// Length of a Hash128 in hexadecimal.
+/// Number of hexadecimal digits of a Hash128.
 inline constexpr std::size_t kHashDigits = 32;
 
 /// A 128-bit number: the hash of some bytes, or a sum of hashes.
@@ -16,7 +16,7 @@ struct Hash128 {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 
-  /// Modulo 2^128: sums do not depend on the order.
+  /// Adds modulo 2^128, so that sums do not depend on their order.
   Hash128& operator+=(const Hash128& other) {
     low += other.low;
     high += other.high + (low < other.low ? 1 : 0);

@@ -1,4 +1,4 @@
-// Compiled for AVX2: nothing that another source shares may be instantiated here.
+// Compiled for AVX2: do not instantiate here anything that other sources share.
 #include "core/hash_avx2.h"
 
 #define XXH_INLINE_ALL

@@ -17,7 +17,7 @@ TEST(Hash, AgreesWithTheReferenceValues) {
   EXPECT_EQ(hash_64(bytes("")), 0x2d06800538d394c2U);
 }
 
-// The values of the reference implementation without vectors.
+// Values of the reference implementation, built without vector instructions.
 TEST(Hash, OfManyBytesDoesNotDependOnTheInstructionSet) {
   std::vector<std::byte> data(1'000'003);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * i >> 3);

@@ -33,9 +33,9 @@ using Kind = StoreMessage::Kind;
 using std::chrono::milliseconds;
 
 constexpr const char* kJoin = "join";
-constexpr milliseconds kJoinTime{2000};   // from connecting to saying who one is
-constexpr milliseconds kRetryTime{20};    // between attempts to connect
-constexpr milliseconds kServerTurn{500};  // the longest sleep of the server's thread
+constexpr milliseconds kJoinTime{2000};   // from connection to introduction
+constexpr milliseconds kRetryTime{20};    // pause between attempts to connect
+constexpr milliseconds kServerTurn{500};  // longest sleep of the server's thread
 constexpr int kMostWaiting = 1024;
 
 struct Address {
@@ -43,7 +43,7 @@ struct Address {
   socklen_t bytes = 0;
 };
 
-/// Abstract: it begins with a zero byte and lies in no folder. Places of any length fit.
+/// Abstract socket address: it begins with a zero byte. `place` is hashed to fit.
 Address address_of(const std::string& place) {
   const std::string text =
       fmt::format("strata/{}/{}", ::geteuid(), hash_64(std::as_bytes(std::span(place))));
@@ -95,13 +95,13 @@ class ServingStore : public KeyValueStore {
         own_(server_.add_client(0), meeting.prefix) {
     sigset_t all, before;
     ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the run
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals go to the run's other threads
     thread_ = std::thread([this] { serve(); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~ServingStore() override {
     const std::uint64_t one = 1;
-    // A full eventfd cannot be: nobody else writes. Without it the thread sees nothing to do.
+    // Only EINTR can fail: this object alone writes to the eventfd, so it is never full.
     while (::write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
     thread_.join();
@@ -136,7 +136,7 @@ class ServingStore : public KeyValueStore {
     for (;;) {
       std::array<pollfd, 3> entries{
           {{end_.get(), POLLIN, 0}, {listening_.get(), POLLIN, 0}, {server_.poll_fd(), POLLIN, 0}}};
-      // Interrupted or without memory: the next turn looks again.
+      // A poll that fails (interrupted, no memory) is repeated in the next turn.
       (void)::poll(entries.data(), entries.size(), static_cast<int>(kServerTurn.count()));
       if (entries[0].revents != 0) return;
       try {
@@ -157,7 +157,7 @@ class ServingStore : public KeyValueStore {
     try {
       if (receive_message(connection.get(), said) != ReceiveStatus::received) return;
     } catch (const DataError&) {
-      return;  // no rank
+      return;  // the peer is no rank
     }
     for (int rank = 1; rank < world_; ++rank) {
       if (said.key != kJoin || said.value != introduction(rank, world_)) continue;
@@ -175,13 +175,13 @@ class ServingStore : public KeyValueStore {
   const int world_;
   UniqueFd listening_;
   UniqueFd end_;
-  RendezvousServer server_;  // of the thread, once it runs
-  std::set<int> present_;    // of the thread
+  RendezvousServer server_;  // used by the thread alone, once it runs
+  std::set<int> present_;    // used by the thread alone
   SocketStore own_;
   std::thread thread_;
 };
 
-/// The store of another rank.
+/// The store of a rank other than 0.
 class JoiningStore : public KeyValueStore {
  public:
   explicit JoiningStore(HostMeeting meeting) : meeting_(std::move(meeting)) {}
@@ -236,7 +236,7 @@ class JoiningStore : public KeyValueStore {
 
   const HostMeeting meeting_;
   std::mutex mutex_;
-  std::unique_ptr<SocketStore> store_;  // guarded by mutex_ until it is there
+  std::unique_ptr<SocketStore> store_;  // created under mutex_, then constant
 };
 
 }  // namespace

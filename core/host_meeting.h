@@ -1,5 +1,5 @@
-// How ranks of one host find one another when mlaunch did not start them (torchrun, accelerate):
-// rank 0 serves the run's store on an abstract Unix socket, which is gone with its process.
+// The meeting of the ranks of one host that mlaunch did not start (torchrun, accelerate): rank 0
+// serves the run's store on an abstract Unix socket, which disappears with its process.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 namespace strata {
 
 struct HostMeeting {
-  std::string place;  ///< a name that the ranks share and other runs of this user do not
+  std::string place;  ///< a name that these ranks share and other runs of this user do not use
   int rank = 0;
   int world = 1;
-  std::string prefix;                          ///< before every key
-  std::chrono::milliseconds patience{60'000};  ///< for rank 0 to be there
+  std::string prefix;                          ///< text before every key
+  std::chrono::milliseconds patience{60'000};  ///< longest wait for rank 0 to appear
 };
 
-/// Rank 0 serves from this call until the store is gone; a thread does, without the signals of the
-/// process. The others connect in their first call to the store and throw PeerError when rank 0
-/// does not come, ConfigError when it does not want them: another world, or that rank is there
-/// already. Throws ConfigError when another run of this user meets at the same place. Only
+/// Rank 0 serves the store from this call until the store is destroyed, in a thread that blocks all
+/// signals. Other ranks connect in their first call to the store; that call throws PeerError if
+/// rank 0 does not appear, and ConfigError if rank 0 refuses (another world, or that rank is
+/// present already). Throws ConfigError if another run of this user meets at the same place. Only
 /// processes of the same user can connect.
 std::shared_ptr<KeyValueStore> meet_on_host(const HostMeeting& meeting);
 

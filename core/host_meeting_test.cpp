@@ -81,7 +81,7 @@ std::string meeting_name() {
   return "";
 }
 
-/// Joins as rank 1 of 2 from a process of user `user`; whether it is answered.
+/// Joins as rank 1 of 2 from a process of user `user`; returns true if rank 0 answers.
 bool is_welcome(const std::string& name, uid_t user) {
   const pid_t child = ::fork();
   if (child == 0) {

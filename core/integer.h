@@ -7,8 +7,8 @@
 
 namespace strata {
 
-/// The whole of `text` as a decimal integer (sign allowed); nullopt when anything else is in it,
-/// when it is empty or does not fit.
+/// Parses all of `text` as a decimal integer (minus sign allowed); nullopt when it is empty, holds
+/// anything else or does not fit.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace strata

@@ -22,7 +22,7 @@ bool is_plain_key(std::string_view key) {
   return true;
 }
 
-/// For messages: long texts are cut.
+/// Quotes `text` for a message; cuts long texts.
 std::string shortened(std::string_view text) {
   constexpr std::size_t kLimit = 60;
   if (text.size() <= kLimit) return quoted_json(text);
@@ -126,7 +126,7 @@ std::int64_t JsonValue::as_whole_number() const {
   if (is(JsonKind::integer)) return as_integer();
   if (!is(JsonKind::real)) fail_kind("whole number");
   const double value = document_->nodes[index_].real;
-  // Exact bounds: -2^63 is representable, 2^63 is the first value too large.
+  // The bounds are exact: -2^63 is representable, and 2^63 is the first double that is too large.
   if (value != std::floor(value) || value < -0x1p63 || value >= 0x1p63) fail_kind("whole number");
   return static_cast<std::int64_t>(value);
 }

@@ -1,4 +1,4 @@
-// Storage behind JsonValue: nodes in file order, text in one string. Private to json*.cpp.
+// Storage of JsonValue: nodes in file order, all text in one string. Private to json*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct JsonNode {
   std::uint32_t next_sibling = kNone;
   std::uint32_t first_child = kNone;
   std::uint32_t child_count = 0;
-  std::uint32_t position = 0;    ///< among its siblings
-  std::uint32_t key_offset = 0;  ///< into JsonDocument::text
+  std::uint32_t position = 0;    ///< index among its siblings
+  std::uint32_t key_offset = 0;  ///< offset of the member's key in JsonDocument::text
   std::uint32_t key_size = 0;
-  std::uint32_t text_offset = 0;  ///< a string's characters
+  std::uint32_t text_offset = 0;  ///< offset of a string's characters in JsonDocument::text
   std::uint32_t text_size = 0;
   union {
     bool boolean;
@@ -34,7 +34,7 @@ struct JsonNode {
 struct JsonDocument {
   std::string file;
   JsonFault fault = JsonFault::data;
-  std::vector<JsonNode> nodes;  ///< [0] is the document's value
+  std::vector<JsonNode> nodes;  ///< element 0 is the document's value
   std::string text;
 
   [[nodiscard]] std::string_view key_of(const JsonNode& node) const {
@@ -46,7 +46,7 @@ struct JsonDocument {
   [[nodiscard]] std::string path_of(std::uint32_t index) const;
 };
 
-/// Throws DataError or ConfigError.
+/// Throws DataError or ConfigError, as `fault` says.
 [[noreturn]] void throw_json_fault(JsonFault fault, const std::string& message);
 
 }  // namespace strata

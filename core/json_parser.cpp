@@ -15,7 +15,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Recursive descent over one text; recursion is bounded by the depth limit.
+/// Recursive descent parser of one text; options_.depth_limit bounds the recursion.
 class Parser {
  public:
   Parser(std::string_view text, const JsonOptions& options, JsonDocument& document)
@@ -48,7 +48,7 @@ class Parser {
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
   [[nodiscard]] char peek() const { return at_end() ? '\0' : text_[at_]; }
 
-  /// What stands at the cursor, for messages.
+  /// Describes what stands at the cursor, for messages.
   [[nodiscard]] std::string here() const {
     if (at_end()) return "end of file";
     const std::size_t size = utf8_character_size(text_.substr(at_));
@@ -86,7 +86,7 @@ class Parser {
 
   JsonNode& node(std::uint32_t index) { return document_.nodes[index]; }
 
-  /// A new last child of `parent`, after its sibling `previous`.
+  /// Appends a child to `parent` after its sibling `previous`.
   std::uint32_t add_node(std::uint32_t parent, std::uint32_t previous) {
     const auto index = static_cast<std::uint32_t>(document_.nodes.size());
     document_.nodes.emplace_back();
@@ -175,7 +175,7 @@ class Parser {
     return at_ - start;
   }
 
-  /// Appends the unescaped characters to the document's text; returns offset and size.
+  /// Appends the unescaped characters to the document's text; returns their offset and size.
   std::pair<std::uint32_t, std::uint32_t> parse_string() {
     ++at_;
     std::string& out = document_.text;
@@ -238,7 +238,7 @@ class Parser {
     return value;
   }
 
-  /// After an element: true when another one follows, false when `close` was consumed.
+  /// Call after an element: returns true when another one follows, false when it consumed `close`.
   bool another(char close, const char* what) {
     skip_space();
     if (peek() == ',' && !at_end()) {
@@ -309,7 +309,7 @@ class Parser {
   }
 
   void note_duplicate(const std::uint32_t* first, const std::uint32_t* last) {
-    constexpr std::size_t kLimit = 4000;  // of the message
+    constexpr std::size_t kLimit = 4000;  // bytes of the message, roughly
     if (duplicates_.empty()) duplicate_line_ = node(*first).line;
     if (duplicates_.size() > kLimit) return;
     if (!duplicates_.empty()) duplicates_ += "; ";

@@ -39,7 +39,7 @@ std::string json_number(double value) {
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
   STRATA_CHECK(error == std::errc());
   std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // stays a real number
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // reads back as real
   return text;
 }
 

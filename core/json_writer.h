@@ -1,5 +1,5 @@
-// Writes JSON: stable (members in the order given), numbers in the shortest form that reads back as
-// the same value.
+// Writer of JSON. Its output is stable: members keep the order given, and numbers have the shortest
+// form that reads back as the same value.
 #pragma once
 
 #include <concepts>
@@ -13,24 +13,24 @@
 
 namespace strata {
 
-/// The string in double quotes, escaped; bytes that are not UTF-8 become U+FFFD.
+/// Returns `text` in double quotes, escaped; bytes that are not UTF-8 become U+FFFD.
 std::string quoted_json(std::string_view text);
 
-/// Shortest text that reads back as the same double, always with '.' or 'e'. "null" for NaN and
+/// Shortest text that reads back as the same double, always with '.' or 'e'; "null" for NaN and
 /// infinities, which JSON lacks.
 std::string json_number(double value);
 
-/// Builds one document. Misuse (a value without key inside an object, an unclosed array) is a
+/// Builds one document. Misuse (a value without a key inside an object, an unclosed array) is a
 /// broken invariant.
 class JsonWriter {
  public:
-  /// `indent` spaces per level, each element on its own line; 0: everything on one line.
+  /// `indent` is in spaces per level, each element on its own line; 0: all on one line.
   explicit JsonWriter(int indent = 2) : indent_(indent) {}
 
   JsonWriter& begin_object() { return begin('{'); }
   JsonWriter& end_object() { return end('}'); }
   JsonWriter& begin_array() { return begin('['); }
-  /// An array of scalars on one line, whatever the indent.
+  /// Begins an array of scalars that stays on one line, whatever the indent.
   JsonWriter& begin_row();
   JsonWriter& end_array() { return end(']'); }
   JsonWriter& key(std::string_view name);
@@ -41,17 +41,17 @@ class JsonWriter {
   JsonWriter& value(std::string_view v) { return scalar(quoted_json(v)); }
   JsonWriter& value(const char* v) { return value(std::string_view(v)); }
   JsonWriter& value(const std::string& v) { return value(std::string_view(v)); }
-  /// A value read before, with all that it contains.
+  /// Writes a parsed value with all that it contains.
   JsonWriter& value(const JsonValue& v);
   template <std::integral T>
   requires(!std::same_as<T, bool>) JsonWriter& value(T v) { return scalar(std::to_string(v)); }
-  /// key and value of an object's member.
+  /// Writes key and value of a member.
   template <typename T>
   JsonWriter& member(std::string_view name, const T& v) {
     return key(name).value(v);
   }
 
-  /// The text, ending without a newline. Everything must be closed.
+  /// Returns the text, without a final newline. Everything must be closed.
   std::string finish();
 
  private:
@@ -72,7 +72,7 @@ class JsonWriter {
   std::string out_;
 };
 
-/// The value as JSON text.
+/// Returns the value as JSON text.
 std::string to_string(const JsonValue& value, int indent = 2);
 
 }  // namespace strata

@@ -26,12 +26,12 @@ std::string run_together(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Mistakes that may be made in so many letters.
+/// Number of edits that count as a misspelling between words of `a` and `b` letters.
 int allowance(std::size_t a, std::size_t b) {
   return std::max(1, static_cast<int>(std::max(a, b)) / 3);
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from a to b.
+/// Edit distance: insertions, deletions, replacements, swaps of neighbours from a to b.
 int edit_distance(std::string_view a, std::string_view b) {
   const std::size_t columns = b.size() + 1;
   std::vector<int> before(columns), last(columns), now(columns);
@@ -51,7 +51,7 @@ int edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// Whether the words of `part` stand in `whole`, in their order.
+/// True if the words of `part` occur in `whole` in the same order.
 bool are_among(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
   auto next = part.begin();
   for (const std::string& word : whole)
@@ -59,8 +59,8 @@ bool are_among(const std::vector<std::string>& part, const std::vector<std::stri
   return next == part.end();
 }
 
-/// Words are mistaken one by one: "lora-rank" is not meant to be "local-rank". Where their number
-/// differs, a word was left out or is too many, or a separator is.
+/// Compares word by word: "lora-rank" is not meant to be "local-rank". If the numbers of words
+/// differ, a word is missing or too many, or a separator is.
 bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& b, int distance) {
   if (a.size() != b.size()) return distance <= 1 || are_among(a, b) || are_among(b, a);
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -71,7 +71,7 @@ bool is_near(const std::vector<std::string>& a, const std::vector<std::string>& 
 }  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& candidates) {
-  // A key of a hostile file may be a megabyte long; nobody meant a known name by it.
+  // A key of a hostile file may be a megabyte long; nobody means a known name by it.
   constexpr std::size_t kLongestName = 100;
   if (name.size() > kLongestName) return "";
   const std::vector<std::string> wanted_words = words_of(name);
@@ -85,7 +85,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string_vi
     const bool longer = wanted.size() >= 4 && other.starts_with(wanted);
     const bool shorter = other.size() >= 4 && wanted.starts_with(other);
     const int edits = edit_distance(wanted, other);
-    // Letters left out at the end count as they are, letters too many there as two.
+    // A candidate that begins with `name` is at most 2 away; one that begins `name`, 2.
     const int distance = longer ? std::min(2, edits) : shorter ? 2 : edits;
     const bool near = longer || shorter ||
                       (edits <= allowance(wanted.size(), other.size()) &&

@@ -7,12 +7,12 @@
 
 namespace strata {
 
-/// The candidate nearest to `name` (case, '-' and '_' do not count), or "" when none is near enough
-/// to be what was meant: each of its words at most a third of its length apart from its
-/// counterpart, or one is the beginning of the other.
+/// Returns the candidate nearest to `name` (case, '-', '_' and spaces do not count), or "" when
+/// none is near: each of its words must differ from its counterpart in at most a third of its
+/// length (or one letter), or one name must begin with the other.
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// ", did you mean 'x'?" or "".
+/// Returns ", did you mean 'x'?", or "" when no candidate is near.
 std::string suggestion(std::string_view name, const std::vector<std::string_view>& candidates);
 
 }  // namespace strata

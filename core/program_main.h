@@ -1,5 +1,5 @@
-// The body of main() where mlaunch may have started the program: errors become the exit code and a
-// line, printed by the launcher if any.
+// The body of main() of programs that mlaunch may start: an error becomes the exit code and one
+// line, which the launcher prints if there is one.
 #pragma once
 
 #include <cstdio>
@@ -13,13 +13,13 @@
 
 namespace strata {
 
-/// `run(context)` returns the exit code. `name` stands before messages on the terminal.
+/// Calls `run(context)`, which returns the exit code. `name` precedes messages on the terminal.
 template <typename Run>
 int program_main(const char* name, const Run& run) {
   std::optional<StatusPage> status;
   const auto fail = [&](ExitCode code, const std::string& message) {
     if (status)
-      status->set_error(message);  // mlaunch says it
+      status->set_error(message);  // mlaunch prints it
     else
       std::fprintf(stderr, "%s: %s\n", name, message.c_str());
     return static_cast<int>(code);
@@ -28,7 +28,7 @@ int program_main(const char* name, const Run& run) {
     const RankContext context = rank_context_from_environment();
     if (context.status_fd >= 0) status = StatusPage::open(context.status_fd);
     const int code = run(context);
-    if (status) status->set_phase(Phase::done);  // whatever the code says: it is no failure
+    if (status) status->set_phase(Phase::done);  // set for any code: a returned code is no failure
     return code;
   } catch (const Error& error) {
     return fail(error.exit_code(), error.what());

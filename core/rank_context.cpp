@@ -24,7 +24,7 @@ namespace {
 
 const char* text_of(const char* name) { return std::getenv(name); }
 
-/// A variable that is set to nothing says nothing.
+/// True if the variable is set and not empty.
 bool is_given(const char* name) { return text_of(name) != nullptr && *text_of(name) != '\0'; }
 
 std::string text_or(const char* name, const std::string& otherwise) {
@@ -63,7 +63,7 @@ std::string host_name() {
   return name.data();
 }
 
-/// A descriptor that mlaunch left open for this process; from here on no child gets it.
+/// Returns a descriptor that mlaunch left open for this process; its children get none.
 int inherited_fd(const char* name, mode_t type, const char* what) {
   const int fd = integer(name, 0);
   struct stat info {};
@@ -76,7 +76,7 @@ int inherited_fd(const char* name, mode_t type, const char* what) {
   return fd;
 }
 
-/// One launcher inside another would count every rank twice.
+/// Throws when one launcher runs inside another, since each rank would count twice.
 void refuse_nested(const char* size_name, const RankContext& context, const char* context_name) {
   if (!is_given(size_name)) return;
   const int size = integer(size_name, 1);
@@ -128,14 +128,14 @@ RankContext from_open_mpi() {
   return context;
 }
 
-/// In a batch script SLURM_PROCID is set too, but nothing was started by srun: only a step counts.
-/// Interactive shells and the batch step have step numbers from 0xfffffff0 up.
+/// True inside a step that srun started. A batch script has SLURM_PROCID too, but its step and
+/// those of interactive shells have numbers from 0xfffffff0 up.
 bool inside_slurm_step() {
   const auto step = parse_integer(text_or("SLURM_STEP_ID", ""));
   return step && *step >= 0 && *step < 0xffff'fff0 && text_of("SLURM_PROCID") != nullptr;
 }
 
-/// SLURM_STEP_TASKS_PER_NODE is "4(x2),3": tasks of each node of the step in order.
+/// Parses SLURM_STEP_TASKS_PER_NODE, as in "4(x2),3": tasks of each node of the step.
 int slurm_local_world(int node, int world) {
   const char* name = "SLURM_STEP_TASKS_PER_NODE";
   std::string_view rest = text_of(name) != nullptr ? text_of(name) : "";
@@ -173,8 +173,8 @@ RankContext from_slurm() {
   return context;
 }
 
-/// Returns whether torchrun's variables say that this is one rank of several. PyTorchJobs of
-/// Kubernetes, accelerate and DeepSpeed's launcher set the same. WORLD_SIZE=1 says nothing.
+/// True if torchrun's variables say that this is one rank of several. PyTorchJobs of Kubernetes,
+/// accelerate and DeepSpeed's launcher set the same ones. WORLD_SIZE=1 says nothing.
 bool is_rank_of_torch() {
   if (!is_given("RANK") && !is_given("WORLD_SIZE")) return false;
   const int world = integer("WORLD_SIZE", 1);
@@ -203,7 +203,7 @@ RankContext from_torch() {
   context.started_by = "torchrun";
   context.world = integer("WORLD_SIZE", 1);
   context.rank = index_below("RANK", "WORLD_SIZE", context.world);
-  const char* hosts = first_given("GROUP_WORLD_SIZE", "CROSS_SIZE");  // the latter DeepSpeed's
+  const char* hosts = first_given("GROUP_WORLD_SIZE", "CROSS_SIZE");  // DeepSpeed sets the latter
   if (integer_or(hosts, 1, 1) > 1)
     refuse_torch(assignment(hosts) + ": ranks on several hosts are not available", context.world);
   const char* local_size = first_given("LOCAL_WORLD_SIZE", "LOCAL_SIZE");
@@ -239,7 +239,7 @@ RankContext from_torch() {
   return context;
 }
 
-/// Another launcher would start as many runs of one rank as it was asked for ranks.
+/// Throws under a launcher that is not known here: each of its ranks would start a run of its own.
 void refuse_other_launchers() {
   for (const char* name : {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE",
                            "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "HOROVOD_SIZE"})
@@ -250,7 +250,7 @@ void refuse_other_launchers() {
                         name + ")");
 }
 
-/// Started by none of the launchers that know Strata.
+/// The context of a rank that no known launcher started.
 RankContext alone() {
   refuse_other_launchers();
   RankContext context;
@@ -273,14 +273,14 @@ RankContext rank_context_from_environment() {
     context = from_slurm();
     size_name = "SLURM_NTASKS";
   }
-  // Scripts for several launchers export WORLD_SIZE from the one that runs, RANK where it counts.
+  // Scripts may export WORLD_SIZE under any launcher; it counts only together with RANK.
   if (context.world > 1 && is_given("RANK")) refuse_nested("WORLD_SIZE", context, size_name);
   if (context.world == 1 && is_rank_of_torch())
-    context = from_torch();  // inside an srun or mpirun of one rank, too
+    context = from_torch();  // applies inside an srun or mpirun of one rank, too
   else if (context.started_by.empty())
     context = alone();
   if (context.world == 1) context.store = make_local_store();
-  // Open MPI puts a pseudo-terminal behind a rank's output wherever its own goes.
+  // Open MPI gives ranks a pseudo-terminal if its own output is a terminal, so isatty says nothing.
   const bool behind_mpirun = context.started_by == "openmpi";
   context.stdout_is_terminal = !behind_mpirun && ::isatty(STDOUT_FILENO) == 1;
   context.stderr_is_terminal = !behind_mpirun && ::isatty(STDERR_FILENO) == 1;

@@ -1,6 +1,5 @@
-// Who this process is among the ranks of a run. One reader (rank_context.cpp) with adapters for
-// mlaunch, Open MPI, Slurm, torchrun and a plain start; nothing else reads those environment
-// variables.
+// The identity of this process among the ranks of a run. rank_context.cpp alone reads the
+// environment variables of mlaunch, Open MPI, Slurm and torchrun, or finds a plain start.
 #pragma once
 
 #include <chrono>
@@ -12,8 +11,8 @@
 namespace strata {
 
 /// The run's small shared dictionary: bootstrap addresses, fingerprints, file descriptors. Keys
-/// carry run id and attempt (the client adds them). Blocking gets sleep; they throw PeerError
-/// naming the key after `timeout`.
+/// carry run id and attempt (the client adds them). A get sleeps until the key exists; after
+/// `timeout` it throws PeerError that names the key.
 class KeyValueStore {
  public:
   virtual ~KeyValueStore() = default;
@@ -24,7 +23,7 @@ class KeyValueStore {
   virtual UniqueFd get_fd(const std::string& key, std::chrono::milliseconds timeout) = 0;
 };
 
-/// A store inside one process, for rank threads and single ranks.
+/// Makes a store inside one process, for rank threads and single ranks.
 std::shared_ptr<KeyValueStore> make_local_store();
 
 struct RankContext {
@@ -32,22 +31,22 @@ struct RankContext {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
-  std::string host;  ///< as the launcher gave it
+  std::string host;  ///< name as the launcher gave it
   std::string run_id;
   int attempt = 0;
   std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "torchrun", "none"
   std::shared_ptr<KeyValueStore> store;  ///< nullptr under mpirun / srun until MPI provides one
-  std::chrono::seconds grace{0};         ///< from SIGTERM to the launcher's SIGKILL; 0: not known
-  int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: make one
+  std::chrono::seconds grace{0};         ///< time until SIGKILL follows a SIGTERM; 0: not known
+  int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: the rank makes one
   bool stdout_is_terminal =
-      false;  ///< what this rank prints ends on a terminal, through mlaunch too
+      false;  ///< true if what this rank prints reaches a terminal, through mlaunch too
   bool stderr_is_terminal = false;
 };
 
-/// Reads the environment. Throws ConfigError naming variable and value when they contradict, or say
-/// that there are more ranks than could find one another. Call it once per process: under mlaunch
-/// it takes over the inherited connection to the rendezvous, under torchrun rank 0 begins to serve
-/// one.
+/// Reads the environment. Throws ConfigError that names variable and value when variables
+/// contradict, or when they say that there are more ranks than can find one another. Call it once
+/// per process: under mlaunch it takes over the inherited connection to the rendezvous; under
+/// torchrun rank 0 begins to serve the rendezvous.
 RankContext rank_context_from_environment();
 
 }  // namespace strata

@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-/// Sets exactly the given launcher variables; takes every other one away.
+/// Sets exactly the given launcher variables and unsets all others.
 class RankContextTest : public ::testing::Test {
  protected:
   void set(const std::map<std::string, std::string>& variables) {
@@ -35,7 +35,7 @@ class RankContextTest : public ::testing::Test {
     for (const std::string& name : names) ::unsetenv(name.c_str());
   }
 
-  /// A complete set as mlaunch gives it. The context takes over its socket.
+  /// A complete set of variables as mlaunch gives them. The context takes over their socket.
   std::map<std::string, std::string> mlaunch_variables() {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -185,7 +185,7 @@ TEST_F(RankContextTest, RefusesContradictionsOfSlurm) {
   }
 }
 
-/// As torchrun gives them to rank 2 of four.
+/// Variables that torchrun gives to rank 2 of four.
 std::map<std::string, std::string> torch_variables() {
   return {{"RANK", "2"},
           {"WORLD_SIZE", "4"},
@@ -295,7 +295,7 @@ TEST_F(RankContextTest, LaunchersInsideOneAnotherAreRefused) {
   for (const auto& variable : torch_variables()) variables.insert(variable);
   set(variables);
   EXPECT_NE(refusal().find("WORLD_SIZE=4 contradicts SLURM_NTASKS=11"), std::string::npos);
-  variables.erase("RANK");  // a script's export for the program that it starts with srun
+  variables.erase("RANK");  // WORLD_SIZE alone may be a script's own export
   set(variables);
   EXPECT_EQ(rank_context_from_environment().started_by, "slurm");
   auto of_mlaunch = mlaunch_variables();

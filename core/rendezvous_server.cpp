@@ -19,7 +19,7 @@ namespace {
 
 using Kind = StoreMessage::Kind;
 
-constexpr int kMessagesPerTurn = 16;  // then other clients, output and signals get theirs
+constexpr int kMessagesPerTurn = 16;  // other clients, output and signals get their turn then
 
 StoreMessage reply_of(Kind kind, std::string value = {}) {
   StoreMessage message;
@@ -205,7 +205,7 @@ void RendezvousServer::reply(Client& client, std::uint64_t id, StoreMessage mess
 }
 
 /// Sends what the socket takes; epoll tells when it takes more. Does not throw: the client at fault
-/// may not be the one being served.
+/// may be another one than the client being served.
 void RendezvousServer::flush(Client& client) {
   try {
     while (!client.replies.empty() && send_message(client.socket.get(), client.replies.front()))
@@ -235,7 +235,7 @@ std::vector<std::string> RendezvousServer::disconnect_broken() {
 
 void RendezvousServer::disconnect(int socket) {
   std::erase_if(parked_, [socket](const Parked& p) { return p.socket == socket; });
-  clients_.erase(socket);  // closing takes it out of the epoll set
+  clients_.erase(socket);  // closing also removes it from the epoll set
 }
 
 }  // namespace strata

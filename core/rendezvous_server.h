@@ -1,6 +1,6 @@
-// The run's key-value store, inside mlaunch or rank 0 (host_meeting.h): one connected socket per
-// rank, so nobody else can reach it and nothing is left in the file system. Single-threaded; a get
-// of a missing key is parked.
+// The run's key-value store, inside mlaunch or rank 0 (host_meeting.h). Each rank has a connected
+// socket of its own, so nobody else can reach the store and nothing is left in the file system.
+// Single-threaded; a get of a missing key is parked until the key is put.
 #pragma once
 
 #include <chrono>
@@ -25,30 +25,30 @@ class RendezvousServer {
 
   RendezvousServer();
 
-  /// Connects a rank: returns its end of the socket pair.
+  /// Connects a rank and returns its end of the socket pair.
   UniqueFd add_client(int rank);
-  /// Serves a rank that has connected by itself.
+  /// Serves a rank over a connection that it opened itself.
   void add_client(int rank, UniqueFd connection);
 
-  /// Readable when process() has something to do.
+  /// Descriptor that is readable when process() has something to do.
   [[nodiscard]] int poll_fd() const { return epoll_.get(); }
 
-  /// Serves what came and what timed out; never blocks. Returns a line for each client that was
-  /// disconnected because it broke the protocol.
+  /// Serves messages that arrived and requests that timed out; never blocks. Returns one line for
+  /// each client that it disconnected because the client broke the protocol.
   std::vector<std::string> process(TimePoint now);
 
-  /// When process() is due although nothing comes; nullopt: not.
+  /// Time at which process() is due even if nothing arrives; nullopt: no such time.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
-  /// A rank failed: parked and later gets of missing keys throw PeerError(reason) at the clients.
+  /// Call when a rank failed: gets of missing keys, parked or later, throw PeerError(reason).
   void fail(const std::string& reason);
 
  private:
   struct Client {
     int rank = 0;
     UniqueFd socket;
-    std::deque<StoreMessage> replies;  // waiting for room in the socket
-    std::string broken;                // why it must go; empty: it need not
+    std::deque<StoreMessage> replies;  // wait for room in the socket
+    std::string broken;                // reason to disconnect it; empty: none
   };
   struct Parked {
     int socket;
@@ -71,7 +71,7 @@ class RendezvousServer {
   std::vector<std::string> disconnect_broken();
 
   UniqueFd epoll_;
-  std::map<int, Client> clients_;  // by socket
+  std::map<int, Client> clients_;  // key: the socket
   std::vector<Parked> parked_;
   std::map<std::string, std::string> values_;
   std::map<std::string, UniqueFd> fds_;

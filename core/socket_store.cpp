@@ -18,7 +18,7 @@ using Kind = StoreMessage::Kind;
 constexpr const char* kServerGone =
     "who serves the rendezvous (mlaunch, else rank 0) is gone or closed the connection";
 
-/// The caller's value, or the exception that the reply stands for.
+/// Returns `reply` if it is an answer; otherwise throws the exception that it stands for.
 StoreMessage checked_reply(StoreMessage reply, const std::string& key,
                            std::chrono::milliseconds timeout) {
   switch (reply.kind) {
@@ -110,7 +110,7 @@ StoreMessage SocketStore::wait_for_reply(std::uint64_t id) {
   }
 }
 
-/// Reads one reply, for whichever thread it is, without holding the lock while it sleeps.
+/// Reads one reply, for whichever thread waits for it, and does not hold the lock while it sleeps.
 void SocketStore::receive_one(std::unique_lock<std::mutex>& lock) {
   receiving_ = true;
   lock.unlock();
@@ -119,7 +119,7 @@ void SocketStore::receive_one(std::unique_lock<std::mutex>& lock) {
   try {
     status = receive_message(socket_.get(), reply);
   } catch (const Error&) {
-    // A launcher that talks nonsense is as good as gone; every waiting thread has to learn of it.
+    // A server whose messages are malformed is as good as gone; all waiting threads must learn it.
   }
   lock.lock();
   receiving_ = false;

@@ -14,12 +14,12 @@
 namespace strata {
 
 /// KeyValueStore over one connected SOCK_SEQPACKET socket. Any number of threads may call at once;
-/// a thread waiting in a get delays nobody. Keys up to 1,000 bytes, values up to 64 KiB: longer
-/// ones throw InvalidArgument. PeerError when a rank failed or who serves is
-/// gone.
+/// a thread that waits in a get delays no other. Keys of more than 1,024 bytes with the prefix, and
+/// values of more than 64 KiB, throw InvalidArgument. Throws PeerError when a rank failed or the
+/// server is gone.
 class SocketStore : public KeyValueStore {
  public:
-  /// `prefix` goes before every key (run id and attempt).
+  /// `prefix` (run id and attempt) is put before every key.
   SocketStore(UniqueFd socket, std::string prefix);
 
   void put(const std::string& key, const std::string& value) override;
@@ -37,8 +37,8 @@ class SocketStore : public KeyValueStore {
   const std::string prefix_;
   std::mutex mutex_;
   std::condition_variable reply_came_;
-  std::uint64_t next_id_ = 1;  // guarded by mutex_, as everything below
-  bool receiving_ = false;     // one waiting thread reads for all
+  std::uint64_t next_id_ = 1;  // guarded by mutex_, as is everything below
+  bool receiving_ = false;     // true: one waiting thread reads replies for all
   bool closed_ = false;
   std::map<std::uint64_t, StoreMessage> replies_;
 };

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 10> kPhaseNames{"starting", "loading", "p
                                                        "backward", "update",  "evaluate", "saving",
                                                        "done",     "failed"};
 
-// The page is shared between processes: a lock inside an atomic would be private to one of them.
+// The page is shared between processes; the lock of a locking atomic would be private to one.
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -44,7 +44,7 @@ void copy_text(char (&target)[Size], std::string_view text) {
   target[count] = '\0';
 }
 
-/// What a rank wrote is shown on a terminal: control characters must not reach it.
+/// Returns the text with control characters replaced: a rank wrote it, and it goes to a terminal.
 template <std::size_t Size>
 std::string shown_text(const char (&source)[Size]) {
   std::string text(source, ::strnlen(source, Size));
@@ -64,7 +64,7 @@ StatusPage StatusPage::create(int rank) {
   UniqueFd fd(checked(::memfd_create("strata-status", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                       "creating the memory file of a status page"));
   checked(::ftruncate(fd.get(), sizeof(StatusPageData)), "sizing a status page");
-  // Real memory now, and a size nobody can change: reading it later can never raise SIGBUS.
+  // Reserved memory and a sealed size: reading the page later can never raise SIGBUS.
   checked(::fallocate(fd.get(), 0, 0, sizeof(StatusPageData)), "reserving a status page");
   checked(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
           "sealing a status page");

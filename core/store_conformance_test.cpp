@@ -1,5 +1,5 @@
-// What every KeyValueStore must do: the store inside one process, mlaunch's, and that of ranks of
-// one host without mlaunch.
+// The contract of every KeyValueStore, tested for the store inside one process, mlaunch's, and the
+// one that ranks of a host share without mlaunch.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -75,7 +75,7 @@ class ServerThread {
   std::thread thread_;
 };
 
-/// Two views of one store: what one rank puts the other gets.
+/// Two views of one store: each rank gets what the other puts.
 class Stores {
  public:
   virtual ~Stores() = default;
@@ -275,7 +275,7 @@ TEST(SocketStore, ALauncherThatIsGoneIsAPeerError) {
   EXPECT_THROW(store.put("k", "v"), PeerError);
 }
 
-/// Whether the server closed this connection; waits up to two seconds for it.
+/// True if the server closes this connection within two seconds.
 bool was_disconnected(const UniqueFd& socket) {
   pollfd entry{socket.get(), POLLIN, 0};
   if (::poll(&entry, 1, 2000) != 1) return false;
@@ -351,7 +351,7 @@ TEST(RendezvousServer, StoresAtMostSixtyFourMebibytes) {
       },
       HostError);
   EXPECT_GT(stored, 1000);
-  store.put("0", "small");  // replacing frees
+  store.put("0", "small");  // the smaller value frees room for the next put
   store.put("more", big.substr(100));
 }
 

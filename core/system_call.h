@@ -1,4 +1,4 @@
-// Results of system calls are checked in one place each.
+// Checked results of system calls.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace strata {
 
-/// Linux transfers at most 0x7ffff000 bytes per call; a multiple of every alignment below that.
+/// Most bytes per read or write, a multiple of all alignments; Linux takes up to 0x7ffff000.
 inline constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 
 /// Throws HostError "what: <text of errno>".
 [[noreturn]] void throw_system_error(const std::string& what);
 
-/// `result` unless it is negative; then throws HostError that says what failed and why (errno).
+/// Returns `result` unless it is negative; then throws HostError with `what` and the text of errno.
 template <typename Result>
 Result checked(Result result, const char* what) {
   if (result < 0) throw_system_error(what);

@@ -17,8 +17,8 @@ std::size_t utf8_character_size(std::string_view text) {
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead <= 0xdf) return continues(text, 1) ? 2 : 0;
   if (lead >= 0xe0 && lead <= 0xef) {
-    const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;   // overlong below
-    const unsigned high = lead == 0xed ? 0x9f : 0xbf;  // surrogates above
+    const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;   // excludes overlong forms
+    const unsigned high = lead == 0xed ? 0x9f : 0xbf;  // excludes surrogates
     return continues(text, 1, low, high) && continues(text, 2) ? 3 : 0;
   }
   if (lead >= 0xf0 && lead <= 0xf4) {

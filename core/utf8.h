@@ -8,7 +8,8 @@
 
 namespace strata {
 
-/// Bytes of the character that `text` begins with; 0 when it does not begin with a valid one.
+/// Number of bytes of the character that begins `text`; 0 when `text` does not begin with a valid
+/// one.
 std::size_t utf8_character_size(std::string_view text);
 
 /// Appends a code point (not a surrogate, at most 0x10ffff).

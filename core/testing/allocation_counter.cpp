@@ -39,7 +39,7 @@ std::array<std::array<void*, kFrames>, kKept> frames;
 std::array<int, kKept> depths;
 std::array<Code, 512> foreign;
 std::size_t foreign_count = 0;
-thread_local bool inside = false;  // backtrace() may allocate
+thread_local bool inside = false;  // true inside backtrace(), which may allocate
 
 [[maybe_unused]] bool is_foreign(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -63,7 +63,7 @@ thread_local bool inside = false;  // backtrace() may allocate
   depths[static_cast<std::size_t>(number)] = depth;
 }
 
-/// The program itself has no name.
+/// True for libraries that count as ours, and for the program itself, whose path is empty.
 bool is_ours(std::string_view path) {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   constexpr std::array<std::string_view, 7> kOurs{"libstrata", "libc.so",  "libm.so",   "libstdc++",
@@ -73,7 +73,7 @@ bool is_ours(std::string_view path) {
          });
 }
 
-/// Remembers where the code of a library lies that is not ours.
+/// Records where the code of a library lies that is not ours.
 int note_library(dl_phdr_info* library, std::size_t, void*) {
   if (is_ours(library->dlpi_name)) return 0;
   for (int i = 0; i < library->dlpi_phnum && foreign_count < foreign.size(); ++i) {
@@ -88,7 +88,7 @@ int note_library(dl_phdr_info* library, std::size_t, void*) {
 }  // namespace
 
 #if STRATA_OWN_ALLOCATOR
-// glibc's own entry points behind the names that are replaced here; operator new calls malloc.
+// glibc's own entry points, which the replacements below call; operator new calls malloc.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -134,7 +134,7 @@ bool can_count_allocations() { return STRATA_OWN_ALLOCATOR != 0; }
 
 void start_counting_allocations() {
   void* warm[1];
-  backtrace(warm, 1);  // loads its library now
+  backtrace(warm, 1);  // loads libgcc before counting begins
   foreign_count = 0;
   dl_iterate_phdr(note_library, nullptr);
   ours = libraries = 0;

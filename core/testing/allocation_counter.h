@@ -1,25 +1,25 @@
-// Counts what a test's process asks of the allocator and of mmap, on all threads. Link
-// allocation_counter.cpp into the test; under AddressSanitizer and ThreadSanitizer, which bring
-// their own allocator, nothing is counted.
+// Counts how often a test's process calls the allocator and mmap, on all threads. Link
+// allocation_counter.cpp into the test. Under AddressSanitizer and ThreadSanitizer, which bring
+// their own allocators, nothing is counted.
 //
-// Ours is what this repository and the C and C++ runtimes ask for. What a library that they call
-// (oneDNN, Open MPI and its plugins) asks for inside itself is counted apart.
+// "Ours" are the allocations of this repository and of the C and C++ runtimes. Those inside other
+// libraries (oneDNN, Open MPI and its plugins) are counted separately.
 #pragma once
 
 #include <string>
 
 namespace strata::tests {
 
-/// Whether this build can count.
+/// True if this build can count.
 bool can_count_allocations();
 
-/// Resets the count, and counts from now on. Libraries loaded later count as ours.
+/// Resets the count and starts counting. Libraries loaded later count as ours.
 void start_counting_allocations();
 
 struct AllocationCount {
-  long allocations = 0;   ///< malloc and its relatives, operator new, mmap
-  long in_libraries = 0;  ///< those made inside libraries that are not ours
-  std::string first;      ///< frames of the first of ours, "" when none
+  long allocations = 0;   ///< calls of malloc and its relatives, operator new, mmap by our code
+  long in_libraries = 0;  ///< calls inside libraries that are not ours
+  std::string first;      ///< stack frames of our first one, "" when there is none
 };
 AllocationCount stop_counting_allocations();
 

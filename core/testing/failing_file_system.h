@@ -1,4 +1,4 @@
-// A file system of which one operation fails, or is the last one, where a test says so.
+// A file system in which an operation that the test chooses fails, or ends the process.
 #pragma once
 
 #include <atomic>
@@ -27,26 +27,26 @@ enum class FileOperation : std::uint8_t {
   list,
 };
 
-/// The `nth` operation (from 1) of a kind, and with `lasting` every later one of it.
+/// The fault strikes the `nth` operation (from 1) of a kind; with `lasting`, every later one too.
 struct FileFault {
   FileOperation operation = FileOperation::write;
   int nth = 1;
   int error_number = 0;
   bool lasting = false;
   bool partial = false;  ///< the first half of a write reaches the file before it fails
-  bool kills = false;    ///< the process, by SIGKILL, instead of failing
+  bool kills = false;    ///< ends the process with SIGKILL instead of failing
 };
 
-/// Passes on to `inner`, which must live longer, as this must longer than the files it opened.
+/// Forwards to `inner`, which must outlive this object; it must outlive its open files.
 class FailingFileSystem final : public FileSystem {
  public:
   FailingFileSystem(FileSystem& inner, const FileFault& fault) : inner_(inner), fault_(fault) {}
 
-  /// How often it struck: a test that expects a failure checks that it was this one.
+  /// How often the fault struck: a test that expects a failure checks that this fault caused it.
   [[nodiscard]] int fired() const { return fired_; }
-  /// Operations of the fault's kind so far.
+  /// Number of operations of the fault's kind so far.
   [[nodiscard]] int count() const { return count_; }
-  /// Is what it says of free space from here on.
+  /// Makes free_bytes() return this number from now on.
   void say_free(std::int64_t bytes) { free_bytes_ = bytes; }
 
   std::unique_ptr<StorageFile> create(const std::string& path, Caching caching) override;
@@ -63,9 +63,9 @@ class FailingFileSystem final : public FileSystem {
 
  private:
   friend class FailingFile;
-  /// Counts one operation; whether it is to fail.
+  /// Counts one operation; returns true if it is to fail.
   bool strikes(FileOperation operation);
-  /// Ends the process where the fault is to.
+  /// Ends the process if the fault says so.
   void kill_if_meant() const;
   void strike_or_pass(FileOperation operation, const std::string& path, const char* what);
 

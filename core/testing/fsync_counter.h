@@ -1,13 +1,13 @@
-// Counts the fsyncs that reach the system. An object library to link into a test: its fsync comes
-// before the C library's and calls the system itself.
+// Counts successful fsyncs. Link it into a test as an object library: its fsync comes before the C
+// library's and makes the system call itself.
 #pragma once
 
 #include <string>
 
 namespace strata::tests {
 
-/// How often the file or directory that `path` names now was synced since the last
-/// forget_fsyncs(), under whatever name.
+/// How often the file or directory that `path` names now was synced since the last forget_fsyncs(),
+/// under any name.
 int fsyncs_of(const std::string& path);
 
 void forget_fsyncs();

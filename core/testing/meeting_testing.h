@@ -1,4 +1,4 @@
-// Where the ranks of one test meet on this host.
+// The place where the ranks of one test meet on this host.
 #pragma once
 
 #include <gtest/gtest.h>

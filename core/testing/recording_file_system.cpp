@@ -25,10 +25,10 @@ void put(std::string& content, std::int64_t offset, std::string_view data) {
 
 }  // namespace
 
-/// What became of an operation that no fsync covered.
+/// What a power loss makes of an operation that no fsync covered.
 enum class Fate : std::uint8_t { kept, dropped, torn, zeroed };
 
-/// The record as it stands, and the images it allows.
+/// A record of operations, and the images that a power loss may leave of it.
 struct CrashModel {
   using Node = RecordingFileSystem::Node;
   using Operation = RecordingFileSystem::Operation;
@@ -38,7 +38,7 @@ struct CrashModel {
   const std::vector<Operation>& operations;
   const CrashOptions& options;
   const std::function<bool(const CrashImage&)>& visit;
-  std::vector<std::size_t> durable_at;  ///< by operation: the length of record that has it synced
+  std::vector<std::size_t> durable_at;  ///< per operation: length of the record that has it synced
   std::vector<std::string> marks;
   std::unordered_set<std::string> seen;
   std::size_t first_point = 0;
@@ -66,7 +66,7 @@ struct CrashModel {
     return operation.kind != Kind::sync && operation.kind != Kind::mark;
   }
 
-  /// `fates` of `pending`; everything else before `point` is kept.
+  /// Gives `pending` these `fates`; keeps everything else before `point`.
   FileTree image_of(std::size_t point, const std::vector<std::size_t>& pending,
                     const std::vector<Fate>& fates) const {
     std::vector<Node> nodes = base;
@@ -94,8 +94,8 @@ struct CrashModel {
         break;
       }
       case Kind::rename:
-        // The directory's entry may be on the disk though the one that it replaces never was: what
-        // was to be a link is an empty file then.
+        // The new name may be on the disk although the node's first name, with its content, never
+        // was: a link is then an empty file.
         node.names.erase(operation.name);
         node.names[operation.new_name] = operation.target;
         if (operation.target_kind == TreeEntry::Kind::directory)
@@ -426,7 +426,7 @@ std::optional<std::int64_t> RecordingFileSystem::free_bytes(const std::string& p
 
 void write_tree(const std::string& directory, const FileTree& tree, const FileTree& last) {
   namespace fs = std::filesystem;
-  for (auto it = last.rbegin(); it != last.rend(); ++it) {  // what is in a directory before it
+  for (auto it = last.rbegin(); it != last.rend(); ++it) {  // content before its directory
     const auto found = tree.find(it->first);
     if (found == tree.end() || found->second.kind != it->second.kind ||
         (found->second.kind == TreeEntry::Kind::link && found->second != it->second))

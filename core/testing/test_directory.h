@@ -17,7 +17,7 @@ class TestDirectory {
   TestDirectory() {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(info->test_suite_name()) + "_" + info->name();
-    std::replace(name.begin(), name.end(), '/', '_');  // between a test and its parameter
+    std::replace(name.begin(), name.end(), '/', '_');  // TEST_P separates test and parameter by '/'
     path_ = testing::TempDir() + "strata_" + name + "_" + std::to_string(::getpid());
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
@@ -38,7 +38,7 @@ class TestDirectory {
   std::string path_;
 };
 
-/// The message of the Error that `action` throws; "no error" when it throws none.
+/// Returns the message of the ErrorType that `action` throws; "no error" when it throws none.
 template <typename ErrorType, typename Action>
 std::string message_of(const Action& action) {
   try {
