@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPasses = 5;
 
-/// Bytes per second of the fastest pass.
+/// Returns the bytes per second of the fastest pass.
 double best_rate(double bytes, const std::function<void()>& pass) {
   using Clock = std::chrono::steady_clock;
   double best = 0;
@@ -44,7 +44,7 @@ double host_copy_rate(int threads, std::int64_t bytes) {
 
 Link measure_links(kernels::Device& device, std::int64_t bytes) {
   device.bind_thread();
-  // Half of the device's memory for each direction, so that both at once touch nothing in common.
+  // Each direction has a half of the device's memory, so that both at once share nothing.
   const std::int64_t half = bytes / 2;
   const auto on_device = device.allocate(kernels::MemoryKind::device, 2 * half);
   const auto sent = device.allocate(kernels::MemoryKind::pinned, half);

@@ -1,4 +1,4 @@
-// How fast this machine moves bytes: in host memory, and between host and device.
+// Measured copy speeds of this machine: within host memory, and between host and device.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,12 @@
 
 namespace strata::machine {
 
-/// Bytes read plus bytes written per second while `threads` threads copy `bytes` each pass between
-/// two arenas of that size, the best of a few passes. STREAM's way to count. Throws
-/// std::bad_alloc.
+/// Returns bytes read plus bytes written per second (as STREAM counts) while `threads` threads copy
+/// `bytes` per pass between two buffers; the best of a few passes. Throws std::bad_alloc.
 double host_copy_rate(int threads, std::int64_t bytes);
 
-/// Takes `bytes` of the device and as much pinned host memory for a moment; the best of a few
-/// passes. Throws OutOfMemory.
+/// Measures the link with `bytes` of device memory and as much pinned host memory; the best of a
+/// few passes. Throws OutOfMemory.
 Link measure_links(kernels::Device& device, std::int64_t bytes);
 
 }  // namespace strata::machine

@@ -6,24 +6,24 @@
 namespace strata::machine {
 namespace {
 
-/// The longest instruction; a machine that takes longer is no machine
-/// (runtime/schedule/schedule_index.cpp).
+/// Cap on the time of one instruction (runtime/schedule/schedule_index.cpp); a machine that needs
+/// longer is not realistic.
 constexpr double kLongestSeconds = 3600;
 
 double seconds_at(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
-/// At what the device does at most; 0: that is a guess.
+/// Returns the seconds of `work` at the peak `rate`, or 0 if `rate` is only assumed.
 double least_at(double work, Figure rate) {
   return rate.source == Source::assumed ? 0 : seconds_at(work, rate);
 }
 
-/// A device whose vendor names no rate for a type multiplies it in fp32.
+/// If the vendor names no rate for a type, assume that the device multiplies it in fp32.
 double product_rate(const Device& device, DType type) {
   const Figure peak = device.flops(type);
   return (peak.known() ? peak : device.fp32_flops) * device.product_efficiency;
 }
 
-/// A rank alone on a device copies in its memory.
+/// True if the collective is a copy in the device's memory, since its rank is alone.
 bool is_copied(const Machine& machine, const Demand& demand) {
   return demand.moved_bytes == 0 && !machine.host_is_device();
 }
@@ -52,7 +52,7 @@ std::int64_t foreseen_ns(const Machine& machine, const Demand& demand) {
       seconds = std::max(seconds_at(demand.flops, product_rate(machine.device, demand.type)),
                          seconds_at(demand.bytes, machine.device.bytes_per_second));
       break;
-    case Resource::peers:  // operands are read and written on the way
+    case Resource::peers:  // reads and writes of the operands are part of the transfer
       seconds =
           seconds_at(demand.bytes, is_copied(machine, demand) ? machine.device.bytes_per_second
                                                               : machine.peer_rate);
@@ -83,7 +83,7 @@ double least_seconds(const Machine& machine, const Demand& demand) {
                                       : seconds_at(demand.bytes, machine.memory.bytes_per_second);
     case Resource::upload:
     case Resource::download:
-      // Copies in host memory, read and written.
+      // Both are copies in host memory, which are read and written.
       if (machine.host_is_device()) return least_at(2 * moved, device.bytes_per_second);
       break;
     default:

@@ -1,5 +1,5 @@
-// What an instruction asks of a machine, and how long that takes: the one place where times are
-// computed. Schedules, bounds and foreseen steps read it.
+// The demand of an instruction on a machine, and the time that it takes: the only place that
+// computes times. Schedules, bounds and foreseen steps read them.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,30 @@
 
 namespace strata::machine {
 
-/// Where an instruction's time goes.
+/// The part of a machine that limits an instruction.
 enum class Resource : std::uint8_t {
-  device,  ///< its products or its memory
-  peers,   ///< what connects ranks
-  upload,  ///< host memory to the device
+  device,  ///< its arithmetic or its memory
+  peers,   ///< the links between ranks
+  upload,  ///< the link from host memory to the device
   download,
   disk_read,
   disk_write,
-  host,  ///< host memory under an update
+  host,  ///< host memory, used by an update
 };
 
 struct Demand {
   Resource resource = Resource::device;
-  DType type = DType::f32;  ///< of the operands that are multiplied
+  DType type = DType::f32;  ///< type of the operands of a product
   double flops = 0;
-  double bytes = 0;              ///< of all operands, each once
-  std::int64_t moved_bytes = 0;  ///< over the link or the disk; to peers: sent by this rank
+  double bytes = 0;              ///< bytes of all operands, each counted once
+  std::int64_t moved_bytes = 0;  ///< bytes over link or disk; to peers: sent by this rank
 };
 
-/// Alone on the machine, at the rates that steps reach, what every instruction takes included.
+/// Returns the time of an instruction alone on the machine, overhead included, at steps' rates.
 std::int64_t foreseen_ns(const Machine& machine, const Demand& demand);
 
-/// The least time: the larger of arithmetic and bytes at what the machine does at most. What caches
-/// still hold can be faster. 0 where nobody has published or measured that of the device.
+/// Returns a lower bound of the time: the larger of arithmetic and bytes at peak rates (data in
+/// caches can be faster); 0 if the device's peaks are neither published nor measured.
 double least_seconds(const Machine& machine, const Demand& demand);
 
 }  // namespace strata::machine

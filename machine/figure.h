@@ -7,11 +7,11 @@
 
 namespace strata::machine {
 
-/// Weakest first.
+/// Source of a number, weakest first.
 enum class Source : std::uint8_t {
   assumed,     ///< typical of such machines
-  data_sheet,  ///< as the vendor publishes it
-  measured,    ///< on this very machine, or on one like it
+  data_sheet,  ///< published by the vendor
+  measured,    ///< measured on this machine, or on one like it
 };
 /// "assumed", "data sheet", "measured".
 std::string_view name_of(Source source);
@@ -20,7 +20,7 @@ struct Figure {
   double value = 0;  ///< 0: not known
   Source source = Source::assumed;
 
-  // A Figure reads as a number wherever one is needed.
+  // Implicit, so that a Figure can be used as a number.
   constexpr operator double() const { return value; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] std::int64_t whole() const { return std::llround(value); }
   [[nodiscard]] constexpr bool known() const { return value > 0; }

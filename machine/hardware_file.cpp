@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
 enum class Need : std::uint8_t { optional, required };
 
-/// The numbers that a figure may be.
+/// The numbers that a figure may have.
 struct Range {
   double least, most;
   bool whole;
@@ -43,7 +43,7 @@ constexpr Range kRate{1, 1e24, false};  ///< bytes or operations per second
 constexpr Range kShare{1e-6, 1, false};
 constexpr Range kSeconds{1e-12, 1, false};
 
-/// All fields in the order of the file: the one list that reader and writer share.
+/// Visits all fields in the order of the file: the one list that reader and writer share.
 template <typename Visitor>
 void visit(Machine& machine, Visitor& v) {
   v.text("name", machine.name);
@@ -247,7 +247,7 @@ class Reader {
             fmt::format("at most {} devices of all hosts", kMostDevices));
     require_apart(machine.processor);
   }
-  /// Nodes share no number and no core, and have no more of these than the processor.
+  /// Throws if nodes share a number or a core, or have more cores than the processor.
   void require_apart(const Processor& processor) const {
     std::set<int> numbers, cores;
     for (std::size_t n = 0; n < processor.numa.size(); ++n) {
@@ -264,7 +264,7 @@ class Reader {
                                         processor.cores.whole()));
     }
   }
-  /// Reads the members of `value`, all of which `body` asks for.
+  /// Reads the members of `value`; a member that `body` does not ask for is an error.
   template <typename Body>
   void within(JsonValue value, const Body& body) {
     const JsonValue outer = std::exchange(here_, value);
@@ -290,10 +290,10 @@ class Reader {
   }
 
   JsonValue here_;
-  std::vector<std::string> keys_;  ///< of this object, that were asked for
+  std::vector<std::string> keys_;  ///< keys of this object that were asked for
 };
 
-/// Of a name with other letters, as a file, or without what it begins with: "RTX4090", "4090".
+/// Suggests a similar name, or one that ends with the given text: "4090" suggests "rtx4090".
 std::string suggested(const std::string& name_or_file, const std::vector<std::string>& names) {
   std::string wanted = std::filesystem::path(name_or_file).filename().string();
   if (wanted.ends_with(".json")) wanted.resize(wanted.size() - std::string_view(".json").size());

@@ -30,7 +30,7 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-/// rtx4090's text with `from` replaced.
+/// Returns the text of rtx4090 with `from` replaced by `to`.
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = text_of("rtx4090");
   const std::size_t at = text.find(from);

@@ -1,4 +1,4 @@
-// A machine as text: what is accepted must be written and read back the same.
+// Fuzzes the reader of hardware files: an accepted text must be the same after writing and reading.
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::optional<Machine> machine;
   try {
     machine = read_hardware(text, "input");
-  } catch (const strata::ConfigError&) {  // refused, as it may be
+  } catch (const strata::ConfigError&) {  // refusing is allowed
   }
   if (machine)
     STRATA_CHECK(read_hardware(to_json(*machine), "written") == *machine, to_json(*machine));

@@ -1,5 +1,4 @@
-// The machines that are known by name: the files of configs/hardware, which travel inside the
-// library.
+// The machines known by name: the files of configs/hardware, which the library contains.
 #pragma once
 
 #include <optional>
@@ -14,11 +13,11 @@ namespace strata::machine {
 /// Names of the files without ".json", sorted.
 std::vector<std::string> hardware_names();
 
-/// Empty when there is none of that name.
+/// Returns nothing if there is no machine of that name.
 std::optional<Machine> find_hardware(std::string_view name);
 
-/// The machine whose device a driver calls that, of several the one with `devices` of them on its
-/// one host, else the one with the fewest; empty when none has it: nothing is guessed.
+/// Finds a machine whose device the driver calls `driver_name`: the one host with `devices` such
+/// devices, else the machine with the fewest. Returns nothing if no file names the device.
 std::optional<Machine> find_hardware_of_device(std::string_view driver_name, int devices = 1);
 
 }  // namespace strata::machine

@@ -9,8 +9,8 @@
 namespace strata::machine {
 namespace {
 
-/// What steps reach per core and bit of vectors, fp32: 2e11 with AVX-512 (1.96 measured), half with
-/// AVX2 (0.96), a quarter with SSE4.1 (0.45).
+/// fp32 FLOP/s that steps reach per core and bit of vector width: 2e11 per core with AVX-512
+/// (measured: 1.96e11), half of that with AVX2 (0.96e11), a quarter with SSE4.1 (0.45e11).
 constexpr double kFlopsPerVectorBit = 2e11 / 512;
 
 }  // namespace
@@ -46,8 +46,8 @@ Machine cpu_machine(int threads, int vector_bits) {
   machine.memory.bytes_per_second = assumed(15e9);
   Device& device = machine.device;
   device.capabilities.workers = threads;
-  // Beside the other ranks. A schedule that thinks computation or gathers slow puts updates long
-  // before their use, and the computation then waits for their records.
+  // Rates while other ranks run, too. If they were too low, schedules would put updates long before
+  // their use, and the computation would wait for the records.
   device.fp32_flops = device.bf16_flops = assumed(kFlopsPerVectorBit * vector_bits * threads);
   device.bytes_per_second = assumed(8e9 * threads);
   machine.link = {.to_device = assumed(8e9), .to_host = assumed(8e9), .both_ways = {}};
@@ -89,7 +89,7 @@ Machine share_of_rank(Machine machine, int ranks) {
       rate->value *= mine / cores;
   }
   machine.memory.bytes_per_second.value /= ranks;
-  // Ranks of several hosts wait for what goes between them.
+  // Collectives between hosts are limited by this rank's share of the network.
   if (machine.hosts > 1 && machine.network_rate.known())
     machine.peer_rate.value = std::min(machine.peer_rate.value, machine.network_rate / ranks);
   machine.disk = share_of_rank(machine.disk, ranks);

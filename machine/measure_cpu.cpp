@@ -16,12 +16,12 @@ namespace strata::machine {
 namespace {
 
 constexpr std::int64_t kSide = 2048;
-/// Larger than caches, where there is that much to spare.
+/// Larger than caches, if that much memory is available.
 constexpr std::int64_t kMostCopiedBytes = std::int64_t{512} << 20;
 constexpr std::int64_t kLeastCopiedBytes = std::int64_t{1} << 20;
-constexpr int kRatePasses = 4;  ///< the first warms caches and libraries up
+constexpr int kRatePasses = 4;  ///< the first pass warms up caches and libraries
 
-/// Normal random numbers: products of zeros are faster on some machines.
+/// Fills with normal random numbers, since products of zeros are faster on some machines.
 void fill(const kernels::Tensor& tensor, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

@@ -10,20 +10,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the files of one version are called.
+/// Names of the files of one cgroup version.
 struct Version {
   const char* limit;
   const char* used;
-  const char* cache[2];  ///< of memory.stat
+  const char* cache[2];  ///< keys of memory.stat
 };
 constexpr Version kFirst{
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
 constexpr Version kSecond{"memory.max", "memory.current", {"active_file", "inactive_file"}};
 
-/// Version 1 writes a number about as large as this for no limit.
+/// Version 1 writes a number about as large as this if there is no limit.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
-/// Nothing for "max" and for missing files.
+/// Returns nothing for "max" and for missing files.
 std::optional<std::int64_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
@@ -48,7 +48,7 @@ std::optional<MemoryCgroup> limit_of(const fs::path& group, const Version& versi
   return MemoryCgroup{*limit, std::max<std::int64_t>(0, *limit - kept)};
 }
 
-/// "N:controllers:/path"; version 2 has N = 0 and no controllers.
+/// True if the controllers of a line "N:controllers:/path" include memory; version 2 has none.
 bool names_memory(std::string_view controllers) {
   for (std::size_t begin = 0; begin <= controllers.size();) {
     const std::size_t end = std::min(controllers.find(',', begin), controllers.size());
@@ -72,7 +72,7 @@ std::optional<MemoryCgroup> tightest_memory_cgroup(const std::string& own_groups
     const bool unified = controllers.empty();
     if (!unified && !names_memory(controllers)) continue;
     const fs::path root = unified ? fs::path(hierarchies) : fs::path(hierarchies) / "memory";
-    // In a container the path may be the host's and not be visible; the root is then its own group.
+    // In a container the path may be the host's and not visible; the root is then its own group.
     fs::path below = fs::path(line.substr(second + 1)).relative_path();
     for (;; below = below.parent_path()) {
       const auto found = limit_of(root / below, unified ? kSecond : kFirst);

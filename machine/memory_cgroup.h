@@ -1,4 +1,4 @@
-// The limit that a control group puts on this process's memory.
+// The limit that a control group sets on this process's memory.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace strata::machine {
 
 struct MemoryCgroup {
   std::int64_t limit_bytes = 0;
-  /// The limit less what is in use; the page cache of files does not count, since it gives way.
+  /// The limit less the memory in use; page cache does not count, since the kernel can drop it.
   std::int64_t left_bytes = 0;
 };
 
-/// Of the groups that hold this process, from its own up to the root, the one that leaves least;
-/// nothing when none has a limit. Versions 1 and 2. `own_groups` is a file like /proc/self/cgroup.
+/// Returns the group that leaves least, of all from this process's own up to the root, in versions
+/// 1 and 2; nothing when none has a limit. `own_groups` is a file like /proc/self/cgroup.
 std::optional<MemoryCgroup> tightest_memory_cgroup(
     const std::string& own_groups = "/proc/self/cgroup",
     const std::string& hierarchies = "/sys/fs/cgroup");

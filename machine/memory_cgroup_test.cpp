@@ -11,7 +11,7 @@ namespace {
 
 class MemoryCgroupTest : public testing::Test {
  protected:
-  /// A group of version 2 below the root, which is "".
+  /// Makes a group of version 2 below the root, whose path is "".
   void group(const std::string& path, const std::string& limit, const std::string& used,
              const std::string& stat = "") {
     std::filesystem::create_directories(directory_ / path);

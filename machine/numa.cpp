@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostNodes = 1024;  // what Linux can be built for
+constexpr int kMostNodes = 1024;  // the most that Linux can be built for
 
 std::string first_line(const fs::path& path) {
   std::string line;
@@ -28,7 +28,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-/// A number that is all of the text.
+/// Parses all of `text` as a number.
 std::optional<int> number_of(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -147,7 +147,7 @@ NearMemory::NearMemory(const RankPlace& place) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int core : place.nodes.front().cores) CPU_SET(core, &set);
-    // The kernel's own policy then is the nearest memory.
+    // The kernel's own policy then allocates the nearest memory.
     (void)::sched_setaffinity(0, sizeof set, &set);
   }
 }

@@ -1,4 +1,4 @@
-// Machines whose memory is near to some cores and far from others: which rank stays where.
+// NUMA: machines whose memory is near to some cores and far from others; which rank stays where.
 #pragma once
 
 #include <optional>
@@ -8,52 +8,52 @@
 
 namespace strata::machine {
 
-/// Cores that have memory of their own.
+/// A node: cores with a memory of their own.
 struct NumaNode {
   int number = 0;
   std::vector<int> cores;  ///< those that this process may use, ascending
   bool operator==(const NumaNode&) const = default;
 };
 
-/// Reads Linux's lists: "0-3,8". What is no such list ends it.
+/// Parses a core list of Linux, such as "0-3,8". Stops at text that is no such list.
 std::vector<int> parse_core_list(std::string_view text);
 /// Writes such a list.
 std::string format_core_list(const std::vector<int>& cores);
 
-/// Cores that this process may use, ascending.
+/// Returns the cores that this process may use, ascending.
 std::vector<int> allowed_cores();
 
-/// Nodes with cores among `allowed`, by number, as `folder` lists them; empty where it does not.
+/// Returns the nodes that `folder` lists and that have cores among `allowed`, sorted by number.
 std::vector<NumaNode> find_numa_nodes(const std::vector<int>& allowed = allowed_cores(),
                                       const std::string& folder = "/sys/devices/system/node");
 
-/// The node that a device is plugged into, by its PCI address; empty: unknown.
+/// Returns the node of the device at a PCI address; nothing if it is unknown.
 std::optional<int> node_of_device(const std::string& pci_address,
                                   const std::string& folder = "/sys/bus/pci/devices");
 
-/// Where a rank of a machine with several nodes stays.
+/// The nodes where a rank of a machine with several nodes stays.
 struct RankPlace {
-  std::vector<NumaNode> nodes;  ///< one: its threads stay there; several: its threads are on all
+  std::vector<NumaNode> nodes;  ///< one: its threads stay there; several: its threads may use all
 };
 
-/// The node of a rank's device, and how many ranks of the machine have theirs there.
+/// The node of a rank's device, and how many ranks of the machine have their devices there.
 struct DevicePlace {
   int node = 0;
   int ranks = 1;
 };
 
-/// Ranks share the cores evenly, in the order of nodes; a rank stays on one node where its share
-/// lies on one, or near its device where the shares of all that have theirs there fit. No nodes on
-/// a machine that has one alone.
+/// Divides the cores evenly among ranks, in the order of nodes. A rank with a device stays on the
+/// device's node if the shares of all such ranks fit there; another stays on one node if its share
+/// lies on one. Otherwise it is on all nodes. No nodes if the machine has only one.
 RankPlace place_rank(const std::vector<NumaNode>& nodes, int local_rank, int local_world,
                      std::optional<DevicePlace> device);
 
-/// "node 1 of 2: cores 16-31"; empty: there is nothing to tell.
+/// Returns "node 1 of 2: cores 16-31", or "" if there is nothing to say.
 std::string describe(const RankPlace& place, std::size_t nodes);
 
-/// While it lives, memory that the calling thread touches first lies where the rank's threads are:
-/// on several nodes by turns. Threads that are started from then on stay on a rank's one node,
-/// for good. What the system refuses is left as it is: memory is farther then, nothing else.
+/// While this object lives, memory that the calling thread touches first lies near the rank's
+/// threads: on its one node, or interleaved over its nodes. Binds the calling thread, and so
+/// threads started later, to the one node for good. If the system refuses, memory is slower.
 class NearMemory {
  public:
   explicit NearMemory(const RankPlace& place);

@@ -1,4 +1,4 @@
-// Nodes of machines that are folders of a test.
+// Tests with NUMA nodes that are folders of the test.
 #include "machine/numa.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Cores range(int first, int last) {
   return cores;
 }
 
-/// Two nodes of four cores, whose threads are numbered after all cores; a node without cores.
+/// Two nodes of four cores with two threads each, and a third node without cores.
 class TwoNodes : public testing::Test {
  protected:
   TwoNodes() {
@@ -38,7 +38,7 @@ class TwoNodes : public testing::Test {
   TestDirectory directory_;
 };
 
-/// Numbers of the nodes where a rank is.
+/// Returns the numbers of the nodes where a rank is.
 Cores place(const std::vector<NumaNode>& nodes, int rank, int ranks,
             std::optional<DevicePlace> device = {}) {
   Cores numbers;
@@ -85,9 +85,9 @@ TEST_F(TwoNodes, RanksStayNearTheirDevice) {
   const auto two = nodes(range(0, 15));
   EXPECT_EQ(place(two, 0, 2, DevicePlace{1, 1}), Cores{1});
   EXPECT_EQ(place(two, 3, 4, DevicePlace{0, 2}), Cores{0});
-  EXPECT_EQ(place(two, 0, 2, DevicePlace{1, 2}), (Cores{0, 1}));  // more threads than cores there
+  EXPECT_EQ(place(two, 0, 2, DevicePlace{1, 2}), (Cores{0, 1}));  // the node has too few cores
   EXPECT_EQ(place(two, 0, 1, DevicePlace{1, 1}), (Cores{0, 1}));
-  EXPECT_EQ(place(two, 0, 2, DevicePlace{7, 1}), (Cores{0, 1}));  // it may use no core there
+  EXPECT_EQ(place(two, 0, 2, DevicePlace{7, 1}), (Cores{0, 1}));  // there is no node 7
 }
 
 TEST_F(TwoNodes, OneNodeIsNoMatter) {
@@ -114,7 +114,7 @@ TEST(NodeOfDevice, IsReadFromItsAddress) {
   EXPECT_EQ(node_of_device("", devices.path()), std::nullopt);
 }
 
-/// In a thread of its own: the binding stays.
+/// Runs in a thread of its own, since the binding stays.
 TEST(NearMemory, BindsThreadsToTheNode) {
   std::thread([] {
     const Cores allowed = allowed_cores();

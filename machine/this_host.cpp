@@ -23,12 +23,12 @@ std::string processor_name() {
   return "unknown";
 }
 
-/// Not known where there is no limit.
+/// Returns an unknown figure if there is no limit.
 Figure locked_bytes() {
   rlimit limit{};
   checked(::getrlimit(RLIMIT_MEMLOCK, &limit), "reading the limit of locked memory");
   if (limit.rlim_cur == RLIM_INFINITY) return {};
-  return measured(std::max(1.0, static_cast<double>(limit.rlim_cur)));  // 0 would be no limit
+  return measured(std::max(1.0, static_cast<double>(limit.rlim_cur)));  // 0 would mean no limit
 }
 
 }  // namespace
