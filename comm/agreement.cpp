@@ -22,7 +22,7 @@ std::uint64_t hash_of(std::span<const std::string> lines) {
   return hash;
 }
 
-/// The text of `rank` on every rank.
+/// Returns the text of `rank` on every rank.
 std::string text_of(Communicator& communicator, int rank, std::string_view mine) {
   const std::string_view own = communicator.rank() == rank ? mine : std::string_view();
   return gather_texts(communicator, own)[static_cast<std::size_t>(rank)];
@@ -32,7 +32,7 @@ std::string_view line_at(std::span<const std::string> lines, std::size_t index) 
   return index < lines.size() ? std::string_view(lines[index]) : kNothing;
 }
 
-/// Index of the first line in which `lines` differs from the text of rank 0; npos: in none.
+/// Returns the index of the first line of `lines` that differs from rank 0's text, or npos.
 std::size_t first_difference(std::span<const std::string> lines, std::string_view text) {
   std::size_t index = 0;
   for (; !text.empty(); ++index) {

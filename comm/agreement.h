@@ -1,4 +1,4 @@
-// The ranks compare what they are about to do before they do it.
+// A check that all ranks are about to run the same collectives.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace strata::comm {
 
-/// Collective over all ranks: `lines` (say, one per collective of a Program) must be equal
-/// everywhere. If not, every rank throws the same InternalError, naming the first line that
-/// differs, both texts and both ranks, instead of hanging later. Cheap when they are equal: one
-/// small exchange. Needs no arena of the caller.
+/// Collective over all ranks. If `lines` (for instance one per collective of a Program) differ
+/// between ranks, every rank throws the same InternalError instead of hanging later; it names the
+/// first line that differs, both texts and both ranks. Costs one small exchange when they are
+/// equal. Needs no arena of the caller.
 void require_equal_sequences(Communicator& communicator, std::span<const std::string> lines);
 
 }  // namespace strata::comm

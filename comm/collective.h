@@ -1,4 +1,4 @@
-// What a collective is: a plain description over byte ranges that names axes of the mesh, never
+// The description of a collective: plain data over byte ranges that names axes of the mesh, never
 // "the world". Communicators execute it; Programs, traces and fingerprints read it.
 #pragma once
 
@@ -14,10 +14,10 @@
 namespace strata::comm {
 
 enum class CollectiveKind : std::uint8_t {
-  all_gather,      ///< every rank's shard to every rank
-  reduce_scatter,  ///< ordered fp32 sum of everyone's contribution; each rank keeps its shard
-  all_reduce,      ///< integers only (int64, wrapping sum): exact in any order
-  broadcast,       ///< from rank 0 of the axis
+  all_gather,      ///< sends every rank's shard to every rank
+  reduce_scatter,  ///< ordered fp32 sum of all contributions; each rank keeps its shard
+  all_reduce,      ///< wrapping sum of int64 alone, exact in any order
+  broadcast,       ///< sends from rank 0 of the axes
   all_to_all,
   send,
   receive,
@@ -26,7 +26,7 @@ enum class CollectiveKind : std::uint8_t {
 
 std::string_view name_of(CollectiveKind kind);
 
-/// Contiguous pieces of a flat space of elements, one per rank in rank order: rank r owns
+/// Contiguous pieces of a flat space of elements, one per rank, in rank order: rank r owns
 /// [bounds[r], bounds[r + 1]). Pieces may be empty; bounds[0] == 0.
 struct Partition {
   std::vector<std::int64_t> bounds;
@@ -57,7 +57,7 @@ struct Partition {
 /// skipped, then multiplied by `scale`. So bits do not depend on the backend.
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;
-  AxisSet axes = MeshAxis::data;  ///< of the ranks that take part
+  AxisSet axes = MeshAxis::data;  ///< axes of the ranks that take part
   DType input_type = DType::f32;
   DType wire_type = DType::f32;
   Partition partition;
@@ -65,30 +65,30 @@ struct Collective {
   int peer = -1;  ///< send: destination; receive: source
 };
 
-/// "reduce_scatter bf16 as fp32, 4096 elements over 4 ranks": for messages and logs.
+/// Describes a collective: "reduce_scatter bf16 as fp32, 4096 elements over 4 ranks".
 std::string describe(const Collective& collective);
 
-/// The same into `text`, cut and NUL-terminated; allocates nothing. Returns what stands there.
-/// kDescriptionBytes hold all of it.
+/// Writes the description into `text`, truncated and NUL-terminated, and returns it; allocates
+/// nothing. kDescriptionBytes are always enough.
 inline constexpr std::size_t kDescriptionBytes = 160;
 std::string_view describe_into(const Collective& collective, std::span<char> text);
 
-/// Equal on two ranks exactly when (barring collisions) they run the same collective: send and
-/// receive between the same two ranks count as the same.
+/// Returns a hash that is equal on two ranks exactly when (barring collisions) they run the same
+/// collective; a send and its receive count as the same.
 std::uint64_t fingerprint(const Collective& collective);
 
-/// What `rank` reads and writes: bytes of the input and the output operand.
+/// Bytes that a rank reads and writes in a collective.
 struct OperandBytes {
   std::int64_t input = 0;
   std::int64_t output = 0;
 };
 OperandBytes operand_bytes(const Collective& collective, int rank);
 
-/// Throws InvalidArgument naming the field at fault when `collective` makes no sense among `ranks`
-/// ranks: partition of another world, borders that fall, wrong types, no such peer.
+/// Throws InvalidArgument that names the wrong field when `collective` is not valid among `ranks`
+/// ranks: a partition of another world, falling bounds, wrong types, no such peer.
 void validate(const Collective& collective, int rank, int ranks);
 
-/// The sum over `ranks`, which communicate over `axes`, of `elements` int64 values, in place.
+/// Returns an in-place sum of `elements` int64 values over `ranks`, which communicate over `axes`.
 Collective integer_sum(std::int64_t elements, int ranks, AxisSet axes = MeshAxis::data);
 
 }  // namespace strata::comm

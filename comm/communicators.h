@@ -9,29 +9,29 @@
 
 namespace strata::comm {
 
-/// A value to copy; what it points to must outlive it. Empty: a run without collectives.
+/// A value to copy; the communicators must outlive it. Empty for a run without collectives.
 class Communicators {
  public:
   Communicators() = default;
 
-  /// There is none of these axes yet.
+  /// Adds the communicator of `axes`, which must not have one yet.
   void add(AxisSet axes, Communicator& communicator);
   [[nodiscard]] bool has(AxisSet axes) const { return by_axes_[axes.index()] != nullptr; }
-  /// Throws InternalError naming the axes when this run has none such: a Program was made for
-  /// another mesh.
+  /// Throws InternalError that names the axes when this run has no such communicator: the Program
+  /// was made for another mesh.
   [[nodiscard]] Communicator& of(AxisSet axes) const;
 
-  /// Communicator::check on each.
+  /// Calls Communicator::check on each.
   void check() const;
-  /// Whether one has more than this rank.
+  /// True if any communicator has more than one rank.
   [[nodiscard]] bool have_peers() const;
 
-  /// Communicator::abort on each.
+  /// Calls Communicator::abort on each.
   void abort(const std::string& reason, ExitCode code) const noexcept;
 
  private:
-  std::array<Communicator*, kAxisSets> by_axes_{};  // by AxisSet::index
-  std::string present_;                             // names, for messages
+  std::array<Communicator*, kAxisSets> by_axes_{};  // index: AxisSet::index
+  std::string present_;                             // names of the axes, for messages
 };
 
 }  // namespace strata::comm

@@ -6,8 +6,8 @@
 
 namespace strata::comm {
 
-/// Copies unless source and target are one (a piece that is already in place) or there is nothing,
-/// when the pointers may be null.
+/// Copies, unless source and target are the same (a piece already in place) or `bytes` is 0; then
+/// the pointers may be null.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }

@@ -10,7 +10,7 @@
 namespace strata::comm {
 namespace {
 
-/// Why not NCCL, agreed among all ranks; empty: NCCL.
+/// Returns why NCCL cannot be used, agreed among all ranks; "" if it can.
 std::string obstacle(Communicator& host, const kernels::Device& device) {
   const std::vector<std::string> devices = gather_texts(host, device.identity());
   if (std::set<std::string>(devices.begin(), devices.end()).size() < devices.size())

@@ -1,4 +1,4 @@
-// Which communicator a run gets.
+// Chooses the communicator of a run.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@
 
 namespace strata::comm {
 
-/// Collective over all ranks of `context`. `backend`: "shm" (one host, needs the launcher's store),
-/// "mpi" (loads libstrata_mpi.so), "single" (a world of one), or "auto": single for one rank, shm
+/// Collective over all ranks of `context`. `backend` is "shm" (one host; needs the launcher's
+/// store), "mpi" (loads libstrata_mpi.so), "single" (one rank), or "auto": single for one rank, shm
 /// when there is a store and all ranks are on this host, else mpi. Throws InvalidArgument for a
-/// backend that cannot serve this context, saying which can; HostError when the MPI module or
+/// backend that cannot serve this context, and names one that can; HostError when the MPI module or
 /// library is missing; PeerError when a rank does not come.
 std::unique_ptr<Communicator> make_communicator(const RankContext& context,
                                                 std::string_view backend);
 
-/// Communicators of `world` ranks that are threads of this process; element r belongs to rank r's
-/// thread. The ranks meet in their first collective call.
+/// Makes communicators of `world` ranks that are threads of this process; element r is for rank r's
+/// thread. The ranks meet in their first collective.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int world);
 
 }  // namespace strata::comm

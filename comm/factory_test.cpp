@@ -56,7 +56,7 @@ TEST(Collective, FingerprintTellsDifferencesThatMatter) {
   other = base;
   other.wire_type = DType::bf16;
   EXPECT_NE(fingerprint(base), fingerprint(other));
-  // A gather moves bytes as they are, whatever the wire type says.
+  // A gather copies bytes unchanged, so its wire type does not matter.
   other.kind = CollectiveKind::all_gather;
   Collective gather = base;
   gather.kind = CollectiveKind::all_gather;

@@ -1,4 +1,4 @@
-// Steps that all ranks take or none: what each does may fail, and all hear of it.
+// Steps that all ranks take together: if one rank fails, all learn of it.
 #pragma once
 
 #include <exception>
@@ -12,24 +12,24 @@
 
 namespace strata::comm {
 
-/// What went wrong on some ranks.
+/// An error that occurred on some of the ranks.
 struct SharedFailure {
-  ExitCode code = ExitCode::done;     ///< of the first rank that failed
-  int rank = 0;                       ///< that one
-  std::vector<std::string> messages;  ///< by rank; "" where nothing failed
+  ExitCode code = ExitCode::done;     ///< exit code of the first rank that failed
+  int rank = 0;                       ///< the first rank that failed
+  std::vector<std::string> messages;  ///< one per rank; "" where nothing failed
 
   /// Returns the message of the first rank that failed.
   [[nodiscard]] const std::string& message() const {
     return messages[static_cast<std::size_t>(rank)];
   }
-  /// Returns the same with the rank before it: "rank 1: ...".
+  /// Returns that message with the rank before it: "rank 1: ...".
   [[nodiscard]] std::string message_with_rank() const {
     return "rank " + std::to_string(rank) + ": " + message();
   }
 };
 
-/// Collective: runs `body`, and returns on every rank what failed on any; nullopt: nothing did.
-/// PeerError goes through: with a dead communicator nobody is heard.
+/// Collective: runs `body`; returns on every rank the failures of all, or nullopt if there are
+/// none. Lets PeerError through, since a dead communicator cannot tell the others.
 template <typename Body>
 std::optional<SharedFailure> fail_together(Communicator& communicator, const Body& body) {
   std::string mine;

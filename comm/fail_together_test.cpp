@@ -11,7 +11,7 @@
 namespace strata::comm {
 namespace {
 
-/// What each of three ranks hears; `fail` is called on rank 1.
+/// Returns what each of three ranks learns when rank 1 calls `fail`.
 std::vector<std::optional<SharedFailure>> heard(const std::function<void()>& fail) {
   constexpr int kWorld = 3;
   auto communicators = make_thread_communicators(kWorld);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kRank = "rank ";
 constexpr std::string_view kHandedOn = "failed: ";
 
-/// "rank 12: ..." or "rank 12 (process 7) ..."
+/// True for "rank 12: ..." and "rank 12 (process 7) ...".
 bool begins_with_a_rank(std::string_view text) {
   if (!text.starts_with(kRank)) return false;
   text.remove_prefix(kRank.size());

@@ -1,4 +1,4 @@
-// Errors travel from rank to rank, and each adds what it was doing. Who reads them wants the first.
+// Finds the first cause of an error that went from rank to rank, where each added what it did.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace strata::comm {
 
-/// The part of a PeerError's message that tells what went wrong first:
-/// "instruction 'a' failed: rank 1: instruction 'b' failed: disk full" gives
-/// "rank 1: instruction 'b' failed: disk full". A message that names no other rank stays whole.
+/// Returns the part of a PeerError's message that tells the first cause: "instruction 'a' failed:
+/// rank 1: instruction 'b' failed: disk full" gives "rank 1: instruction 'b' failed: disk full".
+/// Returns all of a message that names no other rank.
 std::string first_cause(std::string_view message);
 
-/// The first cause in `message` of `rank`, as other ranks shall read it: it begins with the number
-/// of the rank it is about.
+/// Returns the first cause in `message` of `rank` for other ranks to read: it begins with the
+/// number of the rank at fault.
 std::string attributed(int rank, std::string_view message);
 
 }  // namespace strata::comm

@@ -11,7 +11,7 @@
 namespace strata::comm {
 namespace {
 
-/// Every rank's text, `sizes_bytes` of them by rank known to all, through an arena of this call.
+/// Returns every rank's text, of known `sizes_bytes` by rank. Makes an arena for this call.
 std::vector<std::string> gather(Communicator& communicator, std::string_view mine,
                                 std::span<const std::int64_t> sizes_bytes) {
   Collective collective{.kind = CollectiveKind::all_gather, .input_type = DType::u8};

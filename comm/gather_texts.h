@@ -1,4 +1,4 @@
-// Small things that ranks tell one another outside of Programs.
+// Exchange of small texts and numbers between ranks, outside of Programs.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace strata::comm {
 
-/// Collective over all ranks: what each says, by rank. Any bytes, of any length. `communicator`
-/// works on memory of the host; no arena of the caller is needed.
+/// Collective over all ranks: returns the texts of all ranks, by rank. A text may hold any bytes.
+/// `communicator` works on host memory; the caller needs no arena.
 std::vector<std::string> gather_texts(Communicator& communicator, std::string_view mine);
 
-/// The same for one number of each rank.
+/// Returns the numbers of all ranks, by rank.
 std::vector<std::int64_t> gather_numbers(Communicator& communicator, std::int64_t mine);
 
 }  // namespace strata::comm

@@ -1,4 +1,4 @@
-// For collectives outside a Program: communicators of CPU ranks work on the calling thread.
+// A stream for collectives outside a Program: CPU communicators work on the calling thread.
 #pragma once
 
 #include "kernels/device/stream.h"

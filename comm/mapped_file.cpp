@@ -30,8 +30,7 @@ MappedFile::MappedFile(int fd, std::size_t bytes, Access access, const char* wha
   void* memory = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED) throw_system_error(fmt::format("{}: mmap of {} bytes", what, bytes));
   memory_ = {static_cast<std::byte*>(memory), bytes};
-  // Fewer TLB misses where the system allows huge pages for shared memory; most do not, hence
-  // unchecked.
+  // Huge pages cause fewer TLB misses. Unchecked, since most systems allow none for shared memory.
   static_cast<void>(::madvise(memory, bytes, MADV_HUGEPAGE));
 }
 

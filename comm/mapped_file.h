@@ -9,14 +9,14 @@
 
 namespace strata::comm {
 
-/// Zero-filled memory behind a file descriptor that other processes can map. `name` shows in
+/// Makes zero-filled memory behind a file descriptor that other processes can map. `name` shows in
 /// /proc/PID/maps. Throws HostError.
 UniqueFd make_memfd(const char* name, std::size_t bytes);
 
 enum class Access { read, read_write };
 
-/// Maps the first `bytes` of `fd`, shared. Throws HostError when the file is shorter (touching the
-/// rest would be SIGBUS) or cannot be mapped; `what` names it in the message.
+/// A shared mapping of the first `bytes` of `fd`. The constructor throws HostError when the file is
+/// shorter (touching the rest would be SIGBUS) or cannot be mapped; `what` names it in the message.
 class MappedFile {
  public:
   MappedFile() = default;

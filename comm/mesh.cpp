@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"data", "tensor", "pipeline",
                                                              "sequence", "expert"};
-/// Axes from those of neighbours in the world outwards.
+/// Axes in the order in which ranks are numbered, the fastest first.
 constexpr std::array kNearestFirst{MeshAxis::tensor, MeshAxis::sequence, MeshAxis::expert,
                                    MeshAxis::data, MeshAxis::pipeline};
 

@@ -1,4 +1,4 @@
-// The mesh of ranks: how many there are along each axis, where a rank stands, and which ranks
+// The mesh of ranks: how many ranks there are along each axis, the place of a rank, and which ranks
 // communicate together.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace strata::comm {
 
-/// All axes but `data` have one rank so far; they are names for later passes.
+/// All axes but `data` have one rank so far; their names are for later passes.
 enum class MeshAxis : std::uint8_t { data, tensor, pipeline, sequence, expert };
 inline constexpr int kMeshAxes = 5;
 
 std::string_view name_of(MeshAxis axis);
 
-/// Some of the axes: ranks that differ along these alone communicate together.
+/// A set of axes: ranks that differ along these alone communicate together.
 class AxisSet {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): an axis is a set of one
@@ -28,7 +28,7 @@ class AxisSet {
   }
   constexpr AxisSet operator|(AxisSet other) const { return AxisSet(bits_ | other.bits_); }
   constexpr bool operator==(const AxisSet&) const = default;
-  /// Numbers the sets from 0 to kAxisSets - 1.
+  /// Number of this set, from 0 to kAxisSets - 1.
   [[nodiscard]] constexpr std::size_t index() const { return bits_; }
 
  private:
@@ -37,33 +37,33 @@ class AxisSet {
 };
 inline constexpr std::size_t kAxisSets = std::size_t{1} << kMeshAxes;
 
-/// "data", "data+tensor".
+/// Names of the axes: "data", "data+tensor".
 std::string to_string(AxisSet axes);
 
 struct Mesh {
   std::array<int, kMeshAxes> sizes{1, 1, 1, 1, 1};  ///< ranks along each MeshAxis
 
   [[nodiscard]] int along(MeshAxis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
-  /// Ranks that communicate together over `axes`; over all: the world.
+  /// Number of ranks that communicate together over `axes`; over all axes: the world.
   [[nodiscard]] int ranks(AxisSet axes = AxisSet::all()) const;
-  /// Those of `axes` that have more than one rank; `data` where there are none.
+  /// Returns those of `axes` that have more than one rank, or `data` if there are none.
   [[nodiscard]] AxisSet spanned(AxisSet axes) const;
   bool operator==(const Mesh&) const = default;
 };
-/// `ranks` along the data axis.
+/// A mesh of `ranks` along the data axis.
 Mesh data_mesh(int ranks);
 
-/// A rank's number along each axis.
+/// The coordinates of a rank.
 struct MeshPoint {
   std::array<int, kMeshAxes> at{};
   [[nodiscard]] int along(MeshAxis axis) const { return at[static_cast<std::size_t>(axis)]; }
   bool operator==(const MeshPoint&) const = default;
 };
-/// Neighbours along the tensor axis have neighbouring numbers in the world; then follow sequence,
-/// expert, data, pipeline: who sends most is nearest.
+/// Numbers ranks along tensor first, then sequence, expert, data, pipeline, so that ranks that send
+/// most to one another are nearest.
 MeshPoint point_of(const Mesh& mesh, int rank);
-/// The number of the rank at `point` among those that communicate over `axes`; over all: in the
-/// world.
+/// Returns the number of the rank at `point` among those that communicate over `axes`; over all
+/// axes: in the world.
 int rank_of(const Mesh& mesh, const MeshPoint& point, AxisSet axes = AxisSet::all());
 
 }  // namespace strata::comm

@@ -11,7 +11,7 @@ namespace {
 
 constexpr AxisSet kDataAndTensor = AxisSet(MeshAxis::data) | MeshAxis::tensor;
 
-/// 3 data, 2 tensor, 2 pipeline.
+/// 3 ranks along data, 2 along tensor, 2 along pipeline.
 const Mesh kMesh{{3, 2, 2, 1, 1}};
 
 TEST(Mesh, NumbersRanksWithTensorNeighboursSideBySide) {

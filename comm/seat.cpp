@@ -3,8 +3,8 @@
 namespace strata::comm {
 namespace {
 
-/// Counts what a reduce_scatter keeps aside: the own contribution in the wire type, where that is
-/// another, and pieces of `peers` contributions to what this rank keeps.
+/// Scratch of a reduce_scatter by messages: all contributions of this rank in the wire type, if
+/// that differs, and from each of `peers` a contribution to this rank's piece.
 std::int64_t message_bytes(const Seat& seat, const Collective& collective, int peers) {
   if (collective.kind != CollectiveKind::reduce_scatter) return 0;
   const std::int64_t element = size_of(collective.wire_type);

@@ -1,5 +1,5 @@
 // A rank on axes of the mesh as planning sees it: values that say what its collectives need, so
-// that nothing is planned with a communicator.
+// that planning needs no communicator.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,33 @@
 
 namespace strata::comm {
 
-/// How a backend brings the operands of collectives together, which decides what scratch they need.
+/// The way in which a backend brings operands together, which decides the scratch of collectives.
 enum class Exchange : std::uint8_t {
-  none,             ///< a rank alone, or through memory that is not the Program's
+  none,             ///< a single rank, or through memory outside the Program
   peer_memory,      ///< ranks read one another's operands (threads, shm)
-  messages,         ///< pieces are sent, and added here (mpi, nccl)
+  messages,         ///< pieces are sent, and Strata adds them (mpi, nccl)
   native_messages,  ///< pieces are sent, and the library adds them (nccl, Reduction::native)
-  own_rounding,     ///< a rank alone on a device, which rounds its own contribution
+  own_rounding,     ///< a single rank on a device, which rounds its own contribution
 };
 
 struct Seat {
   int rank = 0;
-  int ranks = 1;  ///< that communicate together
+  int ranks = 1;  ///< number of ranks that communicate together
   Exchange exchange = Exchange::none;
   bool operator==(const Seat&) const = default;
 };
 
-/// A rank on the mesh as planning sees it.
+/// The place of a rank on the whole mesh, as planning sees it.
 struct MeshSeat {
   Mesh mesh;
   MeshPoint at;
-  Exchange exchange = Exchange::none;  ///< on every axis
+  Exchange exchange = Exchange::none;  ///< the same on every axis
 
-  /// Among the ranks that communicate over `axes`.
+  /// Returns this rank's seat among those that communicate over `axes`.
   [[nodiscard]] Seat on(AxisSet axes) const {
     return {rank_of(mesh, at, axes), mesh.ranks(axes), exchange};
   }
-  /// Places a seat in the world on a mesh that has the data axis alone.
+  /// Places a seat in the world on a mesh with the data axis alone.
   static MeshSeat of(const Seat& world) {
     const Mesh mesh = data_mesh(world.ranks);
     return {mesh, point_of(mesh, world.rank), world.exchange};
@@ -45,10 +45,10 @@ struct MeshSeat {
 /// Bytes of scratch that the collective needs on this rank.
 std::int64_t workspace_bytes(const Seat& seat, const Collective& collective);
 
-/// Bytes that this rank sends for it.
+/// Bytes that this rank sends in the collective.
 std::int64_t sent_bytes(const Seat& seat, const Collective& collective);
 
-/// Pieces of a workspace start at multiples of a cache line.
+/// Rounds up to a cache line: pieces of a workspace begin at multiples of it.
 constexpr std::int64_t padded_piece(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace strata::comm

@@ -5,7 +5,7 @@
 namespace strata::comm {
 namespace {
 
-/// Of 100 and 28 elements, rounded to bf16 on the way.
+/// A collective of two ranks with 100 and 28 elements, rounded to bf16 on the way.
 Collective reduction(CollectiveKind kind = CollectiveKind::reduce_scatter) {
   Collective collective;
   collective.kind = kind;
@@ -22,7 +22,7 @@ std::int64_t scratch(Exchange exchange, int rank, const Collective& collective) 
 TEST(Seat, ScratchFollowsFromTheExchange) {
   EXPECT_EQ(scratch(Exchange::none, 0, reduction()), 0);
   EXPECT_EQ(scratch(Exchange::peer_memory, 0, reduction()), 0) << "peers are read in place";
-  // The own contribution in bf16, and the peer's piece of it, each padded to 64 bytes.
+  // Scratch: the own contribution in bf16, and a piece of the peer's, each padded to 64 bytes.
   EXPECT_EQ(scratch(Exchange::messages, 0, reduction()), 256 + 256);
   EXPECT_EQ(scratch(Exchange::messages, 1, reduction()), 256 + 64);
   EXPECT_EQ(workspace_bytes({0, 5, Exchange::native_messages}, reduction()), 256 + 256);

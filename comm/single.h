@@ -1,4 +1,4 @@
-// A world of one: the same rounding and scaling, nobody to wait for.
+// The communicator of a single rank: it rounds and scales as others do, and waits for nobody.
 #pragma once
 
 #include <mutex>
@@ -27,7 +27,7 @@ class SingleCommunicator final : public Communicator {
   void require_alive();
   ArenaTable arenas_;
   std::mutex mutex_;
-  std::optional<std::string> abort_reason_;  ///< under mutex_
+  std::optional<std::string> abort_reason_;  ///< guarded by mutex_
 };
 
 }  // namespace strata::comm

@@ -47,7 +47,7 @@ TEST(SingleCommunicatorDeathTest, EndsOnOperandsOutsideItsArenas) {
   HostStream stream;
   Collective gather{.kind = CollectiveKind::all_gather, .partition = {{0, 16}}};
   communicator.run(stream, gather, arena, arena + 64, {});
-  // Ends at the border, and one element after it.
+  // The output ends at the arena's end, then one element after it.
   EXPECT_DEATH(
       communicator.run(stream, gather, arena, arena + 68, {}),
       "all_gather fp32, 16 elements over 1 ranks output of 64 bytes .* no registered arena");

@@ -11,7 +11,7 @@
 namespace strata::comm {
 namespace {
 
-// Tests in a row before the first sleep: a peer that is just about to answer is worth a few.
+// Tests before the first sleep: a peer is often about to answer.
 constexpr int kEagerTests = 50;
 constexpr std::chrono::microseconds kShortestSleep{20};
 constexpr std::chrono::microseconds kLongestSleep{1000};

@@ -1,4 +1,4 @@
-// MPI calls, checked and waited for with sleep. Included by the module's sources only.
+// Checked MPI calls, and waiting that sleeps. Only sources of the module include this.
 #pragma once
 
 #include <mpi.h>
@@ -10,23 +10,22 @@
 
 namespace strata::comm {
 
-/// Throws PeerError naming `call`, the collective (empty: none) and MPI's own text unless `result`
-/// is MPI_SUCCESS.
+/// Throws PeerError unless `result` is MPI_SUCCESS; it names `call`, the collective ("" for none)
+/// and MPI's own text.
 void check_mpi(int result, const char* call, std::string_view collective = {});
 
-/// Nonblocking operations of one collective after the other. MPI's own waiting burns a core per
-/// rank, which starves the others where ranks outnumber cores: here one tests and sleeps. `mutex`
-/// guards every call into MPI. Room for requests is kept from collective to collective.
+/// Nonblocking operations of one collective at a time. MPI's own waiting keeps a core busy per
+/// rank, which starves other ranks if there are more ranks than cores; this class tests and sleeps
+/// instead. `mutex` guards every call into MPI. The memory of requests is reused.
 class MpiRequests {
  public:
   MpiRequests(std::mutex& mutex, const std::atomic<bool>& aborted)
       : mutex_(mutex), aborted_(aborted) {}
 
-  /// Those begun from here on belong to `collective`, a text that must live until they are
-  /// finished.
+  /// Names the collective of the requests that follow; the text must live until they are finished.
   void belong_to(std::string_view collective) { collective_ = collective; }
 
-  /// `call` fills one more request.
+  /// Begins one more request, which `call` fills.
   template <typename Call>
   void begin(const char* name, Call&& call) {
     const std::lock_guard lock(mutex_);
@@ -35,7 +34,7 @@ class MpiRequests {
     requests_.push_back(request);
   }
 
-  /// Returns when all are complete. Throws PeerError on failure or when `aborted` was set.
+  /// Returns when all requests are complete. Throws PeerError on failure or when `aborted` is set.
   void finish();
 
  private:

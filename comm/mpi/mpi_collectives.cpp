@@ -1,5 +1,5 @@
-// Pieces go point to point instead of through MPI_Alltoallv and MPI_Allgatherv: it is what those do
-// among few ranks anyway, needs no displacement that fits an int, and skips the own piece.
+// Pieces travel point to point instead of through MPI_Alltoallv and MPI_Allgatherv, which do the
+// same among few ranks: no displacement has to fit an int, and no rank sends to itself.
 #include <algorithm>
 #include <cstring>
 
@@ -11,14 +11,14 @@
 namespace strata::comm {
 namespace {
 
-// MPI counts are int. Messages of one pair and tag stay in order, so parts need no numbers. Small
-// enough that ordinary tests send several; large enough to cost nothing.
+// Largest message, since MPI's counts are int. Messages of one pair and tag stay in order, so parts
+// need no numbers. Small enough that ordinary tests send several; large enough to cost nothing.
 constexpr std::size_t kPartBytes = std::size_t{1} << 24;
 constexpr int kTag = 1;
 
 std::span<std::byte> bytes_at(const std::byte* base, std::int64_t offset, std::int64_t bytes) {
   if (bytes == 0) return {};
-  // MPI's send side takes const void*; one piece type serves both directions.
+  // const_cast, since MPI_Isend takes const void*, and one type of piece serves both directions.
   return {const_cast<std::byte*>(base) + offset, static_cast<std::size_t>(bytes)};
 }
 
@@ -99,7 +99,7 @@ void MpiCommunicator::reduce_scatter(const Collective& collective, const std::by
 void MpiCommunicator::all_reduce(const Collective& collective, std::byte* data) {
   run_whole(
       "MPI_Iallreduce", collective, data, [&](std::byte* part, int bytes, MPI_Request* request) {
-        // Unsigned: the sum wraps.
+        // unsigned, so that the sum wraps
         return MPI_Iallreduce(MPI_IN_PLACE, part, bytes / 8, MPI_UINT64_T, MPI_SUM, comm_, request);
       });
 }
@@ -125,7 +125,7 @@ void MpiCommunicator::all_to_all(const Collective& collective, const std::byte* 
 
 void MpiCommunicator::send(const Collective& collective, const std::byte* input) {
   run_whole("MPI_Issend", collective, input, [&](std::byte* part, int bytes, MPI_Request* request) {
-    // Synchronous, so that code which deadlocks without buffering does so on every backend.
+    // Synchronous, so that code that deadlocks without buffering does so on every backend.
     return MPI_Issend(part, bytes, MPI_BYTE, collective.peer, kTag, comm_, request);
   });
 }

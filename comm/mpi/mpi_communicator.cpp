@@ -18,7 +18,7 @@ void initialize_mpi() {
     throw HostError("MPI runs already in this process; there can be one MPI communicator only");
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-  // MPI runs in the communication queue's thread, which need not be the one that came here.
+  // The communication queue's thread calls MPI, and it need not be this one.
   if (provided < MPI_THREAD_SERIALIZED)
     throw HostError(
         fmt::format("this MPI library cannot be called from changing threads (thread level {}); "
@@ -64,7 +64,7 @@ void MpiCommunicator::execute(kernels::Stream& /*stream*/, const Collective& col
   if (!in_place) static_cast<void>(arenas_.locate(input, bytes.input, what, "input"));
   STRATA_CHECK(static_cast<std::int64_t>(workspace.size()) >= workspace_bytes(collective), what,
                "workspace of", workspace.size(), "bytes; needs", workspace_bytes(collective));
-  failed_ = true;  // until it is known to be false
+  failed_ = true;  // set to false again after success
   requests_.belong_to(what);
   run_kind(collective, input, output, workspace);
   failed_ = false;
@@ -96,7 +96,7 @@ void MpiCommunicator::abort(const std::string& reason, ExitCode code) noexcept {
   if (aborted_.exchange(true)) return;
   std::fprintf(stderr, "%s\n", attributed(rank_, reason).c_str());
   std::fflush(stderr);
-  // The queue's thread holds the mutex only for one nonblocking call at a time.
+  // Held briefly: the queue's thread holds the mutex for one nonblocking call at a time.
   const std::lock_guard lock(mutex_);
   if (!closed_) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
 }

@@ -1,4 +1,4 @@
-// Collectives over Open MPI: bytes travel point to point, sums are our own, so that bits equal
+// Collectives over Open MPI: bytes travel point to point; Strata adds them, so that bits equal
 // those of every other backend.
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace strata::comm {
 
-/// MPI is initialized for MPI_THREAD_SERIALIZED by whoever constructs this, and then called only by
-/// the thread of the communication queue (and by `abort`, one at a time). MPI starts and ends once
-/// per process: there can be one communicator, and `close` finalizes MPI.
+/// The constructor initializes MPI for MPI_THREAD_SERIALIZED; then only the thread of the
+/// communication queue calls MPI (and `abort`, one at a time). MPI starts and ends once per
+/// process: there can be one communicator, and `close` finalizes MPI.
 class MpiCommunicator final : public Communicator {
  public:
-  /// Collective. Throws ConfigError when MPI's world is not `world` ranks with this one as `rank`.
+  /// Collective. Throws ConfigError if MPI's world and rank differ from `world` and `rank`.
   MpiCommunicator(int rank, int world);
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -37,14 +37,14 @@ class MpiCommunicator final : public Communicator {
   void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                std::byte* output, std::span<std::byte> workspace) override;
 
-  /// Sends every other rank a piece and receives one from each; the own piece is the caller's.
+  /// Sends every other rank a piece and receives one from each; the caller handles the own piece.
   /// `outgoing` and `incoming` map a rank to the span of its bytes.
   template <typename Outgoing, typename Incoming>
   void exchange(const Outgoing& outgoing, const Incoming& incoming);
-  /// Begins call(data, bytes, request), named `name`, for parts of `piece` that MPI can count.
+  /// Begins call(data, bytes, request), named `name`, for each part of `piece` that MPI can count.
   template <typename Call>
   void begin(const char* name, std::span<std::byte> piece, const Call& call);
-  /// The same for all elements of the collective, and waits.
+  /// Begins the call for all elements of the collective, and waits.
   template <typename Call>
   void run_whole(const char* name, const Collective& collective, const std::byte* operand,
                  const Call& call);
@@ -70,7 +70,7 @@ class MpiCommunicator final : public Communicator {
   ArenaTable arenas_;
   std::array<char, kDescriptionBytes> text_{};  ///< describes the collective under way
   MpiRequests requests_{mutex_, aborted_};
-  std::vector<const std::byte*> contributions_;  ///< of the reduce_scatter under way, by rank
+  std::vector<const std::byte*> contributions_;  ///< operands of a reduce_scatter, by rank
 };
 
 }  // namespace strata::comm

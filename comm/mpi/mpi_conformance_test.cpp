@@ -1,4 +1,4 @@
-// Every rank of an mpirun is one process of this program; alone it is a world of one.
+// Every rank of an mpirun is one process of this test; without mpirun it is a world of one.
 //   mpirun -np 4 comm_mpi_test            the conformance suite
 //   mpirun -np 4 comm_mpi_test --abort    rank 1 gives up while the others wait
 #include <chrono>
@@ -53,7 +53,7 @@ std::vector<TestedBackend> backend(SharedCommunicator* shared) {
            [shared](int, const RankBody& body) { shared->run(body); }}};
 }
 
-// GoogleTest owns environments and takes them before main; this is the process's one.
+// GoogleTest owns environments and takes them before main; this is the only one of the process.
 SharedCommunicator* shared_communicator() {
   static auto* const shared =
       static_cast<SharedCommunicator*>(testing::AddGlobalTestEnvironment(new SharedCommunicator));
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Mpirun, CommConformance, testing::ValuesIn(backend(shar
                          backend_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommFailure);
 
-/// Ends with the exit code given to abort, on all ranks.
+/// Ends all ranks with the exit code given to abort.
 int abort_from_rank_one() {
   const auto communicator = make_communicator(context_from_mpirun(), "mpi");
   if (communicator->rank() == 1) {

@@ -1,5 +1,5 @@
-// What happens around MPI: jobs that end badly, worlds that do not fit, machines without the
-// module.
+// Tests of starting and ending MPI: jobs that end badly, worlds that do not fit, machines without
+// the module.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -74,7 +74,7 @@ std::string refusal(const RankContext& context) {
 }
 
 TEST(MpiStart, RefusesAWorldThatMpirunDidNotMake) {
-  // MPI starts once per process, hence the fork.
+  // Forks, since MPI starts once per process.
   const std::vector<int> statuses = run_forked(1, [](int) {
     const RankContext context{.rank = 1, .world = 4, .started_by = "test"};
     EXPECT_EQ(refusal(context),

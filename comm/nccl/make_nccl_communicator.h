@@ -1,5 +1,5 @@
-// The door to collectives over NCCL; no header of NCCL or CUDA behind it. A build without them has
-// the same function (nccl_absent.cpp).
+// The way to collectives over NCCL without headers of NCCL or CUDA. A build without them has the
+// same functions (nccl_absent.cpp).
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 namespace strata::comm {
 
 /// Collective over all ranks of `host`. Makes a communicator of the same ranks for arenas on
-/// `device`, a CUDA device, which enqueues on its streams (nccl_communicator.h). It uses `host` for
-/// the start, for agreement and for errors; both must outlive it. Throws HostError when NCCL or the
-/// device is missing; InvalidArgument, on all ranks, when two ranks use one GPU; PeerError when a
-/// rank does not come.
+/// `device`, a CUDA device, and enqueues on its streams (nccl_communicator.h). Uses `host` for the
+/// start, for agreement and for errors; both arguments must outlive the result. Throws HostError
+/// when NCCL or the device is missing; InvalidArgument, on all ranks, when two ranks use one GPU;
+/// PeerError when a rank does not come.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, kernels::Device& device,
                                                      Reduction reduction);
 
-/// Empty where NCCL can be opened; else why not, for people.
+/// Returns a message for people that says why NCCL cannot be opened; "" if it can.
 std::string why_no_nccl();
 
 }  // namespace strata::comm

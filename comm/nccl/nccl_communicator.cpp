@@ -15,7 +15,7 @@
 namespace strata::comm {
 namespace {
 
-/// How often a rank that waits looks whether a peer died.
+/// Interval at which a waiting rank checks whether a peer died.
 constexpr std::chrono::milliseconds kLivenessInterval{20};
 
 bool even(const Partition& partition) {
@@ -88,8 +88,8 @@ void NcclCommunicator::start() {
 void NcclCommunicator::end_nccl() noexcept {
   dead_ = true;
   if (comm_ == nullptr) return;
-  // It tells NCCL's kernels to end at once, and returns only when no recording holds this
-  // communicator any more; who owns those may be waiting for us.
+  // ncclCommAbort tells NCCL's kernels to end at once, but returns only when no recording holds
+  // this communicator; the owner of recordings may be waiting for us. Hence a thread.
   try {
     ending_ = std::thread([abort = nccl_.comm_abort, comm = comm_] { (void)abort(comm); });
   } catch (const std::system_error&) {
@@ -116,7 +116,7 @@ void NcclCommunicator::fail(ncclResult_t result, const std::string& subject) {
 void NcclCommunicator::require_alive() {
   STRATA_CHECK(!closed_, "rank", rank(), "after close:", what_);
   if (!dead_) return;
-  host_.check();  // knows the first reason of all ranks
+  host_.check();  // throws the first reason of all ranks, if the host knows one
   throw PeerError(reason_.empty() ? "this communicator was aborted" : reason_);
 }
 
@@ -127,8 +127,7 @@ void NcclCommunicator::require(ncclResult_t result, const char* call) {
     fail(result, std::string(call) + " for");
 }
 
-/// NCCL may have to meet peers before it can enqueue: they connect when they first exchange
-/// something.
+/// NCCL may have to meet peers before it can enqueue: they connect in their first exchange.
 void NcclCommunicator::wait_until_taken(const char* call) {
   auto looked = std::chrono::steady_clock::now();
   for (;;) {
@@ -158,7 +157,7 @@ void NcclCommunicator::group(const Body& body) {
   body([&](ncclResult_t result) {
     if (result != ncclInProgress && first == ncclSuccess) first = result;
   });
-  // Also after an error: a group left open would swallow what follows.
+  // Ends the group after an error, too: an open group would swallow later calls.
   const ncclResult_t end = nccl_.group_end();
   if (first != ncclSuccess) fail(first, "a call of NCCL for");
   require(end, "ncclGroupEnd");
@@ -241,7 +240,7 @@ void NcclCommunicator::all_to_all(const Collective& collective, const std::byte*
   const std::int64_t element = size_of(collective.input_type);
   const std::int64_t mine = partition.count(rank()) * element;
   group([&](const auto& call) {
-    // The own piece goes through NCCL too.
+    // Each rank's own piece goes through NCCL, too.
     for (int peer = 0; peer < size(); ++peer) {
       if (partition.count(peer) > 0)
         call(nccl_.send(input + partition.begin(peer) * element,
@@ -267,7 +266,7 @@ void NcclCommunicator::enqueue(kernels::Stream& stream, const Collective& collec
       return reduce_scatter(stream, collective, input, reinterpret_cast<float*>(output), workspace);
     case CollectiveKind::all_to_all:
       return all_to_all(collective, input, output);
-    case CollectiveKind::all_reduce:  // unsigned: the sum wraps
+    case CollectiveKind::all_reduce:  // unsigned, so that the sum wraps
       return group([&](const auto& call) {
         call(nccl_.all_reduce(output, output, static_cast<std::size_t>(elements), ncclUint64,
                               ncclSum, comm_, stream_));

@@ -1,6 +1,6 @@
-// Collectives between GPUs over NCCL: bytes travel by NCCL, sums are our own, so that bits equal
-// those of every other backend. Tested with a stand-in for NCCL over host memory; between GPUs it
-// has not been executed yet.
+// Collectives between GPUs over NCCL: NCCL moves bytes, Strata adds them, so that bits equal those
+// of every other backend. Tested with a stand-in for NCCL over host memory; between GPUs it has not
+// been executed yet.
 #pragma once
 
 #include <array>
@@ -16,21 +16,20 @@
 
 namespace strata::comm {
 
-/// What a rank brings along besides NCCL.
+/// The device of a rank, as NcclCommunicator needs it.
 struct NcclDevice {
-  std::string gpu;            ///< names it among all hosts: equal where two ranks share one
+  std::string gpu;            ///< identity among all hosts: equal if two ranks share one
   std::byte* word = nullptr;  ///< 8 bytes of device memory, for barriers
   cudaStream_t (*stream_of)(kernels::Stream& stream) = nullptr;
   Reduction reduction = Reduction::ordered;
 };
 
-/// `run` enqueues and returns: errors of what is enqueued show in `check`, which whoever waits for
-/// a stream must call. No call waits for a peer without looking whether one died: NCCL is used in
-/// its non-blocking mode. After an error the communicator is dead, and NCCL's kernels are told to
-/// end.
+/// `run` enqueues and returns. Errors of enqueued work appear in `check`, so call it while waiting
+/// for a stream. NCCL runs in its non-blocking mode: no call waits for a peer without checking
+/// whether one died. After an error the communicator is dead, and NCCL's kernels are told to end.
 class NcclCommunicator : public Communicator {
  public:
-  /// Collective; the current device is the communicator's. All arguments are borrowed. Throws as
+  /// Collective. The current device is the communicator's. Borrows all arguments. Throws as
   /// make_nccl_communicator does.
   NcclCommunicator(const NcclFunctions& nccl, Communicator& host, NcclDevice device);
   ~NcclCommunicator() override;
@@ -42,7 +41,7 @@ class NcclCommunicator : public Communicator {
   [[nodiscard]] std::string_view backend() const override { return "nccl"; }
   [[nodiscard]] bool runs_on_host() const override { return false; }
   [[nodiscard]] bool all_have_recorded(bool mine) override;
-  /// Concerns this rank alone.
+  /// Affects this rank alone.
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
   [[nodiscard]] Exchange exchange() const override {
@@ -50,24 +49,24 @@ class NcclCommunicator : public Communicator {
   }
   void check() override;
   void abort(const std::string& reason, ExitCode code) noexcept override;
-  /// Collectives must have been waited for, and recordings that hold some be gone: NCCL
-  /// waits for that. The host communicator is closed by its owner.
+  /// Call it after collectives have been waited for and recordings of them are gone: NCCL waits for
+  /// that. The owner of the host communicator closes that one.
   void close() override;
 
  private:
   void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                std::byte* output, std::span<std::byte> workspace) override;
 
-  /// One operation of NCCL made of the calls that `body` hands to its argument.
+  /// Makes one NCCL operation of the calls that `body` passes to its argument.
   template <typename Body>
   void group(const Body& body);
   void agree();
   void start();
-  /// Throws unless NCCL took it; waits while it is not done.
+  /// Throws unless NCCL accepted the call; waits while it is in progress.
   void require(ncclResult_t result, const char* call);
   void wait_until_taken(const char* call);
   void require_alive();
-  /// `subject` is followed by the collective.
+  /// Ends the communicator and throws a message that begins with `subject` and the collective.
   [[noreturn]] void fail(ncclResult_t result, const std::string& subject);
   void end_nccl() noexcept;
 
@@ -86,14 +85,14 @@ class NcclCommunicator : public Communicator {
   ArenaTable arenas_;
   std::mutex mutex_;  ///< held during calls of NCCL
   ncclComm_t comm_ = nullptr;
-  cudaStream_t stream_ = nullptr;  ///< of the collective being enqueued
+  cudaStream_t stream_ = nullptr;  ///< stream of the collective being enqueued
   std::atomic<bool> dead_{false};
   std::thread ending_;  ///< runs ncclCommAbort
   bool closed_ = false;
-  std::string reason_;                          ///< why it is dead, where the host does not know
+  std::string reason_;                          ///< why it is dead, if the host does not know
   std::array<char, kDescriptionBytes> text_{};  ///< describes the collective being enqueued
   std::string_view what_ = "start";
-  std::vector<const std::byte*> contributions_;  ///< of a reduce_scatter, by rank
+  std::vector<const std::byte*> contributions_;  ///< contributions of a reduce_scatter, by rank
 };
 
 }  // namespace strata::comm

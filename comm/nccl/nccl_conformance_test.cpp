@@ -1,4 +1,4 @@
-// The communicator over a stand-in for NCCL, its kernels on the simulated device.
+// Tests of the communicator over a stand-in for NCCL, with kernels on the simulated device.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace strata::comm {
 namespace {
 
-/// A rank's NcclCommunicator; whatever stream it is given, work goes to a simulated one.
+/// A rank's NcclCommunicator that does its work on a simulated stream, whichever it is given.
 class OnSimulatedDevice final : public Communicator {
  public:
   OnSimulatedDevice(Communicator& host, const std::string& gpu,
@@ -88,7 +88,7 @@ std::vector<TestedBackend> backends() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nccl, CommConformance, testing::ValuesIn(backends()), backend_name);
-// Collectives only enqueue: what goes wrong shows in check.
+// Collectives only enqueue here: errors appear in check.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommFailure);
 
 TEST(NcclCommunicatorTest, NativeSumsAreSumsInAnotherOrder) {

@@ -1,5 +1,5 @@
-// NCCL itself on one rank: two ranks cannot share a GPU. Every kind of collective, in pieces of odd
-// size, plainly and replayed from a recording.
+// Tests of NCCL itself on one rank, since two ranks cannot share a GPU: every kind of collective,
+// with odd sizes, enqueued directly and replayed from a recording.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace strata::comm {
 namespace {
 
 constexpr std::int64_t kElements = 1003;
-constexpr std::int64_t kPlace = 8192;  ///< bytes of each operand's room
+constexpr std::int64_t kPlace = 8192;  ///< bytes reserved for each operand
 
 class NcclOnOneRank : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class NcclOnOneRank : public testing::Test {
     host_->close();
   }
 
-  /// The output of a collective whose input holds `values`.
+  /// Returns the output of a collective whose input holds `values`.
   template <typename T>
   std::vector<T> run(const Collective& collective, const std::vector<T>& values, bool in_place) {
     std::byte* input = memory_->base();

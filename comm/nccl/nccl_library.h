@@ -1,4 +1,4 @@
-// NCCL, opened at run time: a table of the functions that collectives need.
+// NCCL, opened at run time: a table of the functions that collectives use.
 #pragma once
 
 #include <nccl.h>
@@ -10,7 +10,7 @@
 
 namespace strata::comm {
 
-/// Functions have the names of nccl.h without their prefix.
+/// Functions of nccl.h under their names without prefix.
 struct NcclFunctions {
   decltype(&::ncclGetVersion) get_version = nullptr;
   decltype(&::ncclGetErrorString) get_error_string = nullptr;
@@ -45,7 +45,7 @@ class NcclLibrary {
   NcclFunctions functions_;
 };
 
-/// "2.28.9"
+/// Returns a version as text: "2.28.9".
 std::string nccl_version_text(int version);
 
 }  // namespace strata::comm

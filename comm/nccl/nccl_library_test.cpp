@@ -1,4 +1,4 @@
-// Needs the library, no device.
+// Tests that need the library but no device.
 #include "comm/nccl/nccl_library.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 namespace strata::comm {
 namespace {
 
-/// The current device's.
+/// A word in the current device's memory.
 class DeviceWord {
  public:
   DeviceWord() {
@@ -24,13 +24,13 @@ class DeviceWord {
   void* word_ = nullptr;
 };
 
-/// What an NcclCommunicator borrows: the library's functions and a word on the device.
+/// The parts that an NcclCommunicator borrows: the library's functions and a word on the device.
 struct NcclParts {
   NcclLibrary library{cuda::library_environment()};
   DeviceWord word;
 };
 
-/// An NcclCommunicator with its parts: a base in front of it, so that they outlive it.
+/// An NcclCommunicator with its parts. They are its first base class, so that they outlive it.
 class LoadedNccl final : private NcclParts, public NcclCommunicator {
  public:
   LoadedNccl(Communicator& host, const kernels::Device& device, Reduction reduction)

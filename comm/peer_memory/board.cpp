@@ -51,15 +51,15 @@ void Board::abort(std::string_view reason) const noexcept {
 }
 
 std::string Board::abort_reason() const {
-  // State 1 for long: the aborting rank died while it wrote.
+  // Not 2: the aborting rank is writing the reason, or died while it wrote.
   if (header().reason_state.load(std::memory_order_acquire) != 2) return "a rank gave up";
   return header().reason;
 }
 
 bool Board::begin_reading(int rank) const {
   std::atomic<std::uint32_t>& reading = slot(rank).reading;
-  // Sequentially consistent, like poison(): either the aborting rank sees this, or this sees
-  // poison.
+  // Sequentially consistent, like poison(): either the aborting rank sees this store, or this rank
+  // sees the poison.
   reading.store(1, std::memory_order_seq_cst);
   if (!aborted()) return true;
   reading.store(0, std::memory_order_release);

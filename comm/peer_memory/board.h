@@ -1,5 +1,5 @@
-// The memory through which ranks that share memory meet: who waits for what, where operands lie,
-// and whether somebody gave up. It is plain data in one block that every rank maps.
+// The board: memory through which ranks that share memory meet. It says who waits for what, where
+// operands lie, and whether a rank gave up. It is plain data in one block that every rank maps.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace strata::comm {
 
-/// What a rank tells the others before a collective. Written before a barrier, read after it.
+/// The announcement of a collective by one rank, written before a barrier and read after it.
 struct Publication {
   std::uint64_t fingerprint;
   ArenaPlace operand;
-  char text[128];  ///< describe(collective), cut
+  char text[128];  ///< describe(collective), truncated
 };
 
 enum class RankState : std::uint32_t { absent, present, closed, gone };
@@ -25,48 +25,48 @@ enum class RankState : std::uint32_t { absent, present, closed, gone };
 struct alignas(64) RankSlot {
   std::atomic<RankState> state;
   std::int32_t process;
-  /// Used in turn: a slow peer may still read one after the barrier while the next is written.
+  /// Used in turn: after the barrier, a slow peer may still read one while the next is written.
   Publication publications[2];
-  /// 1 while this rank reads what others published. A failing rank's memory may go once it is 0
-  /// everywhere: whoever begins to read afterwards sees that the board is aborted first.
+  /// 1 while this rank reads peers' operands. A failing rank may free its memory once this is 0 on
+  /// all ranks: a rank that begins to read later sees first that the board is aborted.
   std::atomic<std::uint32_t> reading;
-  std::byte* arena_base;  ///< of the arena being registered; an address in that rank
+  std::byte* arena_base;  ///< address, in that rank, of the arena being registered
   std::int64_t arena_bytes;
 };
 
-/// Send and receive of one ordered pair of ranks.
+/// Messages from one rank to another.
 struct alignas(64) Mailbox {
   WakeWord posted;
   WakeWord taken;
   Publication publication;
 };
 
-/// A view of the block. All members may be called by every rank at any time.
+/// A view of the board's block. Every rank may call all members at any time.
 class Board {
  public:
   static std::size_t bytes(int world);
-  /// `memory`: bytes(world), zero-filled before the first rank looks, 64-byte aligned, and outlives
-  /// this view.
+  /// `memory` has bytes(world), is zero-filled before the first rank looks, aligned to 64 bytes,
+  /// and outlives this view.
   Board(std::byte* memory, int world) : memory_(memory), world_(world) {}
 
   [[nodiscard]] int world() const { return world_; }
   [[nodiscard]] RankSlot& slot(int rank) const;
   [[nodiscard]] Mailbox& mailbox(int from, int to) const;
 
-  /// Joins the barrier under way: true when this call completed it (and woke the others); otherwise
-  /// the caller waits until `barrier_word().count()` differs from `seen`, its value before.
+  /// Joins the barrier under way. Returns true if this call completed it (and woke the others);
+  /// otherwise the caller waits until `barrier_word().count()` has changed since before the call.
   [[nodiscard]] bool arrive() const;
   [[nodiscard]] WakeWord& barrier_word() const { return header().generation; }
 
-  /// Wakes everyone; the first reason stays.
+  /// Wakes all ranks; the first reason is kept.
   void abort(std::string_view reason) const noexcept;
   [[nodiscard]] bool aborted() const { return header().generation.poisoned(); }
   [[nodiscard]] std::string abort_reason() const;
 
-  /// `rank` reads its peers' operands from here to `end_reading`. False: aborted, it must not.
+  /// Marks that `rank` reads its peers' operands until `end_reading`. False: aborted, do not read.
   [[nodiscard]] bool begin_reading(int rank) const;
   void end_reading(int rank) const;
-  /// Call after `abort`: sleeps until no rank reads any more. Their reading ends by itself.
+  /// Call after `abort`: sleeps until no rank reads any more, which needs no further action.
   void wait_for_readers() const;
 
  private:
@@ -82,7 +82,7 @@ class Board {
   int world_;
 };
 
-/// Copies text into a fixed field, cut and NUL-terminated.
+/// Copies text into a fixed field, truncated and NUL-terminated.
 void copy_text(char* field, std::size_t field_bytes, std::string_view text);
 
 }  // namespace strata::comm

@@ -46,7 +46,7 @@ void PeerCommunicator::all_gather(const Collective& collective, const std::byte*
   const Partition& partition = collective.partition;
   const std::int64_t size = size_of(collective.input_type);
   const auto operands = exchange(collective, input, partition.count(rank_) * size);
-  // Starting after the own rank spreads the readers over the memories.
+  // Each rank starts with itself, so that readers spread over the memories.
   for (int step = 0; step < world_; ++step) {
     const int peer = (rank_ + step) % world_;
     copy_bytes(output + partition.begin(peer) * size, operands[peer], partition.count(peer) * size);
@@ -76,7 +76,7 @@ void PeerCommunicator::all_reduce(const Collective& collective, std::byte* data,
                workspace.size(), "bytes; needs", bytes);
   const auto operands = exchange(collective, data, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint64_t sum = 0;  // unsigned: wraps
+    std::uint64_t sum = 0;  // unsigned, so that the sum wraps
     for (const std::byte* operand : operands) {
       std::uint64_t value;
       std::memcpy(&value, operand + i * 8, 8);
@@ -84,7 +84,7 @@ void PeerCommunicator::all_reduce(const Collective& collective, std::byte* data,
     }
     std::memcpy(workspace.data() + i * 8, &sum, 8);
   }
-  barrier();  // all have read: the operands may change
+  barrier();  // all ranks have read: operands may change
   copy_bytes(data, workspace.data(), bytes);
 }
 
@@ -120,7 +120,7 @@ void PeerCommunicator::send(const Collective& collective, const std::byte* input
 void PeerCommunicator::receive(const Collective& collective, std::byte* output) {
   const std::int64_t bytes = collective.partition.total() * size_of(collective.input_type);
   Mailbox& mailbox = board_.mailbox(collective.peer, rank_);
-  // The sender waits for each message to be taken, so it is at most one ahead.
+  // The sender waits until each message is taken, so it is at most one ahead.
   const std::uint32_t taken = mailbox.taken.count();
   wait(mailbox.posted, taken, collective.peer, collective.peer + 1);
   begin_reading();

@@ -12,9 +12,9 @@
 namespace strata::comm {
 namespace {
 
-// One look at the peers per interval: a killed one is noticed well within a second.
+// Interval between checks of the peers: a killed one is noticed well within a second.
 constexpr std::chrono::milliseconds kLivenessInterval{200};
-// Ranks may outnumber cores: just enough to catch a peer that arrives at the same moment.
+// Few, since ranks may outnumber cores: enough to catch a peer that arrives at the same moment.
 constexpr int kSpins = 64;
 
 void pause() {
@@ -31,7 +31,7 @@ PeerCommunicator::PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int
       rank_(rank),
       world_(world),
       operands_(static_cast<std::size_t>(world)) {
-  what_.reserve(sizeof(Publication::text));  // running a collective allocates nothing
+  what_.reserve(sizeof(Publication::text));  // so that running a collective allocates nothing
   board_.slot(rank).process = ::getpid();
   board_.slot(rank).state.store(RankState::present, std::memory_order_release);
 }
@@ -86,7 +86,7 @@ void PeerCommunicator::look_for_the_dead(WakeWord& word, std::uint32_t seen, int
     std::string fate = link_->death_of(peer);
     if (state == RankState::gone) fate = "has left without closing";
     if (state == RankState::closed) fate = "has closed its communicator";
-    // A peer may do its part and then go; only one that goes before is missed.
+    // A peer may do its part and then leave; only one that leaves before is an error.
     if (fate.empty() || word.count() != seen) continue;
     throw PeerError(
         fmt::format("rank {} (process {}) {}; rank {} was waiting for it in collective {} '{}'",
@@ -114,7 +114,7 @@ void PeerCommunicator::register_arena(const ArenaRegion& region) {
 void PeerCommunicator::unregister_arena(const std::byte* base) {
   begin("unregister_arena", [&] {
     unmap_peers(mappings_[static_cast<std::size_t>(arenas_.remove(base))]);
-    barrier();  // from here on no peer reads this rank's arena
+    barrier();  // after it no peer reads this rank's arena
   });
 }
 
@@ -150,7 +150,7 @@ std::span<const std::byte*> PeerCommunicator::exchange(const Collective& collect
   const Publication& first = board_.slot(0).publications[turn];
   for (int peer = 0; peer < world_; ++peer) {
     const Publication& theirs = board_.slot(peer).publications[turn];
-    // Everyone compares with rank 0, so all ranks say the same.
+    // All ranks compare with rank 0, so all report the same.
     if (theirs.fingerprint != first.fingerprint)
       throw InternalError(
           fmt::format("collective {} differs between ranks: rank 0 runs '{}', rank {} runs '{}'",

@@ -1,5 +1,5 @@
-// Ordered collectives over memory that peers can read: each rank publishes where its operand lies
-// and fetches what it needs itself. One implementation for threads and processes.
+// Ordered collectives over memory that peers can read: each rank publishes the place of its operand
+// and fetches what it needs. One implementation for threads and processes.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@
 
 namespace strata::comm {
 
-/// Every wait sleeps on a futex, ends with PeerError on abort, and looks every 200 ms whether a
-/// peer died. Two barriers per collective: operands are published before the first and are free
-/// after the second. A rank whose collective fails leaves it only when no peer reads its memory
-/// any more, so a rank thread may then destroy its arena.
+/// Every wait sleeps on a futex, ends with PeerError on abort, and checks every 200 ms whether a
+/// peer died. A collective has two barriers: operands are published before the first and are free
+/// after the second. A rank whose collective fails leaves it only when no peer reads its memory any
+/// more, so a rank thread may then destroy its arena.
 class PeerCommunicator final : public Communicator {
  public:
-  /// Waits for nobody: the ranks meet in their first collective.
+  /// Does not wait: the ranks meet in their first collective.
   PeerCommunicator(std::unique_ptr<PeerLink> link, int rank, int world);
   ~PeerCommunicator() override;
 
@@ -37,15 +37,15 @@ class PeerCommunicator final : public Communicator {
   void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                std::byte* output, std::span<std::byte> workspace) override;
 
-  /// Peers' mappings of one arena by rank, own included; empty when it is unregistered.
+  /// All ranks' mappings of one arena, by rank; empty when it is unregistered.
   using Mappings = std::vector<std::span<const std::byte>>;
 
   // Waiting (peer_communicator.cpp).
-  /// Runs `step`; an exception out of it kills the communicator on all ranks and goes on.
+  /// Runs `step`; an exception from it kills the communicator on all ranks and is rethrown.
   void begin(std::string_view what, const std::function<void()>& step);
   void leave_failed(std::string_view reason) noexcept;
   void barrier();
-  /// From here to the next barrier the peers' operands may be read.
+  /// Allows reading the peers' operands until the next barrier; throws PeerError if aborted.
   void begin_reading();
   void wait(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
   void look_for_the_dead(WakeWord& word, std::uint32_t seen, int from_peer, int to_peer);
@@ -55,8 +55,8 @@ class PeerCommunicator final : public Communicator {
   [[nodiscard]] const std::byte* peer_operand(const Publication& publication, int peer) const;
   [[nodiscard]] Publication publication_of(const Collective& collective, const void* operand,
                                            std::int64_t bytes, const char* role) const;
-  /// Publishes, meets the others, checks that all run the same; operands by rank, own included,
-  /// until the next exchange.
+  /// Publishes the operand, meets the others and checks that all run the same collective. Returns
+  /// all operands by rank, valid until the next exchange.
   std::span<const std::byte*> exchange(const Collective& collective, const std::byte* operand,
                                        std::int64_t bytes);
 
@@ -74,10 +74,10 @@ class PeerCommunicator final : public Communicator {
   int rank_;
   int world_;
   ArenaTable arenas_;
-  std::vector<Mappings> mappings_;  ///< by arena number
+  std::vector<Mappings> mappings_;  ///< index: the arena's number
   std::uint64_t exchanges_ = 0;
-  std::vector<const std::byte*> operands_;  ///< of the last exchange, by rank
-  std::string what_;                        ///< the one under way, for messages
+  std::vector<const std::byte*> operands_;  ///< operands of the last exchange, by rank
+  std::string what_;                        ///< the collective under way, for messages
   bool closed_ = false;
 };
 

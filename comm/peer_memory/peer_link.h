@@ -1,5 +1,5 @@
-// What differs between ranks that are threads and ranks that are processes: how one gets at
-// another's memory, and how one learns that another is dead.
+// The difference between ranks that are threads and ranks that are processes: how a rank reads
+// another's memory, and how it learns that another is dead.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ class PeerLink {
  public:
   virtual ~PeerLink() = default;
   [[nodiscard]] virtual std::string_view backend() const = 0;
-  /// The block of the Board, alive and mapped as long as this link.
+  /// Returns the block of the Board, mapped as long as this link lives.
   [[nodiscard]] virtual std::byte* board_memory() const = 0;
 
-  /// Lets peers read this rank's arena number `arena` after a barrier. Throws InvalidArgument for
-  /// memory that they cannot read.
+  /// Lets peers map this rank's arena number `arena` after a barrier. Throws InvalidArgument for
+  /// memory that they cannot map.
   virtual void offer(int arena, const ArenaRegion& region) = 0;
-  /// Address in this rank of the arena that `peer` offered as `arena` before the last barrier.
+  /// Maps the arena that `peer` offered as number `arena` before the last barrier.
   virtual std::span<const std::byte> map(int peer, int arena, std::byte* base_in_peer,
                                          std::int64_t bytes) = 0;
   virtual void unmap(int peer, std::span<const std::byte> mapping) noexcept = 0;
-  /// Whether what `map` gave dies with the peer's own arena.
+  /// True if mappings are the peer's own memory and end with it.
   [[nodiscard]] virtual bool maps_in_place() const = 0;
 
-  /// Empty while `peer` lives as far as one can see; else what became of it.
+  /// Returns "" while `peer` seems to be alive; else what became of it.
   [[nodiscard]] virtual std::string death_of(int peer) const = 0;
 };
 

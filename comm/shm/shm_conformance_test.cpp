@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Processes, CommConformance,
 INSTANTIATE_TEST_SUITE_P(Processes, CommFailure, testing::ValuesIn(backends({2, 3, 8}, false)),
                          backend_name);
 
-/// Rank 1 dies by SIGKILL; the others must learn its number and where they waited, within a second.
+/// Kills rank 1 by SIGKILL; within a second the others must learn its number and where they waited.
 void expect_death_noticed(int world, CollectiveKind kind) {
   const TemporaryFolder folder;
   const std::vector<int> statuses = run_forked(world, [&](int rank) {
@@ -98,8 +98,8 @@ TEST(ShmCommunicator, RefusesArenasThatPeersCannotMap) {
     const auto communicator = make_communicator(context_of(rank, 2, folder), "shm");
     std::byte memory[64];
     try {
-      // A refused arena ends the communicator for all: also for a peer that would still be
-      // starting.
+      // A refused arena ends the communicator of all ranks, even of a peer that is still starting:
+      // meet first.
       HostStream stream;
       communicator->run(stream, {.kind = CollectiveKind::barrier}, nullptr, nullptr, {});
       communicator->register_arena({memory, sizeof memory, -1});

@@ -16,7 +16,7 @@
 namespace strata::comm {
 namespace {
 
-// Ranks of one host start together; loading a program from a cold disk is the slow part.
+// Ranks of one host start together; loading a program from a cold disk takes longest.
 constexpr std::chrono::milliseconds kStartTimeout{60'000};
 
 std::string arena_key(int arena, int rank) { return fmt::format("comm/arena/{}/{}", arena, rank); }
@@ -77,7 +77,7 @@ void ShmLink::unmap(int /*peer*/, std::span<const std::byte> mapping) noexcept {
 std::string ShmLink::death_of(int peer) const {
   pollfd process{
       .fd = processes_[static_cast<std::size_t>(peer)].get(), .events = POLLIN, .revents = 0};
-  // A failing poll (out of memory, signal) is no news about the peer.
+  // A failing poll (out of memory, signal) says nothing about the peer.
   return ::poll(&process, 1, 0) == 1 && (process.revents & POLLIN) != 0 ? "has ended"
                                                                         : std::string();
 }

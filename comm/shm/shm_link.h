@@ -1,4 +1,4 @@
-// Ranks that are processes of one host: arenas and the board are memfds that every rank maps.
+// The link of ranks that are processes of one host: arenas and the board are memfds that all map.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace strata::comm {
 
-/// Rank 0 makes the board; descriptors and process ids travel through the store under keys that
-/// begin with "comm/". Peers that end are noticed through pidfds.
+/// Rank 0 makes the board. Descriptors and process ids travel through the store, under keys that
+/// begin with "comm/". A pidfd of each peer tells when it ends.
 class ShmLink final : public PeerLink {
  public:
   /// Collective over all ranks of the store. Throws PeerError when a rank does not come in time.
@@ -31,8 +31,8 @@ class ShmLink final : public PeerLink {
   std::shared_ptr<KeyValueStore> store_;
   int rank_;
   MappedFile board_;
-  std::vector<UniqueFd> processes_;  ///< pidfds by rank, -1 at the own place
-  std::vector<MappedFile> arenas_;   ///< what map() made
+  std::vector<UniqueFd> processes_;  ///< pidfds by rank, -1 for this rank
+  std::vector<MappedFile> arenas_;   ///< mappings that map() made
 };
 
 }  // namespace strata::comm

@@ -45,7 +45,7 @@ void LoneDeviceCommunicator::convert(kernels::Stream& stream, DType from_type,
                                      const std::byte* from, DType to_type, std::byte* to,
                                      std::int64_t elements) const {
   const kernels::Shape shape{elements};
-  // A kernel's inputs are const in meaning, not in type.
+  // const_cast, since a kernel does not write its inputs, but their type is not const.
   const kernels::Tensor input{{from_type, shape}, const_cast<std::byte*>(from)};
   const kernels::Tensor output{{to_type, shape}, to};
   const kernels::Attributes none;

@@ -1,4 +1,4 @@
-// A world of one on a device: collectives that enqueue copies and roundings on their stream.
+// The communicator of a single rank on a device: it enqueues copies and roundings on the stream.
 #pragma once
 
 #include "comm/arena_table.h"
@@ -9,7 +9,7 @@ namespace strata::comm {
 
 class LoneDeviceCommunicator final : public Communicator {
  public:
-  /// `device` outlives it.
+  /// `device` must outlive the communicator.
   explicit LoneDeviceCommunicator(kernels::Device& device);
 
   [[nodiscard]] int rank() const override { return 0; }
@@ -19,12 +19,12 @@ class LoneDeviceCommunicator final : public Communicator {
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
   [[nodiscard]] Exchange exchange() const override { return Exchange::own_rounding; }
-  /// Nobody waits for anybody.
+  /// Nothing to do: no rank waits.
   void abort(const std::string&, ExitCode) noexcept override {}
   void close() override {}
 
  private:
-  /// A reduce_scatter here has scale 1: a mean over one rank.
+  /// A reduce_scatter must have scale 1, the mean over one rank.
   void execute(kernels::Stream& stream, const Collective& collective, const std::byte* input,
                std::byte* output, std::span<std::byte> workspace) override;
 

@@ -7,7 +7,7 @@
 namespace strata::comm {
 namespace {
 
-/// The most that an operand of `collective` has on any rank: the same number on all of them.
+/// Returns the bytes of the largest operand of `collective` on any rank, the same number on all.
 std::int64_t largest_operand(const Collective& collective) {
   std::int64_t largest = 0;
   for (int rank = 0; rank < collective.partition.ranks(); ++rank) {
@@ -38,7 +38,7 @@ void StagedCommunicator::execute(kernels::Stream& stream, const Collective& coll
   validate(collective, rank(), size());
   const OperandBytes bytes = arenas_.check_operands(collective, rank(), input, output);
   make_room(collective);
-  // One operand that is both stays one.
+  // An operand that is input and output stays one.
   const bool in_place =
       bytes.input > 0 && bytes.output > 0 && input == output && bytes.input == bytes.output;
   const std::span<std::byte> memory = staging_.memory();

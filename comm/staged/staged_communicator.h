@@ -1,6 +1,5 @@
-// Collectives on device memory through a communicator of the host: for ranks that share a GPU,
-// where NCCL refuses, and for hosts without NCCL. Right, not fast: every byte passes the host
-// twice.
+// Collectives on device memory through a communicator of the host, for ranks that share a GPU (NCCL
+// refuses) and for hosts without NCCL. Correct but slow: every byte passes through the host twice.
 #pragma once
 
 #include <memory>
@@ -14,11 +13,11 @@
 namespace strata::comm {
 
 /// Wraps `host`, which others may use too, from the same thread and in the same order on all ranks.
-/// Registered arenas are the device's; what the host communicator sees is a staging arena of this
-/// object, which grows to the largest collective (the same on all ranks) when that first runs.
+/// Registered arenas are the device's. The host communicator sees a staging arena of this object;
+/// it grows when a larger collective first runs, by the same amount on all ranks.
 class StagedCommunicator final : public Communicator {
  public:
-  /// Both outlive it.
+  /// Both arguments must outlive the communicator.
   StagedCommunicator(Communicator& host, kernels::Device& device);
 
   [[nodiscard]] int rank() const override { return host_.rank(); }
@@ -27,15 +26,15 @@ class StagedCommunicator final : public Communicator {
   [[nodiscard]] bool runs_on_host() const override { return true; }
   void register_arena(const ArenaRegion& region) override { arenas_.add(region); }
   void unregister_arena(const std::byte* base) override { arenas_.remove(base); }
-  /// No scratch on the device.
+  /// Collectives need no scratch on the device.
   [[nodiscard]] Exchange exchange() const override { return Exchange::none; }
   void abort(const std::string& reason, ExitCode code) noexcept override {
     host_.abort(reason, code);
   }
   void check() override { host_.check(); }
-  /// Collectives here are the host communicator's.
+  /// Collectives are counted by the host communicator.
   [[nodiscard]] std::int64_t begun() const override { return host_.begun(); }
-  /// The host communicator is closed by its owner.
+  /// Leaves the host communicator open; its owner closes it.
   void close() override;
 
  private:
@@ -49,7 +48,7 @@ class StagedCommunicator final : public Communicator {
   kernels::Device& device_;
   ArenaTable arenas_;
   UniqueFd staging_file_;
-  MappedFile staging_;  ///< inputs in the first half, outputs in the second
+  MappedFile staging_;  ///< first half: input; second half: output
   std::vector<std::byte> workspace_;
 };
 

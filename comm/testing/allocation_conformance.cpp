@@ -11,9 +11,9 @@
 namespace strata::comm {
 namespace {
 
-constexpr std::int64_t kElements = 3000;  // of each rank
+constexpr std::int64_t kElements = 3000;  // per rank
 
-/// One collective of every kind, and its operands, at hand before the first runs.
+/// One collective of every kind with its operands, all made before the first runs.
 class Medley {
  public:
   Medley(Communicator& communicator, TestArena& arena) : communicator_(communicator) {
@@ -27,7 +27,7 @@ class Medley {
     add(arena, CollectiveKind::broadcast, DType::f32);
     add(arena, CollectiveKind::all_reduce, DType::i64);
     add(arena, CollectiveKind::barrier, DType::f32);
-    // Ranks in pairs; an odd one out has none.
+    // Ranks send and receive in pairs; an odd last rank does not.
     const int peer = communicator.rank() ^ 1;
     if (peer < communicator.size())
       add(arena, peer > communicator.rank() ? CollectiveKind::send : CollectiveKind::receive,
@@ -38,7 +38,7 @@ class Medley {
     for (const Call& call : calls_)
       communicator_.run(stream_, call.collective, call.input, call.output, call.workspace);
   }
-  /// All ranks have come here.
+  /// Returns when all ranks have called it.
   void meet() { communicator_.run(stream_, barrier_, nullptr, nullptr, {}); }
 
  private:

@@ -31,7 +31,7 @@ void expect_pattern(const std::byte* memory, std::int64_t bytes, int rank, std::
     }
 }
 
-/// One collective under test on this rank.
+/// Runs and checks one collective on this rank.
 class Check {
  public:
   Check(Communicator& communicator, TestArena& arena, const Collective& collective,
@@ -143,7 +143,7 @@ class Check {
     HostStream stream;
     communicator_.run(stream, collective_, input, output,
                       {arena_.take(bytes), static_cast<std::size_t>(bytes)});
-    // The input may be overwritten now; a peer that still reads it would see this.
+    // Overwrites the input, which is allowed now; a peer that still reads it would see this.
     const bool in_place = output >= input && output < input + bytes_.input;
     if (input != nullptr && !in_place && collective_.kind != CollectiveKind::all_gather)
       std::memset(const_cast<std::byte*>(input), 0xdd, static_cast<std::size_t>(bytes_.input));
@@ -170,7 +170,7 @@ void run_checked(Communicator& communicator, TestArena& arena, const Collective&
     case CollectiveKind::all_gather:
       return check.all_gather(in_place);
     case CollectiveKind::reduce_scatter:
-      // Only fp32 contributions are as wide as their sum.
+      // In place only for fp32: other contributions are narrower than their sum.
       return check.reduce_scatter(in_place && collective.input_type == DType::f32);
     case CollectiveKind::all_reduce:
       return check.all_reduce();

@@ -100,7 +100,7 @@ TEST_P(CommConformance, BroadcastsAndExchanges) {
   });
 }
 
-/// Two messages to the next rank in the ring; rank 0 breaks the circle by sending first.
+/// Passes two messages to the next rank in a ring; rank 0 breaks the cycle by sending first.
 void pass_around(Communicator& communicator, TestArena& arena, const Partition& partition,
                  std::uint64_t seed) {
   const int world = communicator.size();
@@ -130,7 +130,7 @@ TEST_P(CommConformance, SendsFromRankToRank) {
 TEST_P(CommConformance, KeepsOrderOverAThousandRandomCollectives) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, kArenaBytes);
-    std::mt19937_64 random(42);  // the same choices on all ranks
+    std::mt19937_64 random(42);  // gives the same choices on all ranks
     for (std::uint64_t round = 0; round < 1000 && !testing::Test::HasFailure(); ++round) {
       Collective collective;
       const bool pairs = communicator.size() > 1;
@@ -171,7 +171,7 @@ TEST_P(CommConformance, TakesArenasOfDifferentSizesAndForgetsThem) {
     for (std::uint64_t round = 0; round < 3; ++round) {
       TestArena first(communicator, kArenaBytes + rank * 12345);
       TestArena second(communicator, kArenaBytes * 2 - rank * 54321);
-      // Operands in different arenas on different ranks.
+      // Operands are in different arenas on different ranks.
       run_checked(communicator, rank % 2 == 0 ? first : second, gather, round);
       first.close();
       run_checked(communicator, second, gather, round + 100);

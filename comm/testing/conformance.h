@@ -17,12 +17,12 @@ using RankBody = std::function<void(Communicator& communicator)>;
 struct TestedBackend {
   std::string name;
   int world = 1;
-  /// Runs the body on each of `world` ranks, each with its own communicator, fresh or with nothing
-  /// left over, and returns when all are through. A failed expectation or an escaped exception on
+  /// Runs the body on each of `world` ranks, each with a communicator that is new or has nothing
+  /// left over, and returns when all have ended. A failed expectation or an escaped exception on
   /// any rank fails the current test.
   std::function<void(int world, const RankBody& body)> run_ranks;
   bool ranks_share_process = false;
-  bool simulates_kernels = false;  ///< which allocates
+  bool simulates_kernels = false;  ///< the simulation allocates
 };
 
 inline void PrintTo(const TestedBackend& backend, std::ostream* out) {
@@ -34,9 +34,9 @@ class RankTest : public testing::TestWithParam<TestedBackend> {
   void run_ranks(const RankBody& body) { GetParam().run_ranks(GetParam().world, body); }
 };
 
-/// What every backend does.
+/// Tests for every backend.
 class CommConformance : public RankTest {};
-/// What backends do that outlive an abort (MPI ends the job).
+/// Tests for backends that survive an abort (MPI ends the job).
 class CommFailure : public RankTest {};
 
 inline std::string backend_name(const testing::TestParamInfo<TestedBackend>& info) {

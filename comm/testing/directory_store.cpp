@@ -22,7 +22,7 @@ void DirectoryStore::put(const std::string& key, const std::string& value) {
   const std::filesystem::path file = file_of(key);
   const std::filesystem::path draft = file.string() + ".draft";
   std::ofstream(draft) << value;
-  std::filesystem::rename(draft, file);  // a reader sees all of it or nothing
+  std::filesystem::rename(draft, file);  // a reader sees all or nothing
 }
 
 std::string DirectoryStore::get(const std::string& key, std::chrono::milliseconds timeout) {

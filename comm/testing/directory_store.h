@@ -1,4 +1,4 @@
-// A key-value store of processes that share a folder: for tests and benchmarks that fork their
+// A key-value store of processes that share a folder, for tests and benchmarks that fork their
 // ranks without a launcher.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace strata::comm {
 
-/// Keys become files of `folder`, which the caller made, empties and removes. Descriptors are
-/// opened through /proc/PID/fd, so putter and getter run as one user and the putter still lives.
+/// Keys are files in `folder`, which the caller makes, empties and removes. Descriptors are opened
+/// through /proc/PID/fd, so both processes belong to one user and the one that put it must live.
 class DirectoryStore final : public KeyValueStore {
  public:
   explicit DirectoryStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -22,10 +22,10 @@ class DirectoryStore final : public KeyValueStore {
  private:
   [[nodiscard]] std::filesystem::path file_of(std::string key) const;
   std::filesystem::path folder_;
-  std::vector<UniqueFd> kept_;  ///< what others may still ask for
+  std::vector<UniqueFd> kept_;  ///< descriptors that others may still ask for
 };
 
-/// A fresh folder under the system's temporary folder, removed with this object.
+/// A new folder in the system's temporary folder, removed with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder();

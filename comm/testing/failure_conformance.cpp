@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSoon{1000};
 
-/// What the communicator throws, which must come soon; kills no test by itself.
+/// Returns the error that the communicator throws, which must come soon; does not end the test.
 std::string error_of(Communicator& communicator, const Collective& collective, std::byte* data) {
   HostStream stream;
   std::byte workspace[64];
@@ -54,7 +54,7 @@ TEST_P(CommFailure, AbortWakesEveryoneAndStaysForEver) {
   });
 }
 
-// What an executor does: it says where it was, and hands on what it heard.
+// Does what an executor does: it says where it was, and passes on what it heard.
 TEST_P(CommFailure, NamesTheFirstCauseOnceHoweverOftenItIsHandedOn) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, 4096);
@@ -76,7 +76,7 @@ TEST_P(CommFailure, NamesTheFirstCauseOnceHoweverOftenItIsHandedOn) {
 TEST_P(CommFailure, AbortFromAnotherThreadWakesTheWaitingOne) {
   run_ranks([](Communicator& communicator) {
     if (communicator.rank() != 0) {
-      // Never takes part: rank 0 can only be woken by its own other thread.
+      // Takes no part: only another thread of rank 0 can wake rank 0.
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return;
     }
@@ -94,7 +94,7 @@ TEST_P(CommFailure, AbortWakesSenderAndReceiver) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, 4096);
     Collective message = word_all_reduce(communicator.size());
-    // Ranks 0 and 1 wait for messages that nobody sends or takes; rank 0 gives up.
+    // Rank 1 waits for a message that rank 0 never sends; rank 0 gives up.
     if (communicator.rank() > 1) return;
     message.kind = communicator.rank() == 0 ? CollectiveKind::barrier : CollectiveKind::receive;
     message.peer = communicator.rank() == 0 ? -1 : 0;
@@ -132,7 +132,7 @@ TEST_P(CommFailure, RefusesNonsenseOnAllRanks) {
 TEST_P(CommFailure, NamesARankThatLeft) {
   run_ranks([](Communicator& communicator) {
     TestArena arena(communicator, 4096);
-    if (communicator.rank() == 1) return;  // and its communicator is destroyed without close
+    if (communicator.rank() == 1) return;  // its communicator is destroyed without close
     const std::string text =
         error_of(communicator, word_all_reduce(communicator.size()), arena.take(8));
     expect_contains(text, "rank 1 ");

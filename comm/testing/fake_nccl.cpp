@@ -12,7 +12,7 @@
 namespace strata::comm {
 namespace {
 
-/// A message that waits to be fetched from its sender's memory.
+/// A message in its sender's memory that waits to be fetched.
 struct Message {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -22,7 +22,7 @@ struct Message {
 struct World {
   std::mutex mutex;
   int ranks = 0, joined = 0;
-  std::vector<Message> messages;  ///< of the way from a to b at a * ranks + b
+  std::vector<Message> messages;  ///< the message from a to b is at a * ranks + b
 };
 
 struct Outgoing {
@@ -39,17 +39,17 @@ struct Incoming {
   bool done = false;
 };
 
-/// What a rank wants of the current group.
+/// The work of a rank in the current group.
 struct Comm {
   std::shared_ptr<World> world;
   int rank = 0;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  // An all_reduce: what arrived is added when all of it has.
+  // An all_reduce adds when all values have arrived.
   std::uint64_t* sum = nullptr;
   std::size_t sum_elements = 0;
   std::vector<std::vector<std::uint64_t>> arrived;
-  // A reduce of numbers that ends here, likewise.
+  // A reduce of floats to this rank adds when all values have arrived, too.
   struct {
     const void* own = nullptr;
     void* to = nullptr;
@@ -66,14 +66,14 @@ struct Comm {
 
 Comm& behind(ncclComm_t comm) { return *reinterpret_cast<Comm*>(comm); }
 
-/// The communicator that the thread's open group is about.
+/// The communicator of this thread's open group.
 thread_local Comm* in_group = nullptr;
 thread_local int group_depth = 0;
 
 std::mutex worlds_mutex;
 std::map<std::string, std::weak_ptr<World>> worlds;
 
-/// One look at what can move; true when nothing is left to do.
+/// Moves what can move now; returns true when nothing is left to do.
 bool progress(Comm& comm) {
   const std::lock_guard lock(comm.world->mutex);
   bool all = comm.world->joined == comm.world->ranks;
@@ -108,7 +108,7 @@ float number_at(const void* from, std::size_t i, ncclDataType_t type) {
   return type == ncclBfloat16 ? kernels::bf16_to_f32(bits) : kernels::f16_to_f32(bits);
 }
 
-/// From the last rank to the first, each sum rounded: an order and a precision of its own.
+/// Adds from the last rank to the first and rounds each sum: a different order and precision.
 void add_numbers(Comm& comm) {
   auto& n = comm.numbers;
   for (std::size_t i = 0; n.to != nullptr && i < n.count; ++i) {
@@ -258,7 +258,7 @@ ncclResult_t init_rank(ncclComm_t* handle, int ranks, ncclUniqueId id, int rank,
   return ncclInProgress;
 }
 
-/// Its messages go with it.
+/// Removes the communicator's messages, too.
 ncclResult_t abort(ncclComm_t handle) {
   const std::unique_ptr<Comm> comm(&behind(handle));
   const std::lock_guard lock(comm->world->mutex);

@@ -1,6 +1,6 @@
-// A stand-in for NCCL among the threads of one process, over memory of the host. Like NCCL in its
-// non-blocking mode it takes a group of calls and is then asked again and again until the group is
-// done; nothing is buffered, so that who sends waits for who receives.
+// A stand-in for NCCL among the threads of one process, over host memory. Like NCCL in non-blocking
+// mode, it accepts a group of calls and is then asked until the group is done. Nothing is buffered:
+// senders wait for receivers.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@ namespace strata::comm {
 
 const NcclFunctions& fake_nccl();
 
-/// The rank whose communicators report that a peer is lost; -1: none.
+/// Returns the rank whose communicators report a lost peer; -1: none.
 std::atomic<int>& fake_nccl_failing_rank();
 
-/// Communicators that were neither destroyed nor aborted.
+/// Number of communicators that were neither destroyed nor aborted.
 std::atomic<int>& fake_nccl_alive();
 
 }  // namespace strata::comm

@@ -28,7 +28,7 @@ constexpr unsigned kLimitSeconds = 120;
 }  // namespace
 
 std::vector<int> run_forked(int world, const std::function<int(int rank)>& body) {
-  std::fflush(nullptr);  // or every child prints it again
+  std::fflush(nullptr);  // otherwise every child would print the buffers again
   std::vector<pid_t> processes;
   for (int rank = 0; rank < world; ++rank) {
     const pid_t process = checked(::fork(), "fork");

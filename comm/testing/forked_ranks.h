@@ -1,4 +1,4 @@
-// Ranks as forked processes of a test or benchmark.
+// Runs ranks as forked processes of a test or benchmark.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +8,9 @@
 
 namespace strata::comm {
 
-/// Forks `world` processes that run `body(rank)` and end with its result as exit code, and waits
-/// for all, rank 0 first. Returns their wait statuses (wait(2)) by rank. An exception ends its
-/// process with 70; one that lasts longer than two minutes is ended by SIGALRM.
+/// Forks `world` processes that run `body(rank)` and exit with its result, and waits for all, rank
+/// 0 first. Returns their wait statuses (wait(2)) by rank. A process with an exception exits with
+/// 70; SIGALRM ends one that runs for more than two minutes.
 std::vector<int> run_forked(int world, const std::function<int(int rank)>& body);
 
 }  // namespace strata::comm

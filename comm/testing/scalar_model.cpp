@@ -11,13 +11,13 @@ float bf16_value(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// Of the two bf16 neighbours the nearer, of two equally near ones the even.
+/// Returns the nearer bf16 neighbour of `value`; if both are equally near, the even one.
 float nearest_bf16(float value) {
   if (!std::isfinite(value)) return value;
   const auto toward_zero = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
   const auto away = static_cast<std::uint16_t>(toward_zero + 1);
   const double below = std::fabs(double{value} - double{bf16_value(toward_zero)});
-  // The neighbour of the largest finite one counts as 2^128 here, though it is infinity.
+  // The neighbour above the largest finite value counts as 2^128 here, though it is infinity.
   const double next =
       std::isinf(bf16_value(away)) ? std::copysign(0x1p128, value) : double{bf16_value(away)};
   const double above = std::fabs(next - double{value});

@@ -1,4 +1,4 @@
-// What collectives must compute, one element at a time and as plainly as possible.
+// The results that collectives must give, computed one element at a time, in plain code.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace strata::comm {
 
-/// The element at `index` that `rank` contributes in round `seed`, one of fp32, bf16, fp16: wild
-/// exponents, both signs, zeros, halfway cases. Exact in its type.
+/// Returns the element at `index` that `rank` contributes in round `seed`, exact in `type` (fp32,
+/// bf16 or fp16): wild exponents, both signs, zeros, halfway cases.
 float pattern(DType type, int rank, std::int64_t index, std::uint64_t seed);
 
 /// Writes and reads elements of fp32, bf16, fp16 (the value must fit the type).
 void store(std::byte* memory, DType type, std::int64_t index, float value);
 float load(const std::byte* memory, DType type, std::int64_t index);
 
-/// Rounded once to nearest even.
+/// Rounds once to nearest even.
 float rounded(float value, DType type);
 
-/// The ordered sum of collective.h: each contribution rounded to `wire`, tree, scale.
+/// Returns the ordered sum of collective.h: rounds contributions to `wire`, adds, scales.
 float tree_sum(const std::vector<float>& contributions, DType wire, float scale);
 
-/// Well mixed bits of both arguments.
+/// Mixes the bits of both arguments.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 
 }  // namespace strata::comm

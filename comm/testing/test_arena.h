@@ -11,7 +11,7 @@ namespace strata::comm {
 
 class TestArena {
  public:
-  /// Collective.
+  /// Collective: registers the arena.
   TestArena(Communicator& communicator, std::size_t bytes)
       : communicator_(communicator),
         fd_(make_memfd("strata-test-arena", bytes)),
@@ -20,16 +20,16 @@ class TestArena {
         {file_.memory().data(), static_cast<std::int64_t>(bytes), fd_.get()});
   }
 
-  /// The next `bytes`, 64-byte aligned.
+  /// Returns the next `bytes`, 64-byte aligned.
   std::byte* take(std::int64_t bytes) {
     std::byte* result = file_.memory().data() + used_;
     used_ += (static_cast<std::size_t>(bytes) + 63) / 64 * 64;
     STRATA_CHECK(used_ <= file_.memory().size(), "test arena is too small");
     return result;
   }
-  /// Forgets what was taken.
+  /// Gives all taken bytes back.
   void reset() { used_ = 0; }
-  /// Collective: unregisters.
+  /// Collective: unregisters the arena.
   void close() { communicator_.unregister_arena(file_.memory().data()); }
 
  private:

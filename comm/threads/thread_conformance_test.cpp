@@ -43,8 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Threads, CommConformance,
 INSTANTIATE_TEST_SUITE_P(Threads, CommFailure, testing::ValuesIn(backends({2, 3, 8}, false)),
                          backend_name);
 
-/// Gathers until somebody gives up; the arena goes at once. Nearly all bytes are rank 1's, so it
-/// waits while the others read them.
+/// Gathers until a rank aborts, then destroys its arena at once. Nearly all bytes are rank 1's, so
+/// that rank waits while the others read them.
 void gather_until_abort(Communicator& communicator) {
   constexpr std::int64_t kPiece = 16 << 20;
   try {
@@ -67,7 +67,7 @@ TEST(ThreadCommunicator, AFailingRanksArenaMayGoAtOnce) {
     std::vector<std::thread> threads;
     for (auto& communicator : communicators)
       threads.emplace_back([&communicator] { gather_until_abort(*communicator); });
-    // Another of rank 1's threads, as a compute queue is. Whenever it comes, nobody may crash.
+    // Aborts from another thread of rank 1, as a compute queue does. No rank may crash.
     std::this_thread::sleep_for(std::chrono::milliseconds(5 + round));
     communicators[1]->abort("enough");
     for (std::thread& thread : threads) thread.join();

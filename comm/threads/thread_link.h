@@ -1,4 +1,4 @@
-// Ranks that are threads of one process: peers' memory is simply there.
+// The link of ranks that are threads of one process: peers' memory needs no mapping.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace strata::comm {
 
-/// A zero-filled board for `world` rank threads, shared by their links.
+/// Makes a zero-filled board for `world` rank threads; their links share it.
 std::shared_ptr<std::byte> make_thread_board(int world);
 
 class ThreadLink final : public PeerLink {
@@ -22,7 +22,7 @@ class ThreadLink final : public PeerLink {
   }
   void unmap(int /*peer*/, std::span<const std::byte> /*mapping*/) noexcept override {}
   [[nodiscard]] bool maps_in_place() const override { return true; }
-  /// A thread that ends destroys its communicator, which the board tells; nothing else to see.
+  /// "" always: a thread that ends destroys its communicator, and the board tells that.
   [[nodiscard]] std::string death_of(int /*peer*/) const override { return {}; }
 
  private:
