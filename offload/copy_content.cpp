@@ -31,7 +31,7 @@ void merge_neighbours(std::vector<VersionedRange>& pieces) {
 void CopyContent::read(const ByteRange& range, bool all, std::int32_t version, ValueId condition) {
   for (const ByteRange& part : missing(all ? bytes_ : range))
     brought_.push_back({part, version, false});
-  // Who reads it whatever the predicate was needs what was there before.
+  // A reader without this predicate needs the content from before a conditional write, too.
   for (VersionedRange& piece : written_)
     if (piece.conditional && piece.bytes.overlaps(range) && condition != condition_) {
       piece.conditional = false;

@@ -12,7 +12,7 @@ using runtime::kNoValue;
 
 constexpr runtime::ValueId kPredicate = 5, kOther = 6;
 
-/// "[0,8) v1, [8,12) v2 if"
+/// Formats pieces as "[0,8) v1, [8,12) v2 if".
 std::string text(const std::vector<VersionedRange>& pieces) {
   std::string all;
   for (const VersionedRange& piece : pieces)

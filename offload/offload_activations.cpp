@@ -21,12 +21,12 @@ using runtime::ValueId;
 
 using runtime::SavedAction;
 
-/// Where one root is used.
+/// The uses of one root.
 struct Uses {
-  std::int32_t version = 0;  ///< that the forward pass leaves
-  int last_forward = -1;     ///< nodes
+  std::int32_t version = 0;  ///< version that the forward pass leaves
+  int last_forward = -1;     ///< index of a node
   int first_backward = -1;
-  std::vector<int> readers;  ///< in the backward pass
+  std::vector<int> readers;  ///< nodes in the backward pass
 };
 
 class ActivationOffloader {
@@ -116,7 +116,7 @@ class ActivationOffloader {
 
   Graph& graph_;
   const std::map<ValueId, SavedAction>& actions_;
-  std::map<ValueId, Uses> uses_;  // of roots that leave
+  std::map<ValueId, Uses> uses_;  // roots that leave the device
   runtime::NodeInserter inserter_;
 };
 

@@ -37,16 +37,16 @@ bool is_at_hand(Side side, Tier tier) {
                               : tier == Tier::pinned || tier == Tier::pageable;
 }
 
-/// A copy of one stretch of a root on one side, for uses that stand together.
+/// A copy of a part of a root on one side, for uses that are near one another.
 struct Region {
   ValueId root = kNoValue;
   Side side = Side::device;
   int block = 0;
   Pass pass = Pass::forward;
-  int first = 0, last = 0;  ///< nodes
+  int first = 0, last = 0;  ///< indices of nodes
   CopyContent content;
-  ValueId copy = kNoValue;  ///< root
-  bool is_there = false;    ///< the Program before has filled it
+  ValueId copy = kNoValue;  ///< root of the copy
+  bool is_there = false;    ///< the Program before has filled the copy
 };
 
 class TransferPlacement {
@@ -70,7 +70,7 @@ class TransferPlacement {
     const bool moves =
         node(i).operation->name == "copy" || runtime::is_disk_transfer(*node(i).operation);
     const ValueId condition = node(i).predicate;
-    // Reads before writes: an operand in place is read first.
+    // Reads before writes, since an in-place operand is read first.
     for (std::size_t k = 0; k < node(i).inputs.size(); ++k)
       node(i).inputs[k] = access(i, node(i).inputs[k], false, moves, condition);
     if (condition != kNoValue) node(i).predicate = access(i, condition, false, moves);
@@ -78,7 +78,7 @@ class TransferPlacement {
       node(i).outputs[k] = access(i, node(i).outputs[k], true, moves, condition);
   }
 
-  /// The value that node `i` uses instead of `id`.
+  /// Returns the value that node `i` uses instead of `id`.
   ValueId access(int i, ValueId id, bool write, bool moves, ValueId condition = kNoValue) {
     const ValueId root = graph_.root_of(id);
     if (value(root).storage != runtime::Storage::persistent) return id;
@@ -99,7 +99,7 @@ class TransferPlacement {
     return view(region, id);
   }
 
-  /// What a use brings along: see the header.
+  /// Returns the bytes that come along with a use: see the header.
   [[nodiscard]] ByteRange stretch(ValueId id, Side side) {
     const Value& root = value(graph_.root_of(id));
     const bool whole =
@@ -114,7 +114,7 @@ class TransferPlacement {
     for (std::size_t open : open_[root]) {
       Region& region = regions_[open];
       const bool near = region.block == node(i).block && region.pass == node(i).pass;
-      // Control words are small: brought once, they serve for as long as they stay the same.
+      // Control words are small: a copy serves other blocks, too, as long as they do not change.
       const bool stays =
           value(root).role == Role::control && !write && region.content.written().empty();
       const ByteRange& held = region.content.bytes();
@@ -129,7 +129,7 @@ class TransferPlacement {
                   .first = i,
                   .last = i,
                   .content = CopyContent(bytes, value(id).version - (write ? 1 : 0))};
-    // One copy of a stretch at a time: a farther use begins another.
+    // Only one copy of a stretch is open at a time: a use farther away begins another.
     std::erase_if(open_[root], [&](std::size_t open) {
       return regions_[open].side == side && regions_[open].content.bytes().overlaps(bytes);
     });
@@ -143,7 +143,7 @@ class TransferPlacement {
     return regions_.back();
   }
 
-  /// Copies that are out of date after a write elsewhere, or that must go home before a read.
+  /// Closes copies that a write elsewhere makes obsolete, or that must go home before a read.
   void close_others(ValueId root, const ByteRange& range, bool write, const Region* mine) {
     const auto open = open_.find(root);
     if (open == open_.end()) return;
@@ -154,7 +154,7 @@ class TransferPlacement {
     });
   }
 
-  /// Weights that layers read are many views of one unit: they come together.
+  /// True for weights read by a layer: they are many views of one unit and come together.
   [[nodiscard]] bool comes_whole(const Region& region, const Node& reader) {
     return value(region.root).role == Role::parameter && region.pass != Pass::update &&
            reader.queue == runtime::Queue::compute;
@@ -172,7 +172,7 @@ class TransferPlacement {
     return graph_.add_value(std::move(copy));
   }
 
-  /// The type of `bytes` of a root: flat, unless they are all of it.
+  /// Returns the type of a part of a root: flat, unless it is the whole root.
   static kernels::TensorType part_type(const kernels::TensorType& whole, const ByteRange& bytes) {
     const std::int64_t size = bytes.end - bytes.begin;
     if (size == whole.span_bytes()) return whole;
@@ -189,7 +189,7 @@ class TransferPlacement {
     return id;
   }
 
-  /// Bytes [begin, end) of a root in one version, as a flat value.
+  /// Adds a flat value for a part of a root in one version.
   ValueId flat(ValueId root, const ByteRange& bytes, std::int32_t version) {
     const ValueId id =
         graph_.add_view(root, bytes.begin, part_type(value(root).type, bytes), value(root).name);
@@ -201,7 +201,7 @@ class TransferPlacement {
     CopyContent& content = region.content;
     const bool on_disk = value(region.root).tier == Tier::disk;
     content.merge();
-    // The disk moves whole roots, and its two hops know no common predicate.
+    // The disk moves whole roots, and its two hops have no common predicate.
     const bool patched = !content.written().empty() &&
                          (!content.is_written_whole() ||
                           (content.is_written_conditionally() && region.side == Side::device));
@@ -214,7 +214,7 @@ class TransferPlacement {
     for (const VersionedRange& piece : content.written()) take(region, piece);
   }
 
-  /// A stop between disk and device.
+  /// Adds a buffer between disk and device.
   ValueId add_window(const Region& region) {
     Value window = value(region.copy);
     window.name = value(region.root).name + " (window)";
@@ -275,7 +275,7 @@ class TransferPlacement {
   bool reads_ahead_;
   RecordWindows windows_;
   std::vector<Region> regions_;
-  std::map<ValueId, std::vector<std::size_t>> open_;  // of a root
+  std::map<ValueId, std::vector<std::size_t>> open_;  // key: root; indices in regions_
   runtime::NodeInserter inserter_;
 };
 

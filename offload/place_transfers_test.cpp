@@ -1,4 +1,4 @@
-// What moves, and when, where a persistent value is used on both sides.
+// Tests of what moves, and when, if a persistent value is used on both sides.
 #include "offload/place_transfers.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using runtime::ValueId;
 
 using Words = std::vector<std::string>;
 
-/// Nodes of one block that use "state", which lives on the disk.
+/// Builds nodes of one block that use "state", which lives on the disk.
 class Uses {
  public:
   Uses() {
@@ -33,7 +33,7 @@ class Uses {
   Uses& reads(Queue queue) { return add(queue, false); }
   Uses& writes(Queue queue) { return add(queue, true); }
 
-  /// Labels in order.
+  /// Returns the labels of nodes, in order, after placement.
   Words placed() {
     place_transfers(graph_);
     Words labels;

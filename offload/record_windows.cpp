@@ -54,7 +54,7 @@ ValueId RecordWindows::add_home(const ReadAhead& record) {
 }
 
 void RecordWindows::read_for_next() {
-  std::vector<std::int32_t> latest(graph_.values.size(), 0);  // of a root
+  std::vector<std::int32_t> latest(graph_.values.size(), 0);  // index: root
   std::map<std::string, ValueId> homes;
   for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id) {
     const Value& value = graph_.values[static_cast<std::size_t>(id)];

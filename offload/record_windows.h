@@ -1,5 +1,5 @@
-// Records of the disk that are read one Program before their update: their windows in pinned
-// memory, which pass from one Program to the next.
+// Windows in pinned memory for records on the disk that are read one Program before their update;
+// windows pass from one Program to the next.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace strata::offload {
 
-/// Adds windows to a Graph. Graph and records outlive it.
+/// Adds windows to a Graph. Both arguments must outlive it.
 class RecordWindows {
  public:
   RecordWindows(runtime::Graph& graph, const RecordsAhead& ahead);
 
-  /// Returns, once per record, the window (a root) that the Program before has filled for it; else
-  /// kNoValue.
+  /// Returns the window (a root) of a record that the Program before has filled, the first time
+  /// that the record is asked for; else kNoValue.
   runtime::ValueId take(const std::string& name);
-  /// Reads for the next Program, after all that this Graph does to the records by now.
+  /// Adds reads for the next Program, after all that this Graph does to the records so far.
   void read_for_next();
 
  private:
@@ -27,8 +27,8 @@ class RecordWindows {
 
   runtime::Graph& graph_;
   const RecordsAhead& ahead_;
-  std::map<std::string, const ReadAhead*> unused_;   // by name of the record
-  std::map<std::string, runtime::ValueId> windows_;  // likewise, those that the Graph has
+  std::map<std::string, const ReadAhead*> unused_;   // key: name; filled, not taken yet
+  std::map<std::string, runtime::ValueId> windows_;  // key: name; in the Graph
 };
 
 }  // namespace strata::offload

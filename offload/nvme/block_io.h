@@ -1,5 +1,5 @@
-// Reads and writes of one file that are under way together: what the store asks of io_uring, of
-// threads, of memory and of a test that makes them fail.
+// Asynchronous reads and writes of one file: the interface of the store to io_uring, to threads, to
+// memory and to a test that makes requests fail.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@ namespace strata::offload {
 
 enum class Direction { read, write };
 
-/// `offset`, `memory` and `bytes` are multiples of runtime::kDiskAlignment. `memory` is only read
-/// from when writing. It stays until the completion was reaped.
+/// A request. `offset`, `memory` and `bytes` are multiples of runtime::kDiskAlignment. A write only
+/// reads from `memory`. The memory must stay until the completion has been reaped.
 struct BlockRequest {
   Direction direction = Direction::read;
   std::int64_t offset = 0;
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
-  std::uint64_t id = 0;  ///< comes back with the completion
+  std::uint64_t id = 0;  ///< repeated in the completion
 };
 
 struct BlockCompletion {
   std::uint64_t id = 0;
-  std::int64_t result = 0;  ///< bytes, which may be fewer than asked for, or -errno
+  std::int64_t result = 0;  ///< bytes transferred (maybe fewer than requested), or -errno
 };
 
-/// One thread calls submit, begin and reap; destroyed with nothing under way.
+/// One thread calls submit, begin and reap. Destroy it only when no request is under way.
 class BlockIo {
  public:
   virtual ~BlockIo() = default;
@@ -35,22 +35,22 @@ class BlockIo {
   BlockIo(const BlockIo&) = delete;
   BlockIo& operator=(const BlockIo&) = delete;
 
-  /// Requests that may be under way at a time.
+  /// The most requests that may be under way at once.
   [[nodiscard]] virtual int capacity() const = 0;
-  /// May only note the request; it has begun when begin or reap is called.
+  /// Takes a request; it may begin only when begin or reap is called.
   virtual void submit(const BlockRequest& request) = 0;
-  /// What was submitted begins, as far as the system takes it now.
+  /// Begins submitted requests, as far as the system accepts them now.
   virtual void begin() = 0;
-  /// Waits for at least one completion, or for wake (then it may return 0). How many were put into
-  /// `out`, in any order.
+  /// Waits for at least one completion, or for wake (then it may return 0). Returns how many
+  /// completions it put into `out`, in any order.
   virtual std::size_t reap(std::span<BlockCompletion> out) = 0;
-  /// Any thread: the reap that is waiting, or else the next one, returns.
+  /// Makes the waiting reap return, or else the next one. Any thread may call.
   virtual void wake() noexcept = 0;
-  /// Memory that requests will use, instead of what was told before; requests elsewhere stay legal.
-  /// Nothing may be under way. 0, or the errno with which the system refused; then nothing is
-  /// registered.
+  /// Registers the memory that requests will use, instead of earlier memory; requests with other
+  /// memory stay legal. No request may be under way. Returns 0, or the errno with which the system
+  /// refused; then no memory is registered.
   virtual int register_memory(const MemorySlices& slices) = 0;
-  /// The open file, -1 where there is none.
+  /// Descriptor of the open file; -1: none.
   [[nodiscard]] virtual int file() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Completions on their way from threads that did the work to the one that reaps.
+// A queue of completions from threads that do transfers to the thread that reaps.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace strata::offload {
 
-/// Any thread may call anything.
+/// Any thread may call any member.
 class CompletionQueue {
  public:
   void push(const BlockCompletion& completion) {

@@ -1,4 +1,4 @@
-// Amounts of bytes, and memory, aligned as the disk wants them.
+// Sizes and memory aligned as the disk requires.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace strata::offload {
 namespace {
 
-/// Calls visit(block index, begin, end) for each block of a range; begin and end within the block.
+/// Calls visit(block index, begin, end) for each block of a range; begin and end lie within it.
 template <typename Visit>
 void for_each_block(std::int64_t offset, std::int64_t bytes, const Visit& visit) {
   for (const std::int64_t end = offset + bytes; offset < end;) {
@@ -75,7 +75,7 @@ void ExtentTable::write(std::int64_t offset, std::int64_t bytes, bool hashed,
     }
     const Part part{begin, end, 0, hashed};
     if (last - first == 1)
-      *first = part;  // the usual case: the same borders as before
+      *first = part;  // usual: same borders as before
     else
       block.insert(block.erase(first, last), part);
     out.push_back({static_cast<std::int64_t>(index) * kBlockBytes + begin, end - begin, 0});

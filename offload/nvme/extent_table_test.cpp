@@ -35,7 +35,7 @@ TEST(ExtentTable, AWriteLeavesOneExtentPerBlock) {
 
 TEST(ExtentTable, HashesFollowTheirExtentThroughSplitsAndOverwrites) {
   ExtentTable table(2 * kBlockBytes);
-  table.set_hash({0, 8 * kSector, 11});  // nothing there: nothing happens
+  table.set_hash({0, 8 * kSector, 11});  // no extent there: no effect
   for (const Extent& extent : write(table, 0, 8 * kSector, true))
     table.set_hash({extent.offset, extent.bytes, 7});
   EXPECT_FALSE(table.across(0));
@@ -46,7 +46,7 @@ TEST(ExtentTable, HashesFollowTheirExtentThroughSplitsAndOverwrites) {
   EXPECT_EQ(written(table, 0, kBlockBytes), (std::vector<Extent>{{0, 2 * kSector, 1},
                                                                  {2 * kSector, 4 * kSector, 3},
                                                                  {6 * kSector, 2 * kSector, 4}}));
-  // The middle goes; the ends stay.
+  // The write replaces the middle; the ends stay.
   for (const Extent& extent : write(table, 2 * kSector, 4 * kSector, true))
     table.set_hash({extent.offset, extent.bytes, 9});
   EXPECT_EQ(written(table, 0, kBlockBytes), (std::vector<Extent>{{0, 2 * kSector, 1},

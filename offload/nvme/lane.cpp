@@ -11,7 +11,7 @@
 namespace strata::offload {
 namespace {
 
-/// Attempts that are interrupted or move nothing, one after the other.
+/// Limit of consecutive attempts that are interrupted or transfer nothing.
 constexpr int kMostAttempts = 100;
 
 }  // namespace
@@ -112,7 +112,7 @@ void Lane::run() noexcept {
     }
     for (const std::size_t slot : begun) submit(slot);
     if (!ended_.empty()) {
-      // The device goes on before anyone hears of what ended: some give all they have at once.
+      // Begin new requests before the callbacks: the device may have completed all it had.
       io_->begin();
       for (const Ended& ended : ended_) finished_(*ended.piece, ended.error_number);
       ended_.clear();
@@ -130,14 +130,14 @@ bool Lane::reap_and_complete() {
     if (stopping_) changed_.notify_one();
   }
   std::size_t count = io_->reap(completions);
-  std::unique_ptr<Lane> self;  // goes last
+  std::unique_ptr<Lane> self;  // destroyed last, at return
   {
     const std::lock_guard lock(mutex_);
     reaping_ = false;
     self = std::move(self_);
   }
   if (self != nullptr) {
-    // As long as a request is under way its device stays.
+    // Keep the device until every request has ended.
     for (int left = under_way_;;) {
       left -= static_cast<int>(count);
       if (left <= 0) return false;
@@ -186,7 +186,7 @@ void Lane::complete(std::size_t slot, std::int64_t result) {
     return submit(slot);
   }
   if (result > 0) {
-    // The rest of a short transfer begins where the disk allows it: some bytes may go over again.
+    // The rest of a short transfer begins at an aligned offset, so some bytes may go over twice.
     const std::int64_t rest = piece.bytes - state.done_bytes;
     const std::int64_t progress = result < rest ? round_down(result) : rest;
     state.done_bytes += progress;

@@ -1,4 +1,4 @@
-// The requests of one device: which wait, which are under way, what happens when one fails.
+// The requests of one device: which wait, which are under way, and what happens when one fails.
 #pragma once
 
 #include <chrono>
@@ -28,36 +28,36 @@ struct Underway {
   std::chrono::steady_clock::time_point since = {};
 };
 
-/// A thread submits and reaps; it sleeps while nothing is to be done. Reads and writes take turns,
-/// so that neither waits for all of the other. Interrupted requests and the rest of short ones go
-/// out again, a failed read once. Any thread may call anything.
+/// A thread submits and reaps requests; it sleeps while there is nothing to do. Reads and writes
+/// take turns, so that neither waits for all of the other. Interrupted requests and the rest of
+/// short ones are repeated, a failed read once. Any thread may call any member.
 class Lane {
  public:
-  /// Called on the lane's thread; does not throw. `error_number` 0: all bytes went over; a negative
-  /// one: the device keeps transferring fewer bytes than asked for.
+  /// Called on the lane's thread; must not throw. `error_number` 0: all bytes were transferred;
+  /// kShort: the device keeps transferring fewer bytes than requested.
   using Finished = std::function<void(Piece& piece, int error_number)>;
   static constexpr int kShort = -1;
 
   Lane(std::unique_ptr<BlockIo> io, int depth, Finished finished);
-  /// Stops the lane as stop() does; a lane that was stopped or abandoned just goes.
+  /// Stops the lane as stop() does, unless it was stopped or abandoned before.
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// The piece must live until `finished` was called for it or the lane stopped.
+  /// Queues a piece; it must live until `finished` was called for it or the lane stopped.
   void push(Piece& piece);
-  /// Limits requests under way; at most the device's capacity.
+  /// Limits the requests under way; at most the device's capacity.
   void set_depth(int depth);
-  /// Tells the device which memory requests will use (BlockIo::register_memory). InternalError
-  /// while requests wait or are under way.
+  /// Tells the device which memory requests will use (BlockIo::register_memory). Throws
+  /// InternalError while requests wait or are under way.
   int register_memory(const MemorySlices& slices);
-  /// The oldest request under way of `transfer`, or of any when it is null.
+  /// Returns the oldest request under way of `transfer`, or of any transfer when it is null.
   [[nodiscard]] std::optional<Underway> oldest(const Transfer* transfer) const;
-  /// Drops what waits and returns when nothing is under way any more.
+  /// Drops waiting requests and returns when none is under way.
   void stop() noexcept;
-  /// Drops what waits and returns when nothing is under way, or when a request has been under way
-  /// for `longest`: then the lane keeps itself until its requests have ended, and touches neither
-  /// pieces nor `finished` again.
+  /// Drops waiting requests and returns when none is under way, or when one has been under way for
+  /// `longest`. Then the lane owns itself until its requests have ended, and no longer touches
+  /// pieces or `finished`.
   static void stop_or_abandon(std::unique_ptr<Lane> lane,
                               std::chrono::milliseconds longest) noexcept;
 
@@ -67,7 +67,7 @@ class Lane {
   struct Slot {
     Piece* piece = nullptr;  // null: free
     std::int64_t done_bytes = 0;
-    int attempts = 0;  // without progress
+    int attempts = 0;  // attempts without progress
     bool failed_before = false;
     std::chrono::steady_clock::time_point since;
   };
@@ -78,11 +78,11 @@ class Lane {
   using Queue = RingQueue<Piece*>;
 
   void run() noexcept;
-  /// Drops what waits; the thread ends when nothing is under way.
+  /// Drops waiting requests; the thread ends when none is under way.
   void begin_to_stop() noexcept;
-  /// Waits for the device. False: the lane was abandoned meanwhile, and what was under way is over.
+  /// Waits for the device. Returns false if the lane was abandoned and its requests have ended.
   bool reap_and_complete();
-  /// Moves what may begin into slots and says which.
+  /// Moves pieces that may begin into slots and appends these slots to `begun`.
   void take_pieces(std::vector<std::size_t>& begun);
   Piece* next_piece();
   void submit(std::size_t slot);
@@ -99,11 +99,11 @@ class Lane {
   int under_way_ = 0;
   bool stopping_ = false;
   bool reaping_ = false;             // the lane's thread waits for the device and touches no piece
-  bool over_ = false;                // the lane's thread
-  std::condition_variable changed_;  // of these two
-  std::unique_ptr<Lane> self_;       // of an abandoned lane
-  std::vector<Ended> ended_;         // of the lane's thread: finished_ is still to be called
-  std::vector<Slot> slots_;          // only the lane's thread changes a slot's progress
+  bool over_ = false;                // the lane's thread has no more work
+  std::condition_variable changed_;  // notifies about reaping_ and over_
+  std::unique_ptr<Lane> self_;       // set if the lane is abandoned
+  std::vector<Ended> ended_;         // the lane's thread has yet to call finished_
+  std::vector<Slot> slots_;          // only the lane's thread changes the progress of a slot
   std::thread thread_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kBytes = runtime::kDiskAlignment;
 
-/// Memory that gives nothing back before `opened`, and counts what has begun.
+/// Memory that returns no completion before `opened`, and counts requests that have begun.
 class GatedIo final : public BlockIo {
  public:
   GatedIo(std::latch& opened, int& begun) : opened_(opened), begun_(begun) {}
@@ -53,8 +53,8 @@ TEST(Lane, WhatWaitsBeginsBeforeAnyoneHearsOfWhatEnded) {
   const AlignedMemory memory(2 * kBytes);
   std::latch opened(1);
   std::latch ended(2);
-  int begun = 0;                   // of the lane's thread
-  std::vector<int> begun_by_then;  // when each piece ended
+  int begun = 0;                   // used by the lane's thread
+  std::vector<int> begun_by_then;  // value of `begun` when each piece ended
   begun_by_then.reserve(2);
   std::vector<Piece> pieces(2);
   Lane lane(std::make_unique<GatedIo>(opened, begun), 1, [&](Piece&, int error_number) {
@@ -74,7 +74,7 @@ TEST(Lane, WhatWaitsBeginsBeforeAnyoneHearsOfWhatEnded) {
   EXPECT_EQ(begun_by_then, (std::vector<int>{2, 2}));
 }
 
-/// Memory that moves at most `most` bytes of each request, and fails what is asked too often.
+/// Memory that transfers at most `most` bytes of each request, and fails after too many requests.
 class ShorteningIo final : public BlockIo {
  public:
   ShorteningIo(std::int64_t most, int requests, std::vector<BlockRequest>& seen)
@@ -109,7 +109,7 @@ class ShorteningIo final : public BlockIo {
 
 TEST(Lane, GoesOnWhereEachOfManyShortTransfersEnded) {
   constexpr int kParts = 5;
-  for (const std::int64_t beyond : {0, 100}) {  // of a part that the disk begins nowhere
+  for (const std::int64_t beyond : {0, 100}) {  // bytes of a part that ends unaligned
     const AlignedMemory written(kParts * kBytes), read(kParts * kBytes);
     for (std::size_t i = 0; i < written.bytes().size(); ++i)
       written.bytes()[i] = static_cast<std::byte>(i * 7 + i / 251);

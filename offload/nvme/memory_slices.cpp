@@ -9,7 +9,7 @@
 namespace strata::offload {
 namespace {
 
-/// The first slice that begins after `memory`.
+/// Returns the first slice that begins after `memory`.
 auto after(const std::vector<MemorySlices::Slice>& slices, const std::byte* memory) {
   return std::upper_bound(slices.begin(), slices.end(), memory,
                           [](const std::byte* at, const MemorySlices::Slice& slice) {

@@ -18,7 +18,7 @@ TEST(MemorySlices, CutsRangesAndFindsWhatLiesInOneSlice) {
   const MemorySlices slices(ranges, 10);
   ASSERT_EQ(slices.slices().size(), 6u);
   EXPECT_EQ(slices.find(base, 10), 0);
-  EXPECT_EQ(slices.find(base + 5, 6), -1);  // goes over the border of two slices
+  EXPECT_EQ(slices.find(base + 5, 6), -1);  // crosses the border of two slices
   EXPECT_EQ(slices.find(base + 20, 5), 2);
   EXPECT_EQ(slices.find(base + 20, 6), -1);
   EXPECT_EQ(slices.find(base + 30, 1), -1);

@@ -15,29 +15,29 @@
 namespace strata::offload {
 namespace {
 
-/// Transfers not waited for at a time, at most: so few that the uses of one, which the other 43
-/// bits of a ticket count, last for as long as any run.
+/// The most tickets not waited for. A ticket has 43 more bits to count the uses of its transfer,
+/// which suffices for any run.
 constexpr runtime::Disk::Ticket kTickets = runtime::Disk::Ticket{1} << 20;
 
-/// More than one only takes turns with the rest of a small machine.
+/// Number of threads that hash; on a small machine a second one would only take turns with others.
 int hash_threads(const StoreOptions& options) {
   if (!options.checksums) return 0;
   if (options.hash_threads > 0) return options.hash_threads;
   return std::thread::hardware_concurrency() < 4 ? 1 : 2;
 }
 
-/// "read 4096 bytes of tensor x".
+/// Describes a request: "read 4096 bytes of tensor x".
 std::string action(Direction direction, std::int64_t bytes, std::string_view what) {
   return fmt::format("{} {} bytes of {}", direction == Direction::read ? "read" : "write", bytes,
                      what);
 }
 
-/// The bytes of an extent, which lies in the piece.
+/// Returns the bytes of an extent of the piece.
 std::span<std::byte> memory_of(const Piece& piece, const Extent& extent) {
   return {piece.memory + (extent.offset - piece.offset), static_cast<std::size_t>(extent.bytes)};
 }
 
-/// Bytes of a read that no extent covers.
+/// Zeroes the bytes of a read that no extent covers.
 void zero_gaps(const Piece& piece) {
   std::int64_t reached = piece.offset;
   const auto zero_until = [&](std::int64_t end) {
@@ -50,8 +50,8 @@ void zero_gaps(const Piece& piece) {
   zero_until(piece.offset + piece.bytes);
 }
 
-// Errors go to another thread: the exceptions that they are copied from end here, before it learns
-// of them.
+// The originals of exceptions are destroyed in these functions, before another thread learns of the
+// copies.
 std::exception_ptr failed(const std::string& path, const Piece& piece, int error_number) {
   const bool is_short = error_number == Lane::kShort;
   return std::make_exception_ptr(
@@ -110,7 +110,7 @@ runtime::Disk::Ticket NvmeStore::start_write(std::int64_t offset, std::span<cons
   const auto bytes = static_cast<std::int64_t>(from.size());
   isolate(offset, what);
   isolate(offset + bytes, what);
-  // Requests carry one kind of pointer; a write only reads from it.
+  // const_cast: requests have one type of pointer, and a write only reads from it.
   return start(Direction::write, offset, const_cast<std::byte*>(from.data()), bytes, what);
 }
 
@@ -131,7 +131,7 @@ void NvmeStore::isolate(std::int64_t border, std::string_view what) {
   if (border == bytes_ || !extents_.across(border)) return;
   const std::lock_guard lock(isolate_mutex_);
   const std::optional<Extent> extent = extents_.across(border);
-  if (!extent) return;  // another thread was faster
+  if (!extent) return;  // another thread has split it
   if (!options_.checksums) return extents_.split(border, 0, 0);
   const AlignedMemory copy(extent->bytes);
   wait(start(Direction::read, extent->offset, copy.bytes().data(), extent->bytes, what));
@@ -156,7 +156,7 @@ runtime::Disk::Ticket NvmeStore::start(Direction direction, std::int64_t offset,
   }
   push_pieces(transfer, offset, memory, bytes, what);
   const std::lock_guard lock(mutex_);
-  piece_ended(transfer);  // the one that stood for starting it
+  piece_ended(transfer);  // counts as one until the start is complete
   return ticket;
 }
 
@@ -180,7 +180,7 @@ void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* 
                      .extents = extents.first(inside)};
     extents = extents.subspan(inside);
     at = end;
-    if (made.extents.empty()) {  // read, and never written
+    if (made.extents.empty()) {  // a read of bytes that were never written
       zero_gaps(made);
       continue;
     }
@@ -189,7 +189,7 @@ void NvmeStore::push_pieces(Transfer& transfer, std::int64_t offset, std::byte* 
     piece = made;
     piece.remaining = hashed ? 2 : 1;
     lane_of(piece).push(piece);
-    // The bytes are stable until the ticket was waited for: hash and transfer may overlap.
+    // The bytes are stable until the ticket has been waited for, so hash and transfer may overlap.
     if (hashed) workers_.post([this, &piece] { hash(piece); });
   }
 }
@@ -200,7 +200,7 @@ Transfer& NvmeStore::admit(Direction direction, std::int64_t bytes) {
   ++unfinished_;
   Transfer& transfer = transfers_.take();
   STRATA_CHECK(static_cast<Ticket>(transfers_.size()) <= kTickets, "transfers are not waited for");
-  // A ticket tells the transfer, below kTickets, and how often that was in use.
+  // A ticket is the transfer's index, below kTickets, plus kTickets for each earlier use.
   transfer.ticket =
       transfer.ticket < 0 ? static_cast<Ticket>(transfers_.size()) - 1 : transfer.ticket + kTickets;
   transfer.in_use = true;

@@ -1,4 +1,4 @@
-// The disk tier on one or more devices: striped, checked, many transfers at a time.
+// The disk tier on one or more devices: striped, with checksums, many transfers at once.
 #pragma once
 
 #include <condition_variable>
@@ -25,23 +25,22 @@
 
 namespace strata::offload {
 
-/// One file of a store and what transfers its bytes.
+/// One file of a store, and the BlockIo that transfers its bytes.
 struct StoreDevice {
-  std::string path;  ///< for messages
+  std::string path;  ///< directory, for messages
   std::unique_ptr<BlockIo> io;
 };
 
-/// Bytes never written read as zero without touching a device. What is written is hashed by worker
-/// threads (XXH3-64) while it is under way and compared when it is read, before wait returns; bytes
-/// that differ are read once more, then wait throws DataError. Hashes are kept per written extent
-/// (ExtentTable): reading or overwriting a part of what was written at once costs one extra read
-/// of at most 1 MiB at each end, the first time. Transfers that were made before allocate nothing.
+/// Bytes never written read as zero without touching a device. Worker threads hash written bytes
+/// (XXH3-64) while the transfer is under way, and compare hashes after a read, before wait returns;
+/// bytes that differ are read once more, then wait throws DataError. Hashes are kept per written
+/// extent (ExtentTable): the first time that a part of an extent is read or overwritten costs an
+/// extra read of at most 1 MiB at each end. Repeated transfers allocate nothing.
 class NvmeStore final : public runtime::Disk {
  public:
-  /// `devices` hold their share of `bytes` (Stripes::device_bytes).
+  /// `devices` must hold their shares of `bytes` (Stripes::device_bytes).
   NvmeStore(std::vector<StoreDevice> devices, std::int64_t bytes, const StoreOptions& options);
-  /// Requests under way are waited for, unless they are stuck; those that had not begun are
-  /// dropped.
+  /// Waits for requests under way, unless they are stuck, and drops those that have not begun.
   ~NvmeStore() override;
   NvmeStore(const NvmeStore&) = delete;
   NvmeStore& operator=(const NvmeStore&) = delete;
@@ -53,49 +52,49 @@ class NvmeStore final : public runtime::Disk {
   void discard(std::int64_t offset, std::int64_t bytes) override {
     extents_.discard(offset, bytes);
   }
-  /// Also IoError when a request of it, or one before it, has been under way for longer than
-  /// `stuck_after`: the transfer goes on, its memory must stay, and wait may be called again.
+  /// Throws also IoError when one of its requests, or an earlier one, has been under way for longer
+  /// than `stuck_after`: the transfer goes on, its memory must stay; wait may be called again.
   void wait(Ticket ticket) override;
-  /// Bytes of transfers that succeeded, zeros included.
+  /// Counts the bytes of transfers that succeeded, zeros included.
   [[nodiscard]] runtime::DiskCounters counters() const override;
 
-  /// Any range of bytes, one small piece after the other: for weights, digests, checkpoints. Any
-  /// thread; a range that is written here may share blocks with other ranges, but not with
-  /// transfers.
+  /// Reads or writes any range of bytes, one small piece after the other, for weights, digests and
+  /// checkpoints. Any thread may call. A range that is written here may share blocks with other
+  /// such ranges, but not with transfers.
   void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                    std::string_view what) override;
 
-  /// Ranges (aligned to runtime::kDiskAlignment) that transfers will use, instead of those named
-  /// before: the kernel then need not look up their pages each time. They stay until the store is
-  /// gone or others are named. Transfers elsewhere stay legal. No transfer may be under way. Where
-  /// the system refuses, transfers go on unregistered; false then, and notes() says why.
+  /// Registers ranges (aligned to runtime::kDiskAlignment) that transfers will use, instead of
+  /// earlier ones, so that the kernel need not look up their pages each time. They must live until
+  /// the store is gone or others are registered. Transfers with other memory stay legal. No
+  /// transfer may be under way. Returns false if the system refuses; notes() says why then.
   bool register_memory(std::span<const std::span<std::byte>> ranges);
 
   void use(const TransferSettings& settings);
   [[nodiscard]] TransferSettings settings() const;
-  /// Makes the store as new: all bytes read as zero, the counters are zero. No transfer may be
+  /// Makes the store as new: all bytes read as zero, and the counters are zero. No transfer may be
   /// under way.
   void forget();
 
-  /// What the user should know once: a fallback was taken. Grows with register_memory.
+  /// Messages that the user should see once, about fallbacks. register_memory may add some.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   void add_note(const std::string& note);
   [[nodiscard]] int devices() const { return static_cast<int>(lanes_.size()); }
-  /// The open file of a device, -1 where there is none.
+  /// Descriptor of a device's open file; -1: none.
   [[nodiscard]] int file(int device) const {
     return lanes_[static_cast<std::size_t>(device)]->file();
   }
 
  private:
-  /// No extent reaches across `border` afterwards.
+  /// Splits the extent across `border`, if any.
   void isolate(std::int64_t border, std::string_view what);
   void check_range(std::int64_t offset, const std::byte* memory, std::size_t bytes,
                    std::string_view what) const;
-  /// No extent crosses the range's ends.
+  /// Starts a transfer. No extent may cross the range's ends.
   Ticket start(Direction direction, std::int64_t offset, std::byte* memory, std::int64_t bytes,
                std::string_view what);
-  /// Waits for room. In use, with one piece remaining.
+  /// Waits for room, then returns a transfer in use, with one piece remaining.
   Transfer& admit(Direction direction, std::int64_t bytes);
   Piece& take_piece(Transfer& transfer);
   void push_pieces(Transfer& transfer, std::int64_t offset, std::byte* memory, std::int64_t bytes,
@@ -103,11 +102,11 @@ class NvmeStore final : public runtime::Disk {
   Lane& lane_of(const Piece& piece);
   void hash(Piece& piece);
   void verify(Piece& piece);
-  /// On a lane's thread.
+  /// Called on a lane's thread.
   void transferred(Piece& piece, int error_number);
-  /// One of the piece's `remaining` is done.
+  /// Ends one of the piece's `remaining` jobs.
   void done(Piece& piece, std::exception_ptr error = nullptr);
-  // With mutex_ held:
+  // Call these with mutex_ held.
   void piece_ended(Transfer& transfer);
   Transfer& find(Ticket ticket);
   void recycle(Transfer& transfer);
@@ -121,9 +120,9 @@ class NvmeStore final : public runtime::Disk {
   std::vector<std::string> notes_;
   ExtentTable extents_;
   std::mutex isolate_mutex_;
-  std::shared_mutex bytes_mutex_;  // of read_bytes and write_bytes
+  std::shared_mutex bytes_mutex_;  // excludes read_bytes from write_bytes
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   TransferSettings settings_;
   std::condition_variable room_;
   Pool<Transfer> transfers_;

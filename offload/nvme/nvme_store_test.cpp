@@ -1,4 +1,4 @@
-// The whole store over every kind of device.
+// Tests of the whole store over every kind of device.
 #include "offload/nvme/nvme_store.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDevice, NvmeStoreOn, testing::ValuesIn(all_device_
 
 TEST_P(NvmeStoreOn, ReadsBackWhatWasWrittenAndCountsIt) {
   const auto store = make(40 * kMiB);
-  // Neither end lies on a block, and every device gets some.
+  // Neither end is on a block border, and every device gets some bytes.
   const std::int64_t offset = kMiB / 2 + kSector;
   const AlignedMemory out(33 * kMiB - 3 * kSector);
   fill(out, 1);
@@ -99,7 +99,7 @@ TEST_P(NvmeStoreOn, BytesNeverWrittenReadAsZero) {
   EXPECT_TRUE(same(in.bytes(), std::vector<std::byte>(16 * kMiB)));
 }
 
-/// Writes and reads of random ranges, several at a time, beside the same on plain memory.
+/// Writes and reads random ranges, several at once, and compares with the same on plain memory.
 void random_transfers(NvmeStore& store, std::int64_t begin, std::int64_t end, std::uint64_t seed,
                       int rounds) {
   std::mt19937_64 random(seed);
@@ -108,7 +108,7 @@ void random_transfers(NvmeStore& store, std::int64_t begin, std::int64_t end, st
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
   };
   for (int round = 0; round < rounds; ++round) {
-    // Ranges that share no byte: cut the space at random sectors.
+    // Cuts the space at random sectors into ranges that share no byte.
     std::vector<std::int64_t> cuts{0, end - begin};
     for (int i = 0; i < 6; ++i) cuts.push_back(below((end - begin) / kSector) * kSector);
     std::sort(cuts.begin(), cuts.end());
@@ -146,7 +146,7 @@ void random_transfers(NvmeStore& store, std::int64_t begin, std::int64_t end, st
 }
 
 TEST_P(NvmeStoreOn, RandomRangesOfSeveralThreadsKeepTheirBytes) {
-  // Borders of the two threads' spaces lie in the middle of a block.
+  // The border of the two threads' spaces is in the middle of a block.
   const auto store = make(24 * kMiB, {.settings = {.request_bytes = kMiB, .depth = 4}});
   const std::int64_t border = 11 * kMiB + 5 * kSector;
   std::thread other([&] { random_transfers(*store, border, 24 * kMiB, 7, 8); });
@@ -162,7 +162,7 @@ TEST_P(NvmeStoreOn, RandomRangesWithoutChecksums) {
 TEST_P(NvmeStoreOn, LargerRequestsAndRegisteredMemory) {
   const auto store = make(24 * kMiB, {.settings = {.request_bytes = 4 * kMiB, .depth = 2}});
   const AlignedMemory window(20 * kMiB);
-  // Two ranges with an unregistered gap between, which one transfer crosses.
+  // Registers two ranges with a gap; one transfer crosses the gap.
   const std::vector<std::span<std::byte>> ranges{window.bytes().first(7 * kMiB + kSector),
                                                  window.bytes().subspan(9 * kMiB)};
   if (!store->register_memory(ranges)) GTEST_SKIP() << store->notes().front();
@@ -187,7 +187,7 @@ TEST_P(NvmeStoreOn, RangesOfBytesOfSeveralThreadsMayShareSectors) {
   threads.reserve(3);
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
-      // Pieces of odd sizes, dealt out by turns.
+      // Each thread writes every third of pieces of odd sizes.
       std::int64_t at = 0;
       for (int i = 0; at < kRange; ++i) {
         const std::int64_t bytes = std::min(kRange - at, std::int64_t{300'001} + i * 17'003);

@@ -11,7 +11,7 @@
 namespace strata::offload {
 namespace {
 
-/// Requests under way on one device at most, whatever the settings.
+/// The most requests under way on one device, whatever the settings.
 constexpr int kCapacity = 64;
 constexpr int kThreads = 8;
 

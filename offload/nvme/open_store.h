@@ -1,4 +1,4 @@
-// Opens a store: files, reserved space, and the best way to transfer that this machine allows.
+// Opens a store: makes files, reserves space, and chooses the best way to transfer on this machine.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 namespace strata::offload {
 
 enum class BlockEngine {
-  automatic,  ///< io_uring, or threads where it is forbidden; notes() says so then
+  automatic,  ///< io_uring, or threads if it is forbidden; then notes() says so
   threads,    ///< pread and pwrite
 };
 
 struct StoreRequest {
   std::vector<std::string> directories;  ///< one per device; transfers are striped over them
-  std::int64_t bytes = 0;                ///< of all together; rounded up to runtime::kDiskAlignment
+  std::int64_t bytes = 0;                ///< total; rounded up to runtime::kDiskAlignment
   BlockEngine engine = BlockEngine::automatic;
   StoreOptions options = {};
 };
 
-/// All space is reserved when it returns. IoError names the directory that is missing, may not be
-/// written or is too small, with needed and available bytes.
+/// Returns when all space is reserved. Throws IoError that names the directory that is missing, not
+/// writable or too small, with needed and available bytes.
 std::unique_ptr<NvmeStore> open_store(const StoreRequest& request);
 
 }  // namespace strata::offload

@@ -1,4 +1,4 @@
-// Objects that are used again and again, so that a step allocates nothing.
+// A pool of objects that are used again, so that a step allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace strata::offload {
 
-/// Owns all it ever gave out; their addresses stay. Not thread-safe.
+/// Owns all objects it ever made; their addresses do not change. Not thread-safe.
 template <typename Object>
 class Pool {
  public:
-  /// One that is not in use; as its last user left it, or new.
+  /// Returns an object that is not in use, as its last user left it, or a new one.
   Object& take() {
     if (free_.empty()) {
       Object& made = objects_.emplace_back();
-      free_.reserve(objects_.size());  // give does not allocate
+      free_.reserve(objects_.size());  // so that give does not allocate
       return made;
     }
     Object& object = *free_.back();
@@ -24,7 +24,7 @@ class Pool {
   }
   void give(Object& object) { free_.push_back(&object); }
 
-  /// In the order in which they were made.
+  /// Objects in the order in which they were made.
   [[nodiscard]] std::size_t size() const { return objects_.size(); }
   Object& operator[](std::size_t index) { return objects_[index]; }
 

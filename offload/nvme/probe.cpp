@@ -15,10 +15,10 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-/// The cheapest first: of two that are as fast, the first is taken.
+/// Settings to try, the cheapest first: of equally fast ones, the first is taken.
 constexpr std::array<TransferSettings, 6> kCandidates{
     {{kMiB, 8}, {kMiB, 16}, {2 * kMiB, 8}, {2 * kMiB, 16}, {4 * kMiB, 4}, {4 * kMiB, 8}}};
-/// Faster by less than this is noise.
+/// A smaller gain than this is noise.
 constexpr double kClearlyFaster = 1.03;
 
 enum class Mode { read, write, mixed };
@@ -36,13 +36,13 @@ class Prober {
   [[nodiscard]] bool possible() const { return chunk_bytes_ > 0; }
   [[nodiscard]] std::span<std::byte> window() const { return window_.bytes(); }
 
-  /// All chunks that are measured have been written afterwards.
+  /// Writes all chunks that are measured later.
   void fill() {
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk)
       store_.wait(store_.start_write(chunk * chunk_bytes_, memory(0), "the probe"));
   }
 
-  /// Bytes per second over `duration` at least, with several transfers under way.
+  /// Returns bytes per second over at least `duration`, with several transfers under way.
   double rate(Mode mode, Seconds duration) {
     std::array<std::optional<runtime::Disk::Ticket>, kUnderWay> tickets;
     const Clock::time_point begin = Clock::now();
@@ -62,7 +62,7 @@ class Prober {
  private:
   static constexpr int kUnderWay = 4;
 
-  /// Transfers that are under way together share no chunk: there are twice as many.
+  /// Transfers under way at once share no chunk, as there are twice as many chunks.
   runtime::Disk::Ticket start(Mode mode, std::int64_t number) {
     const std::int64_t offset = number % chunks_ * chunk_bytes_;
     const bool read = mode == Mode::read || (mode == Mode::mixed && number % 2 == 0);
@@ -85,7 +85,7 @@ class Prober {
 
 std::int64_t probe_bytes(const std::vector<std::string>& directories) {
   constexpr std::int64_t kEnough = 256 * kMiB;
-  std::int64_t share = kEnough;  // all hold the same
+  std::int64_t share = kEnough;  // all hold the same share
   for (const std::string& directory : directories)
     share = std::min(share, free_bytes(directory) / 2);
   return round_down(std::min(kEnough, share * static_cast<std::int64_t>(directories.size())));

@@ -1,4 +1,4 @@
-// Measures a store's devices for about a second and picks how to transfer.
+// Measures a store's devices for about a second and chooses the transfer settings.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,15 @@
 
 namespace strata::offload {
 
-/// What to reserve in `directories`, together, for a probe: enough for a second on fast drives, at
-/// most half of what is free there, so that it neither fails nor fills a small drive. 0 where a
-/// directory is missing: opening a store says so.
+/// Returns the bytes to reserve in all `directories` together for a probe: enough for a second on
+/// fast drives, but at most half of the free space, so that the probe neither fails nor fills a
+/// small drive. Returns 0 if a directory is missing; opening a store reports that.
 std::int64_t probe_bytes(const std::vector<std::string>& directories);
 
-/// Writes and reads in the store's reserved space, before it is used: afterwards all its bytes read
-/// as zero, its counters are zero, no memory is registered, and it uses the settings found. On a
-/// slow disk it may take a few times `budget`. Rates include checksums where the store has them;
-/// they are not known where it is too small to be measured.
+/// Writes and reads in the store's reserved space before the store is used. Afterwards all bytes
+/// read as zero, counters are zero, no memory is registered, and the store uses the best settings.
+/// On a slow disk it may take a few times `budget`. Rates include checksums if the store has them;
+/// they stay unknown if the store is too small to be measured.
 machine::Disk probe(NvmeStore& store,
                     std::chrono::milliseconds budget = std::chrono::milliseconds(1000));
 

@@ -51,7 +51,7 @@ TEST(Probe, MeasuresAndLeavesTheStoreAsNew) {
   expect_untouched(*store);
 }
 
-/// Memory that notes how large requests are; read it when the store is gone.
+/// Memory that records the sizes of requests; read `sizes` when the store is gone.
 class NotingIo final : public BlockIo {
  public:
   NotingIo(std::unique_ptr<BlockIo> inner, std::set<std::int64_t>& sizes)

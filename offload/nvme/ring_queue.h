@@ -1,4 +1,4 @@
-// First in, first out, in one array that only ever grows.
+// A first-in, first-out queue in one array that only grows.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class RingQueue {
     if (count_ == values_.size()) grow();
     values_[(first_ + count_++) % values_.size()] = std::move(value);
   }
-  /// Not of an empty queue.
+  /// The queue must not be empty.
   Value pop() {
     Value value = std::move(values_[first_]);
     first_ = (first_ + 1) % values_.size();

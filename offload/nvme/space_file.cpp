@@ -21,12 +21,12 @@ namespace {
 
 constexpr mode_t kOwnerOnly = 0600;
 
-/// open(2) with O_DIRECT, or without where the file system knows none. -1 and errno on failure.
+/// Calls open(2) with O_DIRECT, or without it if the file system refuses. -1: failed, see errno.
 int open_direct(const std::string& path, int flags, const std::string& directory,
                 std::vector<std::string>& notes) {
   int fd = ::open(path.c_str(), flags | O_DIRECT | O_RDWR | O_CLOEXEC, kOwnerOnly);
   if (fd >= 0 || errno != EINVAL) return fd;
-  if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // it was made, but not opened
+  if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // made, though the open failed
   fd = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC, kOwnerOnly);
   if (fd >= 0)
     notes.push_back(directory +
@@ -44,7 +44,7 @@ int open_direct(const std::string& path, int flags, const std::string& directory
       number);
 }
 
-/// What this user may still take; nothing where the file system does not say.
+/// Returns the bytes that this user may still take; nothing if the file system does not tell.
 std::optional<std::int64_t> available_bytes(const struct statvfs& found) {
   if (found.f_blocks == 0) return std::nullopt;
   const auto blocks = ::geteuid() == 0 ? found.f_bfree : found.f_bavail;
@@ -65,7 +65,7 @@ std::optional<std::int64_t> available_bytes(int file) {
                 number);
 }
 
-/// For file systems that do not reserve: zeros take the blocks.
+/// Reserves blocks by writing zeros, for file systems without fallocate. Returns 0 or errno.
 int write_zeros(int file, std::int64_t bytes) {
   constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;
   const AlignedMemory zeros(kAtOnce);

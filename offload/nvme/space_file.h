@@ -1,4 +1,4 @@
-// The private file behind a store: no name, no page cache, all its space reserved.
+// The private file of a store: no name, no page cache, all space reserved.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace strata::offload {
 
-/// A file in `directory` that nobody else can open by name and that is gone with its last
-/// descriptor, however the process ends. O_DIRECT, unless the file system refuses it: `notes` says
-/// so. IoError when the directory is missing or may not be written.
+/// Opens a file in `directory` that nobody else can open by name and that is gone with its last
+/// descriptor, however the process ends. Uses O_DIRECT; if the file system refuses it, adds a note.
+/// Throws IoError when the directory is missing or not writable.
 UniqueFd open_space_file(const std::string& directory, std::vector<std::string>& notes);
 
-/// The same by a unique name that is taken away at once: for file systems without O_TMPFILE.
+/// Does the same with a unique name that is removed at once, for file systems without O_TMPFILE.
 UniqueFd open_and_unlink(const std::string& directory, std::vector<std::string>& notes);
 
-/// Whether the file takes memory, not space on a drive: that of tmpfs and ramfs does.
+/// True if the file takes memory instead of disk space (tmpfs, ramfs).
 bool lies_in_memory(int file);
 
-/// Bytes that this user may still take in `directory`; 0 where it is missing.
+/// Returns the bytes that this user may still take in `directory`; 0 if it is missing.
 std::int64_t free_bytes(const std::string& directory);
 
-/// Gives the file its size and its blocks. IoError that names directory, needed and available bytes
-/// when they are not there.
+/// Gives the file its size and its blocks. Throws IoError that names the directory, needed and
+/// available bytes when there are too few.
 void reserve_space(int file, const std::string& directory, std::int64_t bytes);
 
 }  // namespace strata::offload

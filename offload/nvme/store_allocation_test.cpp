@@ -1,4 +1,4 @@
-// A step that was made before allocates nothing: its transfers reuse what they had.
+// Tests that a repeated step allocates nothing: its transfers reuse their memory.
 #include <gtest/gtest.h>
 
 #include "core/testing/allocation_counter.h"
@@ -22,7 +22,7 @@ class StoreAllocationsOn : public testing::TestWithParam<DeviceKind> {
 INSTANTIATE_TEST_SUITE_P(EveryDevice, StoreAllocationsOn, testing::ValuesIn(all_device_kinds()),
                          [](const auto& instance) { return instance.param.name; });
 
-/// Two writes and two reads under way at a time, across blocks.
+/// Has two writes and two reads under way at once, across blocks.
 void step(NvmeStore& store, std::span<std::byte> window) {
   const std::size_t half = window.size() / 2;
   for (std::int64_t at = 4096; at + 10 * kMiB < store.bytes(); at += 10 * kMiB) {
@@ -42,8 +42,8 @@ TEST_P(StoreAllocationsOn, ASecondStepAllocatesNothing) {
   const TestDirectory directory;
   const auto store = make_store(GetParam(), directory.path(), 64 * kMiB);
   const AlignedMemory window(10 * kMiB);
-  // How many requests are under way at a time differs from step to step: queues grow to the most
-  // that a step has, in a few of them.
+  // The number of requests under way varies from step to step; queues grow to the largest within a
+  // few.
   tests::AllocationCount count{.allocations = 1};
   for (int attempt = 0; attempt < 10 && count.allocations > 0; ++attempt) {
     step(*store, window.bytes());

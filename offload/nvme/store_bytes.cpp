@@ -1,4 +1,4 @@
-// NvmeStore's slow side: ranges that are not aligned.
+// The slow part of NvmeStore: ranges that are not aligned.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kWindowBytes = std::int64_t{4} << 20;
 
-/// The aligned stretch around the beginning of [position, end) that is transferred at once.
+/// The aligned stretch around the beginning of [position, end) to transfer at once.
 struct Stretch {
   Stretch(std::int64_t position, std::int64_t range_end)
       : begin(round_down(position)),
@@ -19,7 +19,7 @@ struct Stretch {
         stop(std::min(range_end, end)) {}
   std::int64_t begin;
   std::int64_t end;
-  std::int64_t stop;  // of the range's bytes in it
+  std::int64_t stop;  // end of the range's bytes in the stretch
 
   [[nodiscard]] std::span<std::byte> in(const AlignedMemory& window) const {
     return window.bytes().first(static_cast<std::size_t>(end - begin));
@@ -55,7 +55,7 @@ void NvmeStore::write_bytes(std::int64_t offset, std::span<const std::byte> from
   for (std::int64_t at = offset; at < end;) {
     const Stretch stretch(at, end);
     const std::span<std::byte> bytes = stretch.in(window);
-    // Sectors that keep some of their bytes.
+    // Reads the first and last sector, if they keep some of their bytes.
     constexpr auto kSector = static_cast<std::size_t>(runtime::kDiskAlignment);
     if (at != stretch.begin) wait(start_read(stretch.begin, bytes.first(kSector), what));
     if (stretch.stop != stretch.end && (at == stretch.begin || bytes.size() > kSector))

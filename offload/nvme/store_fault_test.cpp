@@ -1,4 +1,4 @@
-// Every request of a transfer fails once, in every way.
+// Tests that make every request of a transfer fail once, in every way.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
   void SetUp() override {
     if (const std::string reason = why_not(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
   }
-  /// One device, which has `fault`; requests of 1 MiB.
+  /// Opens a store with one device that has `fault`; requests are of 1 MiB.
   void open(const Fault& fault, StoreOptions options = {}) {
     store_.reset();
     options.settings.request_bytes = kMiB;
@@ -45,7 +45,7 @@ class StoreFaultsOn : public testing::TestWithParam<DeviceKind> {
   [[nodiscard]] bool same() const {
     return std::memcmp(in_.bytes().data(), out_.bytes().data(), out_.bytes().size()) == 0;
   }
-  /// Does `work(n)` with a fault at the nth request for n = 1, 2, ... until none is struck.
+  /// Does `work()` with a fault at the nth request for n = 1, 2, ... until no request is struck.
   template <typename Work>
   void for_every_request(Fault fault, const Work& work) {
     for (fault.nth = 1;; ++fault.nth) {
@@ -91,7 +91,7 @@ TEST_P(StoreFaultsOn, AReadThatFailsTwiceIsAnErrorThatNamesIt) {
     EXPECT_NE(message.find(directory_.path() + " at byte "), std::string::npos) << message;
     EXPECT_NE(message.find("cannot read 10"), std::string::npos) << message;
     EXPECT_NE(message.find("bytes of tensor w: Input/output error"), std::string::npos) << message;
-    // The rest of the transfer is over, and the store works on.
+    // The rest of the transfer is over, and the store goes on working.
     read();
     EXPECT_TRUE(same());
   });
@@ -106,7 +106,7 @@ TEST_P(StoreFaultsOn, AFailedWriteIsAnError) {
     }
     EXPECT_NE(message.find("bytes of tensor w: Input/output error"), std::string::npos) << message;
     EXPECT_EQ(store_->counters().written_bytes, 0);
-    // What did not reach the disk is not taken for what was written.
+    // Bytes that did not reach the disk are not taken for those that were written.
     EXPECT_NE(message_of<DataError>([&] { read(); }), "no error");
   });
 }
@@ -122,7 +122,7 @@ TEST_P(StoreFaultsOn, InterruptedRequestsGoOutAgain) {
 }
 
 TEST_P(StoreFaultsOn, TheRestOfAShortTransferGoesOutAgain) {
-  // Also nothing at all, and an end in the middle of a sector.
+  // Includes requests that transfer nothing, and ends in the middle of a sector.
   for (const std::int64_t missing : {kSector, 3 * kSector + 100, kMiB})
     for (const Direction direction : {Direction::read, Direction::write}) {
       for_every_request({.kind = Fault::Kind::short_by, .direction = direction, .bytes = missing},
@@ -181,7 +181,7 @@ TEST_P(StoreFaultsOn, ABitFlippedInTheFileIsFound) {
   open({});
   if (store_->file(0) < 0) GTEST_SKIP() << "memory has no file";
   write();
-  // Another descriptor: past O_DIRECT, and as another process would.
+  // Uses another descriptor, without O_DIRECT, as another process would.
   const UniqueFd file(
       ::open(("/proc/self/fd/" + std::to_string(store_->file(0))).c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_TRUE(file.valid());
@@ -237,7 +237,7 @@ TEST_P(StoreFaultsOn, IsNotDestroyedBeforeWhatIsUnderWay) {
   gone.get();
 }
 
-/// The error of who waited could not be told otherwise: the store goes before it is.
+/// The store is destroyed before a waiting thread's error is reported, so it must not hang.
 TEST_P(StoreFaultsOn, IsDestroyedBeforeARequestThatIsStuck) {
   open({.kind = Fault::Kind::hold, .direction = Direction::write, .nth = 2},
        {.stuck_after = std::chrono::milliseconds(200)});
@@ -245,7 +245,7 @@ TEST_P(StoreFaultsOn, IsDestroyedBeforeARequestThatIsStuck) {
   EXPECT_THROW(store_->wait(stuck), IoError);
   auto gone = std::async(std::launch::async, [this] { store_.reset(); });
   EXPECT_EQ(gone.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  // When the request ends after all, its device goes; nobody asks for what the store held.
+  // The device is destroyed once the request ends; nobody uses what the store held.
   faulty_->release();
   gone.get();
   while (faulty_.use_count() > 1) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// What a store is to the rest of the machine: its files, its space, its rights.
+// Tests of a store's files, their space and their rights.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-/// store_process (offload/testing), and what it prints.
+/// Runs store_process (offload/testing) and reads its output.
 class StoreProcess {
  public:
   StoreProcess(const std::string& scenario, const std::string& directory) {
@@ -47,7 +47,7 @@ class StoreProcess {
   StoreProcess(const StoreProcess&) = delete;
   StoreProcess& operator=(const StoreProcess&) = delete;
 
-  /// One more piece of output; empty at its end.
+  /// Returns one more piece of output; "" at its end.
   std::string read_some() const {
     std::array<char, 4096> text{};
     const ssize_t count = checked(::read(output_.get(), text.data(), text.size()), "read");
@@ -62,7 +62,7 @@ class StoreProcess {
     ::kill(pid_, SIGKILL);
     wait();
   }
-  /// The exit code, 128 + the signal that ended it.
+  /// Returns the exit code, or 128 + the signal that ended it.
   int wait() {
     int status = 0;
     checked(::waitpid(pid_, &status, 0), "waitpid");
@@ -87,7 +87,7 @@ struct Outcome {
   [[nodiscard]] bool says(const std::string& text) const {
     return output.find(text) != std::string::npos;
   }
-  /// But for the one on memory: the test's folder may lie there, too.
+  /// Counts notes, except the one about memory: the test's folder may lie in memory, too.
   [[nodiscard]] int notes() const {
     int count = says(kInMemory) ? -1 : 0;
     for (std::size_t at = output.find("note: "); at != std::string::npos;
@@ -105,7 +105,7 @@ Outcome run(const std::string& scenario, const std::string& directory) {
   return outcome;
 }
 
-/// store_process's way to say that a machine does not let a test do this.
+/// Exit code of store_process if the machine does not allow the scenario.
 constexpr int kNotAllowed = 3;
 
 TEST(StoreFiles, AreOpenForDirectTransfersAndHaveNoName) {
@@ -201,7 +201,7 @@ TEST(StoreFiles, ASmallFileSystemIsFullBeforeTheFirstTransfer) {
 
 TEST(StoreFiles, AFileSystemThatRefusesDirectTransfersIsSaidOnce) {
   const TestDirectory directory;
-  // Refuses to reserve, too.
+  // ramfs refuses to reserve space, too.
   const Outcome outcome = run("ramfs", directory.path());
   if (outcome.code == kNotAllowed) GTEST_SKIP() << outcome.output;
   EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -217,7 +217,7 @@ TEST(StoreFiles, WorkInMemoryFileSystems) {
   if (outcome.code == kNotAllowed) GTEST_SKIP() << outcome.output;
   EXPECT_TRUE(outcome.says("same: 1")) << outcome.output;
   EXPECT_TRUE(outcome.says(kInMemory)) << outcome.output;
-  // Kernels before 6.6 refuse O_DIRECT there, and then it is said.
+  // Kernels before 6.6 refuse O_DIRECT on tmpfs; then a note says so.
   EXPECT_EQ(outcome.says("refuses O_DIRECT"), outcome.says("direct: 0")) << outcome.output;
 }
 

@@ -1,4 +1,4 @@
-// Which device keeps which bytes: stripes go round the devices, so that one transfer uses them all.
+// Striping of a store's bytes: stripes go round the devices, so that a transfer uses them all.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Stripes {
   [[nodiscard]] constexpr std::int64_t device_offset(std::int64_t offset) const {
     return offset / stripe_bytes / devices * stripe_bytes + offset % stripe_bytes;
   }
-  /// What a device keeps of a space of `total` bytes.
+  /// Returns the bytes that device `which` holds of a space of `total` bytes.
   [[nodiscard]] constexpr std::int64_t device_bytes(int which, std::int64_t total) const {
     const std::int64_t round = stripe_bytes * devices;
     const std::int64_t rest = total % round - which * stripe_bytes;

@@ -1,4 +1,4 @@
-// Block I/O by threads that call pread and pwrite: where io_uring is forbidden.
+// Block I/O by threads that call pread and pwrite, for machines where io_uring is forbidden.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace strata::offload {
 
-/// Owns `file`. At most `threads` requests run at a time, further ones queue.
+/// Owns `file`. At most `threads` requests run at once; others wait.
 std::unique_ptr<BlockIo> make_thread_io(UniqueFd file, int capacity, int threads);
 
 }  // namespace strata::offload

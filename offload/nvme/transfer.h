@@ -1,4 +1,4 @@
-// What one ticket stands for, and the requests that it is cut into.
+// The transfer of one ticket, and the requests that it is cut into.
 #pragma once
 
 #include <chrono>
@@ -21,25 +21,25 @@ struct Transfer {
   bool in_use = false;
   Direction direction = Direction::read;
   std::int64_t bytes = 0;
-  std::vector<Extent> extents = {};  ///< what of it was, or is, written; no hashes when writing
-  std::int64_t remaining = 0;        ///< pieces, and one while it is being started
+  std::vector<Extent> extents = {};  ///< extents in its range; no hashes when writing
+  std::int64_t remaining = 0;        ///< pieces, plus one while it is being started
   std::exception_ptr error = {};
-  std::chrono::steady_clock::time_point progress = {};  ///< when it last moved on
+  std::chrono::steady_clock::time_point progress = {};  ///< time of the last progress
   std::condition_variable finished = {};
 };
 
 /// One request on one device.
 struct Piece {
   Transfer* transfer = nullptr;
-  std::string_view what;  ///< of the transfer: names it in errors
+  std::string_view what;  ///< name for errors, from the transfer
   Direction direction = Direction::read;
-  std::int64_t offset = 0;         ///< in the store's space
-  std::int64_t device_offset = 0;  ///< in the device's file
+  std::int64_t offset = 0;         ///< offset in the store's space
+  std::int64_t device_offset = 0;  ///< offset in the device's file
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
-  std::span<const Extent> extents = {};  ///< of the transfer's, those in this piece
-  int remaining = 0;                     ///< to be transferred, to be hashed
-  bool reread = false;                   ///< it was read again because its bytes were wrong
+  std::span<const Extent> extents = {};  ///< those of the transfer's extents in this piece
+  int remaining = 0;                     ///< jobs left: transfer, hash
+  bool reread = false;                   ///< already read again, since its bytes were wrong
 };
 
 }  // namespace strata::offload

@@ -17,9 +17,9 @@
 namespace strata::offload {
 namespace {
 
-/// Marks the read of the descriptor that wake writes to.
+/// Id of the read of wake_event_, to which wake writes.
 constexpr std::uint64_t kWakeId = ~std::uint64_t{0};
-/// The only registered file.
+/// Index of the only registered file.
 constexpr int kFileIndex = 0;
 
 class UringIo final : public BlockIo {
@@ -40,7 +40,7 @@ class UringIo final : public BlockIo {
 
   void submit(const BlockRequest& request) override {
     io_uring_sqe* entry = next_entry();
-    // Up to the border of a slice; the rest of a short transfer goes out again.
+    // Ends at the border of a slice; the rest of a short transfer is submitted again.
     const std::int64_t allowed = std::min(request.bytes, slices_.until_border(request.memory));
     const auto bytes = static_cast<unsigned>(allowed);
     const auto offset = static_cast<std::uint64_t>(request.offset);
@@ -58,17 +58,17 @@ class UringIo final : public BlockIo {
     entry->user_data = request.id;
   }
 
-  // Requests that are not taken now are submitted again by reap, which reports what is wrong.
+  // Ignores errors: reap submits again what was not taken, and reports what is wrong.
   void begin() override { io_uring_submit(&ring_); }
 
   std::size_t reap(std::span<BlockCompletion> out) override {
     for (;;) {
-      // Submits what was noted and waits, in one call.
+      // Submits noted requests and waits, in one call.
       const int result = io_uring_submit_and_wait(&ring_, 1);
       if (result >= 0) break;
       STRATA_CHECK(result == -EINTR || result == -EAGAIN || result == -EBUSY,
                    "io_uring_enter:", std::strerror(-result));
-      if (io_uring_cq_ready(&ring_) > 0) break;  // those make room
+      if (io_uring_cq_ready(&ring_) > 0) break;  // reaping them makes room
     }
     std::size_t count = 0;
     io_uring_cqe* completion = nullptr;
@@ -84,7 +84,7 @@ class UringIo final : public BlockIo {
 
   void wake() noexcept override {
     const std::uint64_t one = 1;
-    // Fails only when the counter is full, and then the reader wakes anyway.
+    // Fails only when the counter is full; then the reader wakes anyway.
     [[maybe_unused]] const ssize_t written = ::write(wake_event_.get(), &one, sizeof(one));
   }
 
@@ -121,7 +121,7 @@ class UringIo final : public BlockIo {
   UniqueFd wake_event_;
   int capacity_;
   MemorySlices slices_;
-  std::uint64_t wakes_ = 0;  // what the read of wake_event_ returns; not used
+  std::uint64_t wakes_ = 0;  // buffer for the read of wake_event_; not used
 };
 
 std::string reason_of(int number) {
@@ -145,14 +145,14 @@ std::string reason_of(int number) {
 std::unique_ptr<BlockIo> make_uring_io(UniqueFd& file, int capacity, std::string& reason) {
   io_uring ring;
   io_uring_params parameters{};
-  // One more for the read that wakes.
+  // One more entry, for the read of the wake event.
   int result = io_uring_queue_init_params(static_cast<unsigned>(capacity) + 1, &ring, &parameters);
   if (result < 0) {
     reason = reason_of(-result);
     return nullptr;
   }
-  // Older kernels register memory only after every request has ended, the one that waits for wake
-  // too.
+  // Older kernels register memory only after every request has ended, even the read of the wake
+  // event.
   if ((parameters.features & IORING_FEAT_RSRC_TAGS) == 0) {
     io_uring_queue_exit(&ring);
     reason = "io_uring of this kernel is older than Linux 5.13";

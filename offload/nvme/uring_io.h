@@ -1,4 +1,4 @@
-// Block I/O by io_uring: one ring for one file, which is registered with it, as is the memory where
+// Block I/O by io_uring: one ring for one file. The file is registered with the ring, and memory if
 // the system allows it.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace strata::offload {
 
-/// Owns `file`. Null when this system or a policy of it forbids io_uring, or its kernel is older
-/// than 5.13; `reason` says which and `file` stays the caller's.
+/// Owns `file`. Returns null when this system or its policy forbids io_uring, or the kernel is
+/// older than 5.13; then `reason` says which, and the caller keeps `file`.
 std::unique_ptr<BlockIo> make_uring_io(UniqueFd& file, int capacity, std::string& reason);
 
 }  // namespace strata::offload

@@ -1,4 +1,4 @@
-// A few threads that run jobs in the order in which they come.
+// A few threads that run jobs in the order of posting.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Any thread. Jobs do not throw; those that hold two pointers need no memory of their own.
+  /// Any thread may call. Jobs must not throw. Jobs that hold two pointers need no allocation.
   void post(std::function<void()> job);
   /// Waits until all jobs have run and the threads have ended; jobs posted later do not run.
   void finish() noexcept;

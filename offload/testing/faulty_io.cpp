@@ -25,7 +25,7 @@ void FaultyIo::submit(const BlockRequest& request) {
       return;
     case Fault::Kind::short_by:
       shorts_[request.id] = std::max(std::int64_t{0}, request.bytes - fault_.bytes);
-      changed.bytes = round_down(shorts_[request.id]);  // devices transfer no parts of sectors
+      changed.bytes = round_down(shorts_[request.id]);  // devices transfer no part of a sector
       if (changed.bytes == 0)
         own_.push_back({request.id, 0});
       else

@@ -1,4 +1,4 @@
-// Block I/O that goes wrong where a test says so.
+// Block I/O in which a request that the test chooses goes wrong.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace strata::offload {
 
-/// The `nth` request (from 1) in `direction`, and the next `times - 1` that begin where it did: its
-/// retries.
+/// The fault strikes the `nth` request (from 1) in `direction`, and its next `times - 1` retries
+/// (requests that begin at the same offset).
 struct Fault {
   enum class Kind {
     error,     ///< completes with -error_number, nothing is transferred
-    short_by,  ///< transfers all but the last `bytes` bytes, as far as whole sectors go
-    flip,      ///< a bit of what was read changes
-    hold,      ///< does not begin until release
+    short_by,  ///< transfers all but the last `bytes` bytes, rounded down to sectors
+    flip,      ///< a bit of the bytes read is flipped
+    hold,      ///< does not begin until release()
   };
   Kind kind = Kind::error;
   Direction direction = Direction::read;
@@ -29,7 +29,7 @@ struct Fault {
   std::int64_t bytes = 0;
 };
 
-/// Wraps another block I/O. The test asks it from its own thread.
+/// Wraps another block I/O. The test calls the functions below from its own thread.
 class FaultyIo final : public BlockIo {
  public:
   FaultyIo(std::unique_ptr<BlockIo> inner, const Fault& fault)
@@ -46,12 +46,12 @@ class FaultyIo final : public BlockIo {
   [[nodiscard]] int file() const override { return inner_->file(); }
 
   [[nodiscard]] int fired() const { return fired_; }
-  /// Until the first request was struck.
+  /// Waits until a request was struck.
   void wait_until_fired() const { fired_.wait(0); }
   [[nodiscard]] int requests(Direction direction) const {
     return direction == Direction::read ? reads_ : writes_;
   }
-  /// The request that is held begins.
+  /// Lets the held request begin.
   void release() {
     released_ = true;
     wake();
@@ -69,11 +69,11 @@ class FaultyIo final : public BlockIo {
   std::int64_t struck_offset_ = -1;
   std::vector<BlockCompletion> own_;
   std::vector<BlockRequest> held_;
-  std::unordered_map<std::uint64_t, std::byte*> flips_;     // by request
-  std::unordered_map<std::uint64_t, std::int64_t> shorts_;  // results, by request
+  std::unordered_map<std::uint64_t, std::byte*> flips_;     // key: request
+  std::unordered_map<std::uint64_t, std::int64_t> shorts_;  // results; key: request
 };
 
-/// What a store owns while the test keeps the device.
+/// A device that the store owns while the test keeps it, too.
 class SharedIo final : public BlockIo {
  public:
   explicit SharedIo(std::shared_ptr<BlockIo> device) : device_(std::move(device)) {}

@@ -16,7 +16,7 @@ class MemoryIo final : public BlockIo {
 
   [[nodiscard]] int capacity() const override { return capacity_; }
   void submit(const BlockRequest& request) override {
-    // Ends where a file would end.
+    // Ends where the memory ends, as a file would.
     const auto size = static_cast<std::int64_t>(data_.size());
     const std::int64_t bytes = std::clamp(size - request.offset, std::int64_t{0}, request.bytes);
     if (bytes > 0) {

@@ -7,7 +7,7 @@
 
 namespace strata::offload {
 
-/// `bytes` of zeros. Requests complete in the order in which they were submitted.
+/// Makes `bytes` of zeros. Requests complete in the order in which they were submitted.
 std::unique_ptr<BlockIo> make_memory_io(std::int64_t bytes, int capacity);
 
 }  // namespace strata::offload

@@ -1,7 +1,7 @@
-// A process of its own for what tests of the store do to a whole process: rights are dropped,
-// system calls forbidden, file systems mounted, and it is killed.
+// A program for tests of the store that change a whole process: they drop rights, forbid system
+// calls, mount file systems, or kill it.
 //   store_process SCENARIO DIRECTORY
-// Prints what the test looks at. Exit code 3: this machine does not allow the scenario.
+// Prints what the test checks. Exit code 3: this machine does not allow the scenario.
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
@@ -45,7 +45,7 @@ void become_nobody(rlim_t locked_bytes) {
   allowed(::setresuid(kNobody, kNobody, kNobody), "setresuid");
 }
 
-/// io_uring_setup fails with EPERM from now on, as under a container's policy.
+/// Makes io_uring_setup fail with EPERM from now on, as a container's policy does.
 void forbid_io_uring() {
   constexpr int kSystemCallNumber = offsetof(seccomp_data, nr);
   sock_filter program[] = {
@@ -59,7 +59,7 @@ void forbid_io_uring() {
   allowed(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), "seccomp");
 }
 
-/// Where only this process sees it, so that it goes with it.
+/// Mounts a file system that only this process sees, so that it ends with the process.
 void mount_private(const char* type, const std::string& directory, const char* options) {
   allowed(::unshare(CLONE_NEWNS), "unshare");
   allowed(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "mount");
@@ -70,7 +70,7 @@ void print_notes(const NvmeStore& store) {
   for (const std::string& note : store.notes()) std::cout << "note: " << note << std::endl;
 }
 
-/// Writes, reads and compares; says how the file is open.
+/// Writes, reads and compares; prints how the file is open.
 void use_store(const std::string& directory) {
   const auto store = open_store({.directories = {directory}, .bytes = 32 * kMiB});
   const AlignedMemory window(24 * kMiB);
@@ -89,7 +89,7 @@ void use_store(const std::string& directory) {
             << "\ndirect: " << ((flags & O_DIRECT) != 0) << std::endl;
 }
 
-/// Says when the first write is under way, then writes until it is killed.
+/// Prints when the first write is under way, then writes until it is killed.
 void write_forever(const std::string& directory) {
   const auto store = open_store({.directories = {directory}, .bytes = 32 * kMiB});
   const AlignedMemory window(32 * kMiB);

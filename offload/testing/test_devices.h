@@ -12,7 +12,7 @@
 
 namespace strata::offload {
 
-/// What the whole store is tested over.
+/// A kind of device that the whole store is tested over.
 struct DeviceKind {
   enum class Io { memory, threads, uring };
   std::string name;
@@ -22,20 +22,20 @@ struct DeviceKind {
 inline std::ostream& operator<<(std::ostream& out, const DeviceKind& kind) {
   return out << kind.name;
 }
-/// memory, threads, io_uring; one and three devices.
+/// Returns memory, threads and io_uring, each with one and three devices.
 std::vector<DeviceKind> all_device_kinds();
 
-/// Why this machine has no such device; empty when it has.
+/// Returns why this machine has no such device; "" if it has.
 std::string why_not(const DeviceKind& kind);
 
 using Wrap = std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)>;
-/// A store whose files, if any, lie in `directory`. `wrap` may put something around each device.
-/// HostError where why_not has something to say.
+/// Makes a store; its files, if any, are in `directory`. `wrap` may put something around each
+/// device. Throws HostError if why_not returns a reason.
 std::unique_ptr<NvmeStore> make_store(const DeviceKind& kind, const std::string& directory,
                                       std::int64_t bytes, const StoreOptions& options = {},
                                       const Wrap& wrap = nullptr);
 
-/// `bytes` that differ from place to place and from seed to seed.
+/// Returns `bytes` that differ from place to place and from seed to seed.
 std::vector<std::byte> pattern(std::int64_t bytes, std::uint64_t seed);
 
 }  // namespace strata::offload
