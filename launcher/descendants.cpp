@@ -13,12 +13,12 @@
 namespace strata::launcher {
 namespace {
 
-/// Parent of a process from /proc/PID/stat, -1 when it is gone. The name in parentheses may itself
-/// contain spaces and parentheses: fields are counted from the last one.
+/// Returns the parent of a process from /proc/PID/stat, -1 when the process is gone. The name in
+/// parentheses may contain spaces and parentheses itself, so fields are counted from the last one.
 pid_t parent_of(const std::filesystem::path& process) {
   std::ifstream file(process / "stat");
   std::string text;
-  // A process may go between opening and reading: that is the end of the text, no exception.
+  // A process may end between opening and reading: then the text is empty, without an exception.
   std::getline(file, text, '\0');
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return -1;

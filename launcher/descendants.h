@@ -1,4 +1,4 @@
-// What ranks leave behind. mlaunch is the subreaper: a process whose parent died becomes its child.
+// Processes that ranks leave behind. mlaunch is the subreaper: orphans become its children.
 #pragma once
 
 #include <sys/types.h>
@@ -9,13 +9,13 @@
 
 namespace strata::launcher {
 
-/// Makes orphans of the ranks children of this process.
+/// Makes this process the new parent of orphans of the ranks.
 void become_subreaper();
 
-/// Direct children of this process, zombies included. Processes come and go meanwhile.
+/// Returns the direct children of this process, zombies included. Processes may come and go.
 std::set<pid_t> children(const std::filesystem::path& processes = "/proc");
 
-/// How many processes the kernel has killed for lack of memory since boot; 0 when it does not tell.
+/// Number of processes that the kernel killed for lack of memory since boot; 0: not known.
 std::int64_t out_of_memory_kills();
 
 }  // namespace strata::launcher

@@ -11,7 +11,7 @@
 namespace strata::launcher {
 namespace {
 
-/// Folders as in /proc.
+/// Makes folders like those of /proc.
 class Descendants : public testing::Test {
  protected:
   void process(int pid, const std::string& stat) const {
@@ -29,7 +29,7 @@ TEST_F(Descendants, ChildrenWhateverTheirNames) {
   EXPECT_EQ(children(processes_.path()), (std::set<pid_t>{11, 12}));
 }
 
-/// Such a file can be opened and not be read; so can a folder.
+/// The file of an ended process can be opened but not read; so can a folder.
 TEST_F(Descendants, AProcessMayGoWhileItIsLookedAt) {
   process(11, "11 (train) S " + self_ + " 11 11 0");
   std::filesystem::create_directories(processes_ / "12/stat");

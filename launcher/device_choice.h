@@ -1,5 +1,5 @@
-// Which GPUs of this host the ranks see: --include, --exclude and --num_gpus as DeepSpeed's
-// launcher means them. mlaunch only sets CUDA_VISIBLE_DEVICES, which it never widens.
+// The choice of GPUs of this host that ranks see: --include, --exclude and --num_gpus as
+// DeepSpeed's launcher has them. mlaunch only sets CUDA_VISIBLE_DEVICES, and never widens it.
 #pragma once
 
 #include <string>
@@ -7,28 +7,28 @@
 
 namespace strata::launcher {
 
-/// What the command line asks for.
+/// Devices that the command line requests.
 struct DeviceRequest {
-  std::string typed;                  ///< "--include localhost:2,3"; empty: nothing is asked for
-  std::vector<std::string> included;  ///< numbers; of --include localhost: none
+  std::string typed;                  ///< "--include localhost:2,3"; empty: no request
+  std::vector<std::string> included;  ///< numbers of devices; none for --include localhost
   std::vector<std::string> excluded;
-  int first_devices = 0;  ///< --num_gpus N
+  int first_devices = 0;  ///< N of --num_gpus N
 };
 
 struct HostDevices {
-  std::string visible;  ///< CUDA_VISIBLE_DEVICES that mlaunch itself was given; empty: not set
+  std::string visible;  ///< mlaunch's own CUDA_VISIBLE_DEVICES; empty: not set
   int count = 0;        ///< GPUs of the machine; 0: none, or not known
 };
 HostDevices devices_of_host();
 
-/// "2,3" of DeepSpeed's "localhost:2,3"; `typed` is what messages name. Throws InvalidArgument.
+/// Parses "2,3" of DeepSpeed's "localhost:2,3". Throws InvalidArgument that names `typed`.
 std::vector<std::string> parse_device_list(const std::string& typed, const std::string& list);
 
-/// Devices that the ranks shall see; none: CUDA_VISIBLE_DEVICES stays as it is. Throws
-/// InvalidArgument when they are not among those that `host` lets mlaunch see, or none are left.
+/// Returns the devices that the ranks shall see; none: CUDA_VISIBLE_DEVICES stays as it is. Throws
+/// InvalidArgument when a device is not among those that mlaunch sees, or when none are left.
 std::vector<std::string> choose_devices(const DeviceRequest& request, const HostDevices& host);
 
-/// Joins devices as CUDA_VISIBLE_DEVICES has them: "2,3".
+/// Joins devices for CUDA_VISIBLE_DEVICES: "2,3".
 std::string device_list(const std::vector<std::string>& devices);
 
 }  // namespace strata::launcher

@@ -87,7 +87,7 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
-/// "  name    first line\n          second line\n". Escape sequences of ranks stay out.
+/// Appends "  name    first line\n          second line\n". Blanks control characters.
 void add_field(std::string& report, std::string_view name, const std::string& text) {
   if (text.empty()) return;
   std::istringstream lines(text);
@@ -102,24 +102,24 @@ void add_field(std::string& report, std::string_view name, const std::string& te
 
 std::string memory_text(std::int64_t bytes) {
   constexpr std::int64_t kMiB = 1 << 20;
-  if (bytes < 100 * kMiB) return "";  // not the trouble
+  if (bytes < 100 * kMiB) return "";  // too little to be the cause
   return fmt::format("{} MiB at its peak", (bytes + kMiB / 2) / kMiB);
 }
 
 std::string error_text(const FailureFacts& facts) {
   if (!facts.spawn_error.empty()) return facts.spawn_error;
   const std::string tail = last_lines(facts.error_tail);
-  // A single rank's standard error stands unchanged right above: do not say it twice.
+  // The standard error of a single rank is on the screen right above: do not repeat it.
   const bool on_screen =
       facts.ranks == 1 && (facts.error.empty() || tail.find(facts.error) != std::string::npos);
   if (on_screen) return "";
   return facts.error.empty() ? tail : facts.error;
 }
 
-/// Ranks by what they have in common.
+/// Ranks grouped by a common text.
 using Groups = std::map<std::string, std::vector<int>>;
 
-/// A line per group, those of the lowest ranks first; "and `rest`" in place of too many.
+/// Returns a line per group, those of the lowest ranks first; after too many, "and `rest`".
 std::string group_lines(const Groups& groups, const std::string& rest) {
   std::vector<std::pair<std::vector<int>, std::string>> lines;
   for (const auto& [text, ranks] : groups) lines.emplace_back(ranks, text);
@@ -132,7 +132,7 @@ std::string group_lines(const Groups& groups, const std::string& rest) {
   return text;
 }
 
-/// Where the others were, equal places together.
+/// Describes where the other ranks were, one line for equal places.
 std::string others_text(const FailureFacts& facts) {
   Groups places;
   for (std::size_t rank = 0; rank < facts.others.size(); ++rank)
@@ -149,7 +149,7 @@ std::string in_one_line(const std::string& text) {
   return line.substr(0, kMaxErrorBytes) + " ...";
 }
 
-/// Each number as one '#': what ranks say alike of their own shares and moments.
+/// Replaces each number by one '#', to compare errors of ranks that differ in numbers alone.
 std::string without_numbers(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -170,7 +170,7 @@ std::string likewise(const std::vector<int>& ranks, const char* how) {
          "\n";
 }
 
-/// What else went wrong. A rank that blames the failed one adds nothing.
+/// Describes the errors of other ranks. A rank that only blames the failed one is left out.
 std::string other_errors_text(const FailureFacts& facts) {
   Groups different;
   std::vector<int> alike, nearly_alike;

@@ -10,11 +10,11 @@
 
 namespace strata::launcher {
 
-/// Facts about one rank of the run.
+/// Facts about a rank of the run.
 struct RankFacts {
-  std::string where;             ///< from its status page, empty: unknown
-  std::string error;             ///< from its status page, empty: none
-  std::optional<Ending> ending;  ///< empty: it has not ended
+  std::string where;             ///< from its status page; empty: unknown
+  std::string error;             ///< from its status page; empty: none
+  std::optional<Ending> ending;  ///< nullopt: it has not ended
 };
 
 struct FailureFacts {
@@ -22,21 +22,21 @@ struct FailureFacts {
   int ranks = 1;
   std::string program;
   Ending ending;
-  std::string spawn_error;               ///< not empty: it never started
-  std::string where;                     ///< from its status page, empty: unknown
-  std::string error;                     ///< from its status page, empty: none
-  std::string error_tail;                ///< the end of its standard error
+  std::string spawn_error;               ///< not empty: the rank never started
+  std::string where;                     ///< from its status page; empty: unknown
+  std::string error;                     ///< from its status page; empty: none
+  std::string error_tail;                ///< end of its standard error
   std::int64_t peak_rss_bytes = 0;       ///< 0: unknown
-  std::int64_t out_of_memory_kills = 0;  ///< by the kernel on this machine during the run
-  std::vector<RankFacts> others;         ///< by rank; the failed rank's entry is ignored
+  std::int64_t out_of_memory_kills = 0;  ///< kills by the kernel on this machine during the run
+  std::vector<RankFacts> others;         ///< index: rank; the failed rank's entry is ignored
 };
 
-/// Several lines, the last with a newline too. Errors of other ranks come before that of the failed
-/// one, a line each: equal ones are counted, and those that only blame a rank are left out when the
-/// failed one is not such itself.
+/// Returns several lines; each ends with a newline. Errors of other ranks come before that of the
+/// failed one, a line each. Equal errors are counted. Errors that only blame a peer are left out,
+/// unless the failed rank's error does so, too.
 std::string failure_report(const FailureFacts& facts);
 
-/// "0-2, 4" of sorted rank numbers.
+/// Formats sorted rank numbers: "0-2, 4".
 std::string rank_list(const std::vector<int>& ranks);
 
 }  // namespace strata::launcher

@@ -78,7 +78,7 @@ TEST(FailureReport, SaysWhatElseWentWrongInALineEachBeforeTheError) {
     facts.others[static_cast<std::size_t>(rank)] = {"", error, Ending{Ending::Kind::exited, code}};
   };
   failed_with(0, 65, facts.error);
-  failed_with(1, 75, "rank 3: w.safetensors: truncated");  // an echo
+  failed_with(1, 75, "rank 3: w.safetensors: truncated");  // repeats rank 3's error
   failed_with(2, 65, facts.error);
   failed_with(3, 65, "ignored");
   failed_with(4, 74, "/data: no space\n  left");

@@ -1,4 +1,4 @@
-// The program mlaunch: command line in, ranks run, exit code out.
+// The program mlaunch: parses the command line, runs the ranks, returns the exit code.
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -25,9 +25,9 @@ namespace {
 
 void print_error(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n", text.c_str()); }
 
-/// Ranks that start ranks would be counted twice.
+/// Throws if mlaunch itself is a rank: ranks that start ranks would be counted twice.
 void refuse_to_be_a_rank() {
-  // Without RANK it is a script's setting for whoever starts ranks; these get their own.
+  // Without RANK, WORLD_SIZE is a setting that a script exports for launchers; ranks get their own.
   if (std::getenv("RANK") == nullptr && ::unsetenv("WORLD_SIZE") != 0)
     throw_system_error("unsetenv");
   const RankContext context = rank_context_from_environment();

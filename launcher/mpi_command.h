@@ -1,4 +1,4 @@
-// `mlaunch --launcher mpi`: the mpirun command that takes mlaunch's place.
+// The mpirun command that replaces mlaunch with `--launcher mpi`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace strata::launcher {
 
-/// mpirun's command line, "mpirun" first. `as_root`: Open MPI refuses root unless told otherwise.
+/// Returns mpirun's command line, "mpirun" first. `as_root` adds the permission for that.
 std::vector<std::string> mpi_command(const Options& options, const std::string& program,
                                      bool as_root);
 

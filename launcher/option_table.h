@@ -1,4 +1,4 @@
-// Every option that mlaunch knows, its own and DeepSpeed's, with what happens to it.
+// All options that mlaunch knows, its own and those of other launchers, with what happens to them.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ enum class OptionUse {
   help,
   version,
   ranks,
-  device_count,  ///< ranks, and GPUs that they see
+  device_count,  ///< number of ranks, and of GPUs that they see
   launcher,
   launcher_arguments,
   no_prefix,
@@ -18,16 +18,16 @@ enum class OptionUse {
   master_port,
   master_address,
   node_count,
-  node_rank,  ///< of the one host: 0
+  node_rank,  ///< must be 0, the only host
   include,
   exclude,
-  no_effect,      ///< accepted; `advice` is shown once
-  several_hosts,  ///< refused: ranks on other hosts
+  no_effect,      ///< accepted; a note says `advice`
+  several_hosts,  ///< refused: asks for ranks on other hosts
   refused,        ///< refused; `advice` says what to do instead
 };
 
 struct OptionEntry {
-  std::string_view name;  ///< with leading hyphens; words joined by hyphens
+  std::string_view name;  ///< with leading hyphens; hyphens between words
   OptionUse use;
   bool takes_value;
   std::string_view advice = {};
@@ -35,7 +35,7 @@ struct OptionEntry {
 
 std::span<const OptionEntry> option_table();
 
-/// Entry of an option as typed ("--num_gpus", without "=value"); nullptr: unknown.
+/// Finds an option as typed ("--num_gpus", without "=value"); nullptr: unknown.
 const OptionEntry* find_option(std::string_view typed);
 
 }  // namespace strata::launcher

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMaxRanks = 1024;
 
-/// One option as typed with its value.
+/// An option as typed, with its value.
 struct Given {
   std::string name;
   std::string value;
@@ -45,7 +45,7 @@ bool is_this_host(const std::string& name) {
          (known && name == own.data());
 }
 
-/// Collects options; what depends on two of them is checked at the end.
+/// Collects options; finish() checks those that depend on one another.
 class Parser {
  public:
   void take(const Given& given);
@@ -138,7 +138,7 @@ void Parser::set_launcher(const Given& given) {
   }
 }
 
-/// DeepSpeed's host[:slot,slot]@...: devices of this host.
+/// Parses DeepSpeed's host[:slot,slot]@...; accepts only this host.
 void Parser::set_devices(const Given& given) {
   DeviceRequest& devices = options_.devices;
   const std::string typed = given.name + " " + given.value;
@@ -172,7 +172,7 @@ Options Parser::finish() {
                         " ...; see mlaunch --help)");
 }
 
-/// Reads the option at `position`, moves after it and its value.
+/// Reads the option at `position`; moves `position` after the option and its value.
 Given read_option(const std::vector<std::string>& arguments, std::size_t& position) {
   Given given;
   const std::string& typed = arguments[position++];
@@ -196,7 +196,7 @@ Given read_option(const std::vector<std::string>& arguments, std::size_t& positi
   return given;
 }
 
-/// Everything that is wrong, a line each.
+/// Collects all errors, one per line.
 class Problems {
  public:
   template <typename Body>
@@ -231,7 +231,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   }
   Options options;
   problems.collect([&] { options = parser.finish(); });
-  problems.raise();  // before the program's name is missed: a wrong option may have taken it
+  problems.raise();  // before a missing program is reported: a wrong option may have taken its name
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(position),
                          arguments.end());
   if (options.command.empty() && !options.show_help && !options.show_version)

@@ -10,8 +10,8 @@
 namespace strata::launcher {
 namespace {
 
-/// A pipe that poll(2) calls writable takes this much without blocking. (O_NONBLOCK is no way: it
-/// would change the descriptor of the shell and of everybody else who has it open.)
+/// Bytes that a pipe takes without blocking if poll(2) says that it is writable. (O_NONBLOCK would
+/// change the descriptor of the shell and of all others who have it open.)
 constexpr std::size_t kSafeBytes = 4096;
 
 bool is_regular_file(int fd) {
@@ -40,7 +40,7 @@ void OutputQueue::write_some() {
   }
 }
 
-/// False: no room now, or the descriptor failed.
+/// Returns false if there is no room now, or if the descriptor failed.
 bool OutputQueue::write_once() {
   std::size_t count = bytes_.size() - written_;
   if (!is_file_) {

@@ -1,4 +1,4 @@
-// Bytes on their way to one of mlaunch's own output descriptors, without ever blocking its loop.
+// Bytes that wait for one of mlaunch's own output descriptors; writing never blocks mlaunch's loop.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@ namespace strata::launcher {
 
 class OutputQueue {
  public:
-  /// Above this the ranks' pipes are no longer read, so that their writers wait.
+  /// Above this, mlaunch stops reading the ranks' pipes, so that their writers wait.
   static constexpr std::size_t kFullBytes = std::size_t{1} << 20;
 
   explicit OutputQueue(int fd);
 
   void append(std::string_view bytes);
-  /// Writes what the descriptor takes at once.
+  /// Writes as much as the descriptor takes at once.
   void write_some();
 
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] bool pending() const { return written_ < bytes_.size(); }
   [[nodiscard]] bool full() const { return bytes_.size() - written_ > kFullBytes; }
   [[nodiscard]] bool is_terminal() const { return is_terminal_; }
-  /// errno of the write that failed; everything is dropped since. 0: none.
+  /// errno of the write that failed; since then all bytes are dropped. 0: no failure.
   [[nodiscard]] int error() const { return error_; }
 
  private:

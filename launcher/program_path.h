@@ -1,16 +1,16 @@
-// Where the program to start lies.
+// The search for the program to start.
 #pragma once
 
 #include <string>
 
 namespace strata::launcher {
 
-/// The directory that holds the running mlaunch.
+/// Returns the directory that holds the running mlaunch.
 std::string own_directory();
 
-/// `name` itself when it contains a slash; else the executable of that name in `first_directory`,
-/// else in the colon-separated `search_path`. Throws InvalidArgument that says where it looked and
-/// what is there.
+/// Returns `name` itself when it contains a slash; else the executable of that name in
+/// `first_directory`, else in the colon-separated `search_path`. Throws InvalidArgument that says
+/// where it looked and what is there.
 std::string find_program(const std::string& name, const std::string& first_directory,
                          const std::string& search_path);
 

@@ -34,7 +34,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// Everything that the child needs, prepared before fork: after it only system calls are allowed.
+/// Everything that the child needs, prepared before fork: after fork only system calls are allowed.
 struct ChildPlan {
   const RankCommand& command;
   std::vector<char*> arguments;
@@ -42,7 +42,7 @@ struct ChildPlan {
   pid_t parent;
   int output;
   int error;
-  int failure;  // gets errno when exec does not happen
+  int failure;  // receives errno when exec fails
 };
 
 bool prepare_signals() {
@@ -76,7 +76,7 @@ bool keep_open(const std::vector<int>& fds) {
   ::_exit(127);
 }
 
-/// 0 when exec happened (the pipe closed empty), else errno.
+/// Returns 0 when exec succeeded (the pipe closed empty), else errno.
 int read_exec_error(int fd) {
   int number = 0;
   ssize_t count = 0;
@@ -118,8 +118,8 @@ RankProcess start_rank(const RankCommand& command) {
 }
 
 void signal_rank(pid_t pid, int number) {
-  // A program that made itself a new session or group is still reached by its own number. Failing
-  // to reach it means that it is dead already and about to be reported.
+  // If the program made itself a new session or group, its own number still reaches it. If that
+  // fails, too, it is dead and about to be reported.
   if (::kill(-pid, number) != 0) (void)::kill(pid, number);
 }
 

@@ -1,4 +1,4 @@
-// Starting the process of one rank.
+// Starts the process of one rank.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,24 +13,24 @@ namespace strata::launcher {
 
 struct RankCommand {
   std::string path;
-  std::vector<std::string> arguments;  ///< the program's name first
+  std::vector<std::string> arguments;  ///< program's name first
   std::vector<std::string> environment;
-  std::vector<int> kept_fds;  ///< stay open in the rank under the same number
-  bool reads_input = false;   ///< inherits standard input; else it reads nothing
+  std::vector<int> kept_fds;  ///< these stay open in the rank under the same numbers
+  bool reads_input = false;   ///< true: inherits standard input; false: reads nothing
   rlimit open_files{};        ///< RLIMIT_NOFILE of the rank
 };
 
 struct RankProcess {
   pid_t pid = -1;
-  UniqueFd output;  ///< read ends of its standard output and standard error, non-blocking
+  UniqueFd output;  ///< non-blocking read ends of its standard output and standard error
   UniqueFd error;
 };
 
-/// Starts it in its own process group; it is killed when the calling thread ends in any way. Throws
-/// HostError when the system cannot start one more process or the program cannot be executed.
+/// Starts a rank in its own process group. The rank is killed when the calling thread ends in any
+/// way. Throws HostError when the system cannot start a process or the program cannot be executed.
 RankProcess start_rank(const RankCommand& command);
 
-/// Signals the rank's process group. The rank must not have been waited for.
+/// Signals the rank's process group. The rank must not have been waited for yet.
 void signal_rank(pid_t pid, int number);
 
 }  // namespace strata::launcher

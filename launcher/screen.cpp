@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
-/// A progress line that wraps cannot be cleared again.
+/// Cuts a progress line to the terminal's width: one that wraps could not be cleared.
 std::string cut_to_terminal(const std::string& text, int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text;
@@ -77,7 +77,7 @@ void Screen::keep_tail(int rank, std::string_view bytes) {
   if (tail.size() > kTailBytes) tail.erase(0, tail.size() - kTailBytes);
 }
 
-/// The line is `first` + `second`; `second` ends with its newline.
+/// Prints `first` + `second`; `second` ends with the line's newline.
 void Screen::print_line(const Stream& s, std::string_view first, std::string_view second) {
   OutputQueue& q = queue(s.kind);
   std::string line = s.prefix + std::string(first) + std::string(second);
@@ -100,8 +100,7 @@ bool Screen::rewrites_lines(const Stream& s) const {
   return s.rank == 0 && queues_[static_cast<int>(s.kind)].is_terminal();
 }
 
-/// Shows a line that is not ended: of progress, or of a rank that is alone, where it may be a
-/// question.
+/// Shows an unfinished line: of progress, or of a single rank, where it may be a question.
 void Screen::update_progress(const Stream& s) {
   const bool is_progress = s.partial.find('\r') != std::string::npos;
   if (!rewrites_lines(s) || s.partial.empty() || !(is_progress || alone_)) return;
@@ -110,7 +109,7 @@ void Screen::update_progress(const Stream& s) {
   rewrite(s, std::move(text));
 }
 
-/// The lowest line is now `text`. What only grows is not written again: it may have wrapped.
+/// Makes `text` the lowest line. Writes only the new part if it grew: it may have wrapped.
 void Screen::rewrite(const Stream& s, std::string text) {
   OutputQueue& q = queue(s.kind);
   progress_of_ = s.kind;

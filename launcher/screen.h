@@ -1,5 +1,5 @@
-// What the ranks print, put together for mlaunch's standard output and standard error: whole lines,
-// each with its rank, and on a terminal rank 0's progress line kept below them.
+// Combines what ranks print on mlaunch's standard output and standard error: whole lines, each with
+// its rank; on a terminal, rank 0's progress line stays below them.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ enum class OutputKind { standard_output, standard_error };
 class Screen {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1}
-                                               << 20;  ///< longer lines are cut in pieces
+                                               << 20;  ///< longer lines are cut into pieces
   static constexpr std::size_t kTailBytes = 4096;
 
-  /// With one rank bytes pass unchanged and at once, unless both outputs are a terminal: there its
-  /// two streams must not mix in one line. `prefix`: "[3] " before lines of rank 3.
+  /// The output of a single rank passes unchanged and at once, unless both outputs are a terminal:
+  /// there its two streams must not mix in one line. `prefix` begins lines with "[3] ".
   Screen(int ranks, bool prefix, int output_fd, int error_fd);
 
-  /// Takes what a rank wrote.
+  /// Takes bytes that a rank wrote.
   void feed(int rank, OutputKind kind, std::string_view bytes);
-  /// The rank's stream is closed: an unfinished line is finished.
+  /// Call when the rank's stream is closed: ends an unfinished line.
   void finish_line(int rank, OutputKind kind);
-  /// A line of mlaunch itself, on standard error.
+  /// Prints a line of mlaunch itself on standard error.
   void say(std::string_view line);
 
   [[nodiscard]] OutputQueue& queue(OutputKind kind) { return queues_[static_cast<int>(kind)]; }
-  /// The last lines a rank wrote to standard error.
+  /// Returns the last kTailBytes that a rank wrote to standard error.
   [[nodiscard]] const std::string& error_tail(int rank) const {
     return tails_[static_cast<std::size_t>(rank)];
   }
@@ -40,7 +40,7 @@ class Screen {
     int rank;
     OutputKind kind;
     std::string prefix;
-    std::string partial;  // since the last newline
+    std::string partial;  // text since the last newline
   };
 
   Stream& stream(int rank, OutputKind kind);
@@ -53,13 +53,13 @@ class Screen {
   [[nodiscard]] bool rewrites_lines(const Stream& stream) const;
 
   OutputQueue queues_[2];
-  const bool alone_;  // there is one rank
+  const bool alone_;  // true: there is one rank
   const bool pass_through_;
   bool line_open_ = false;       // pass-through only: standard error is in the middle of a line
   std::vector<Stream> streams_;  // two per rank
   std::vector<std::string> tails_;
-  std::string progress_;  // rank 0's line that is not finished yet, as shown on the terminal
-  OutputKind progress_of_ = OutputKind::standard_output;  // the stream that it belongs to
+  std::string progress_;  // rank 0's unfinished line as the terminal shows it
+  OutputKind progress_of_ = OutputKind::standard_output;  // stream of that line
 };
 
 }  // namespace strata::launcher

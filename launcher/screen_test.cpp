@@ -20,7 +20,7 @@ namespace {
 constexpr OutputKind kOut = OutputKind::standard_output;
 constexpr OutputKind kErr = OutputKind::standard_error;
 
-/// A screen on two memory files.
+/// A screen on two files in memory.
 struct Rig {
   explicit Rig(int ranks, bool prefix = true)
       : output(::memfd_create("output", MFD_CLOEXEC)),
@@ -107,7 +107,7 @@ struct TerminalRig {
     screen.emplace(ranks, true, terminal.get(), terminal.get());
   }
 
-  /// What came since the last call.
+  /// Returns the output since the last call.
   std::string shown() {
     for (const OutputKind kind : {kOut, kErr}) screen->queue(kind).write_some();
     std::array<char, 4096> bytes{};

@@ -26,8 +26,8 @@ void set_handling(int number, void (*handler)(int)) {
 }  // namespace
 
 SignalQueue::SignalQueue() {
-  set_handling(SIGPIPE, SIG_IGN);  // seen as EPIPE
-  set_handling(SIGCHLD, SIG_DFL);  // ignored, it would take the ranks' exit codes away
+  set_handling(SIGPIPE, SIG_IGN);  // write() reports EPIPE instead
+  set_handling(SIGCHLD, SIG_DFL);  // if it were ignored, the ranks' exit codes would be lost
   sigset_t handled;
   ::sigemptyset(&handled);
   for (const int number : kHandled)

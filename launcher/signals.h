@@ -1,4 +1,4 @@
-// Signals to mlaunch as something to read.
+// Signals to mlaunch, as data to read.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace strata::launcher {
 
-/// Blocks the signals that mlaunch handles, for the whole process, as long as it lives. What was
-/// ignored at the start (nohup, background jobs of scripts) stays ignored.
+/// While this object lives, blocks the signals that mlaunch handles in the whole process. Signals
+/// that were ignored at the start (nohup, background jobs of scripts) stay ignored.
 class SignalQueue {
  public:
   SignalQueue();
@@ -17,7 +17,7 @@ class SignalQueue {
   SignalQueue& operator=(const SignalQueue&) = delete;
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// The next signal that came, 0: none.
+  /// Returns the next signal that arrived; 0: none.
   int next();
 
  private:

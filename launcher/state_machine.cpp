@@ -12,26 +12,26 @@
 namespace strata::launcher {
 namespace {
 
-/// Whether a rank blames a peer, or was asked to stop.
+/// True if the rank blames a peer or stopped on request: both end with 75.
 bool wants_another_try(const Ending& ending) {
   return ending.kind == Ending::Kind::exited &&
          ending.number == static_cast<int>(ExitCode::try_again);
 }
 
-/// What SIGTERM does to a program, or a shell around it, that does not handle it.
+/// True for the ending of a program, or of a shell around it, that does not handle SIGTERM.
 bool died_of_term(const Ending& ending) {
   return ending.exit_code() == static_cast<int>(ExitCode::signal_base) + SIGTERM;
 }
 
-/// In place of a signal: SIGKILL did not help.
+/// Stands for a signal in escalations: SIGKILL did not help.
 constexpr int kGiveUp = 0;
 
-/// What ranks get for a signal to mlaunch. A reader of our output that went away (SIGPIPE) or a
-/// closed terminal means the same to them as SIGTERM.
+/// Returns the signal that ranks get for a signal to mlaunch. A closed terminal, or a reader of our
+/// output that ended (SIGPIPE), becomes SIGTERM.
 int forwarded(int number) { return number == SIGINT ? SIGINT : SIGTERM; }
 
-/// A scheduler's or a closed terminal's: what has been computed is worth saving. Who presses Ctrl-C
-/// or closes our output (SIGPIPE) waits for the prompt.
+/// True for a scheduler's signal and a closed terminal: computed state is worth saving. A user who
+/// presses Ctrl-C or closes our output (SIGPIPE) waits for the prompt.
 bool leaves_time_to_save(int number) { return number == SIGTERM || number == SIGHUP; }
 
 std::string name_for_users(int number) {
@@ -67,12 +67,12 @@ void StateMachine::on(const RankEnded& event) {
   if (event.ending.success() || asked_to_end_) return;
   if (asked_to_stop_ && wants_another_try(event.ending)) {
     if (state_ == State::stopping) return;
-    if (state_ == State::running) {  // after SIGUSR1
+    if (state_ == State::running) {  // happens after SIGUSR1
       failure_ = {event.rank, event.ending, ""};
       return wait_for_stop();
     }
   }
-  // Nothing to wait for when ranks do not save.
+  // A rank that SIGTERM killed does not save, so there is nothing to wait for.
   if (state_ == State::stopping && died_of_term(event.ending)) return hasten(user_signal_);
   note_failure({event.rank, event.ending, ""},
                fmt::format("rank {} {}", event.rank, event.ending.describe()));
@@ -94,7 +94,7 @@ void StateMachine::on(const SpawnFailed& event) {
 
 void StateMachine::on(const SignalReceived& event) {
   switch (event.number) {
-    case SIGUSR1:  // schedulers' early warning, which ranks may take as SIGTERM
+    case SIGUSR1:  // Schedulers warn with it, and ranks may treat it as SIGTERM.
       asked_to_stop_ = true;
       return signal_living(event.number);
     case SIGUSR2:
@@ -140,8 +140,8 @@ void StateMachine::on(const Tick&) {
   }
 }
 
-/// The first failure counts; but a rank that merely blames a peer (75) gives way to one that fails
-/// by itself while all still end on their own.
+/// Keeps the first failure; but a rank that only blames a peer (75) gives way to one that fails by
+/// itself while ranks still end on their own.
 void StateMachine::note_failure(Failure failure, const std::string& reason) {
   if (!failure_ || (wants_another_try(failure_->ending) && !wants_another_try(failure.ending)))
     failure_ = std::move(failure);
@@ -201,7 +201,7 @@ void StateMachine::kill_now() {
   if (state_ == State::draining) {
     orphan_deadline_.reset();
     actions_.emplace_back(EndLeftovers{});
-    drain_deadline_ = now_;  // whoever reads our output no longer wants it
+    drain_deadline_ = now_;  // the reader of our output no longer wants it
     return;
   }
   state_ = State::ending;
@@ -220,7 +220,7 @@ bool StateMachine::all_stopped() const {
                      [](const auto& ending) { return ending && wants_another_try(*ending); });
 }
 
-/// What follows from the state alone, after every event.
+/// Makes the transitions that follow from the state alone; called after every event.
 void StateMachine::settle() {
   if (state_ == State::finished) return;
   const bool all_ended =
@@ -237,7 +237,7 @@ void StateMachine::start_draining() {
     actions_.emplace_back(EndLeftovers{});
   else
     orphan_deadline_ = now_ + kOrphanGrace;
-  // After success and after a failure all output is wanted, however slow its reader; the user who
+  // After success and after a failure all output is wanted, however slow its reader; a user who
   // pressed Ctrl-C wants the prompt.
   if (user_signal_ != 0) drain_deadline_ = now_ + kDrainLimit;
 }

@@ -1,13 +1,13 @@
-// What mlaunch does when: a pure function of events and their times. It starts, reads and kills
-// nothing itself, so that every order of events can be tested without a process.
+// Decides what mlaunch does and when, as a pure function of events and their times. It does not
+// start, read or kill anything, so every order of events can be tested without processes.
 //
-//   running --SIGTERM--> stopping: it is forwarded, ranks get the grace to save and end with 75
-//           --Ctrl-C---> ending: it is forwarded, then SIGTERM, then SIGKILL
+//   running --SIGTERM--> stopping: ranks get SIGTERM, and the grace to save and end with 75
+//           --Ctrl-C---> ending: ranks get SIGINT, then SIGTERM, then SIGKILL
 //           --failure--> ending: peers get kPeerGrace to end by themselves, then SIGTERM, SIGKILL
 //   stopping --grace is over--> ending: SIGKILL
 //            --a second SIGTERM, Ctrl-C, failure--> ending as above
 //   ending --one more signal--> SIGKILL
-//   any --all ranks ended--> draining: what they left behind ends, their output is read to its end
+//   any --all ranks ended--> draining: their descendants end, their output is read to its end
 //   draining --nothing left--> finished
 #pragma once
 
@@ -23,7 +23,7 @@ namespace strata::launcher {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// The sooner of two times; nullopt: never.
+/// Returns the sooner of two times; nullopt means never.
 inline std::optional<TimePoint> sooner(const std::optional<TimePoint>& a,
                                        const std::optional<TimePoint>& b) {
   return !a || (b && *b < *a) ? b : a;
@@ -49,17 +49,17 @@ struct Tick {};           ///< next_deadline() has passed
 using Event =
     std::variant<RankEnded, RankOutputEnded, SpawnFailed, SignalReceived, NoProcessLeft, Tick>;
 
-// Actions, to be done in order.
+// Actions, to be done in the given order.
 struct SignalRank {
   int rank;
   int number;
   bool operator==(const SignalRank&) const = default;
 };
-struct FailWaitingPeers {  ///< whoever waits at the rendezvous gets this as PeerError
+struct FailWaitingPeers {  ///< gets at the rendezvous throw PeerError with this reason
   std::string reason;
   bool operator==(const FailWaitingPeers&) const = default;
 };
-struct EndLeftovers {  ///< kill every descendant, now and as they appear
+struct EndLeftovers {  ///< kill every descendant, now and later ones as they appear
   bool operator==(const EndLeftovers&) const = default;
 };
 struct Suspend {  ///< stop mlaunch itself (Ctrl-Z)
@@ -75,7 +75,7 @@ struct Finish {
 };
 using Action = std::variant<SignalRank, FailWaitingPeers, EndLeftovers, Suspend, Say, Finish>;
 
-/// The first failure: what the last lines on the screen are about.
+/// The failure that the last lines on the screen are about.
 struct Failure {
   int rank;
   Ending ending;
@@ -90,22 +90,22 @@ class StateMachine {
   static constexpr std::chrono::milliseconds kOrphanGrace{500};
   static constexpr std::chrono::milliseconds kDrainLimit{2000};
 
-  /// All `ranks` count as started. `grace`: time to stop by themselves after SIGTERM. Whoever shall
-  /// end at once gets kEndGrace of it at most.
+  /// All `ranks` count as started. `grace` is the time that they get to stop by themselves after
+  /// SIGTERM. Ranks that are to end at once get at most kEndGrace of it.
   StateMachine(int ranks, std::chrono::milliseconds grace);
 
-  /// Events must come with times that do not decrease. After Finish nothing may follow.
+  /// Times of events must not decrease. Do not call it after Finish.
   std::vector<Action> handle(TimePoint now, const Event& event);
 
-  /// When handle(Tick) is due; nullopt: when something happens.
+  /// Time at which handle(Tick) is due; nullopt: not before another event.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
-  /// The signal that the user ended the run with; 0: none.
+  /// The signal with which the user ended the run; 0: none.
   [[nodiscard]] int user_signal() const { return user_signal_; }
-  /// All ranks have ended with code 75 (try again): what ranks do that were asked to stop, and have
-  /// saved what they had.
+  /// True if all ranks ended with code 75 (try again), as ranks do that stop on request and have
+  /// saved.
   [[nodiscard]] bool all_stopped() const;
-  /// Ranks that failed or were ended after the first failure, with how.
+  /// Ending of each rank; nullopt: it has not ended.
   [[nodiscard]] const std::vector<std::optional<Ending>>& endings() const { return endings_; }
 
  private:
@@ -144,8 +144,8 @@ class StateMachine {
   std::vector<bool> output_open_;
   std::optional<Failure> failure_;
   int user_signal_ = 0;
-  bool asked_to_stop_ = false;  // a rank that ends with 75 does what it was told
-  bool asked_to_end_ = false;   // endings from here on are our own doing
+  bool asked_to_stop_ = false;  // true: a rank that ends with 75 does what it was told
+  bool asked_to_end_ = false;   // true: mlaunch itself causes later endings
   bool no_process_left_ = false;
   std::vector<Escalation> escalations_;  // soonest last
   std::optional<TimePoint> orphan_deadline_;

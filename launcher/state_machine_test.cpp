@@ -17,12 +17,12 @@ constexpr Ending kDone{Ending::Kind::exited, 0};
 Ending exited(int code) { return {Ending::Kind::exited, code}; }
 Ending killed(int number) { return {Ending::Kind::killed, number}; }
 
-/// A machine with a hand-moved clock.
+/// A state machine with a clock that the test moves.
 struct Rig {
   explicit Rig(int ranks, milliseconds grace = kGrace) : machine(ranks, grace) {}
 
   Actions at(int ms, const Event& event) { return machine.handle(start + milliseconds(ms), event); }
-  /// Milliseconds of the next deadline, -1: none.
+  /// Returns the next deadline in milliseconds; -1: none.
   [[nodiscard]] std::int64_t deadline() const {
     const auto time = machine.next_deadline();
     return time ? std::chrono::duration_cast<milliseconds>(*time - start).count() : -1;
@@ -311,7 +311,7 @@ TEST(StateMachine, SlowReaderOfOutputIsWaitedForUnlessTheUserSaidStop) {
   EXPECT_EQ(hurried.at(2001, Tick{}), Actions{Finish{130}});
 }
 
-/// Walks every order of events for two ranks and checks what must hold in each of them.
+/// Walks through every order of events for two ranks and checks in each what must always hold.
 class EveryOrder : public ::testing::Test {
  protected:
   struct World {
@@ -369,7 +369,7 @@ class EveryOrder : public ::testing::Test {
       if (world.user_signals < 2) {
         World next = world;
         ++next.user_signals;
-        next.trouble_since = next.now;  // the last signal counts: it says how much hurry there is
+        next.trouble_since = next.now;  // time limits count from the last signal
         step(next, SignalReceived{number}, depth);
       }
     if (!world.alive[0] && !world.alive[1] && !world.no_process_left) {

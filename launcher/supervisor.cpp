@@ -70,10 +70,10 @@ class Supervisor {
   [[nodiscard]] int poll_timeout_ms() const;
 
   const Run& run_;
-  const std::set<pid_t> foreign_children_ = children();  // of the shell that exec'ed us: not ours
+  const std::set<pid_t> foreign_children_ = children();  // children of the shell that exec'ed us
   const std::int64_t kills_before_ = out_of_memory_kills();
   SignalQueue signals_;
-  rlimit open_files_{};  // as the ranks shall have it
+  rlimit open_files_{};  // limit that ranks shall have
   Screen screen_;
   RendezvousServer server_;
   StateMachine machine_;
@@ -152,7 +152,7 @@ RankProcess Supervisor::start(int rank, const StatusPage& page) {
   command.arguments = run_.options.command;
   command.environment = rank_environment(inherited, identity);
   command.kept_fds = {store.get(), page.fd()};
-  // A rank is a background process of the terminal: reading from it would stop the rank.
+  // A rank is a background process of the terminal, so reading from it would stop the rank.
   command.reads_input = rank == 0 && ::isatty(STDIN_FILENO) != 1;
   command.open_files = open_files_;
   return start_rank(command);
@@ -224,9 +224,9 @@ void Supervisor::reap() {
     rusage usage{};
     const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
     if (pid < 0 && errno == EINTR) continue;
-    if (pid <= 0) return;  // nothing ended, or no child at all
+    if (pid <= 0) return;  // nothing ended, or there is no child
     const int rank = rank_of(pid);
-    if (rank < 0) continue;  // an orphan
+    if (rank < 0) continue;  // pid is of an orphan
     Rank& ended = ranks_[static_cast<std::size_t>(rank)];
     ended.process.pid = -1;
     ended.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
@@ -234,7 +234,7 @@ void Supervisor::reap() {
   }
 }
 
-/// Once the ranks are gone: are their descendants?
+/// Checks, once the ranks are gone, whether their descendants are gone, too.
 void Supervisor::watch_leftovers() {
   const auto& endings = machine_.endings();
   const bool ranks_gone = std::all_of(endings.begin(), endings.end(),
@@ -246,7 +246,7 @@ void Supervisor::watch_leftovers() {
     leftovers_gone_ = true;
     return tell(NoProcessLeft{});
   }
-  if (ending_leftovers_)  // children that we have not waited for: their numbers cannot be reused
+  if (ending_leftovers_)  // children not waited for: their numbers cannot be reused
     for (const pid_t pid : leftovers) (void)::kill(pid, SIGKILL);
 }
 
@@ -274,7 +274,7 @@ void Supervisor::act(const Action& action) {
   }
 }
 
-/// The last words; then everything is written, whatever time that takes unless the user ended the
+/// Says the last words, then writes all output: without a limit of time, unless the user ended the
 /// run.
 void Supervisor::report() {
   if (const auto failure = failure_to_report()) {
@@ -310,12 +310,12 @@ void Supervisor::report() {
   }
 }
 
-/// Nothing when all went well, or as somebody asked for.
+/// Returns nothing when all went well, or when the run ended on request.
 std::optional<Failure> Supervisor::failure_to_report() const {
   const auto& failure = machine_.failure();
   if (failure && ended_as_it_meant(failure->rank)) return std::nullopt;
   if (!machine_.all_stopped()) return failure;
-  // Ranks that stop on request have nothing to complain about.
+  // Ranks that stop on request have no error on their status pages.
   if (failure && !error_of(failure->rank).empty()) return failure;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     if (!error_of(rank).empty())
@@ -323,7 +323,7 @@ std::optional<Failure> Supervisor::failure_to_report() const {
   return std::nullopt;
 }
 
-/// A program that is alone and is done may say something by its code, as diff does.
+/// True for a single program that is done: its code may have a meaning, as that of diff does.
 bool Supervisor::ended_as_it_meant(int rank) const {
   const auto& ending = machine_.endings()[static_cast<std::size_t>(rank)];
   const StatusPageData& page = ranks_[static_cast<std::size_t>(rank)].page.data();
@@ -340,14 +340,14 @@ void Supervisor::say_why_it_ended() {
     say("ended by " + who + (where(0).empty() ? "" : "; rank 0 was at " + where(0)));
 }
 
-/// Empty for programs that do not write their status page.
+/// Returns "" for programs that do not write their status page.
 std::string Supervisor::where(int rank) const {
   const StatusPage& page = ranks_[static_cast<std::size_t>(rank)].page;
   const std::string text = page.describe();
   return text == name_of(Phase::starting) ? "" : text;
 }
 
-/// The error that the rank wrote to its status page; empty: none.
+/// Returns the error on the rank's status page; "": none.
 std::string Supervisor::error_of(int rank) const {
   const auto& error = ranks_[static_cast<std::size_t>(rank)].page.data().error;
   return {error, ::strnlen(error, sizeof error)};

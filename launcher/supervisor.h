@@ -14,11 +14,11 @@ struct Run {
   std::string run_id;
   std::string host;
   int master_port = 0;
-  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: as mlaunch's own
+  std::string visible_devices;  ///< CUDA_VISIBLE_DEVICES of the ranks; empty: mlaunch's own
 };
 
-/// Starts the ranks and returns mlaunch's exit code when nothing of them is left. Must be called
-/// from the only thread of the process.
+/// Starts the ranks; returns mlaunch's exit code when no process of them is left. Call it from the
+/// only thread of the process.
 int supervise(const Run& run);
 
 }  // namespace strata::launcher

@@ -37,13 +37,13 @@ bool is_in(const std::array<Range, N>& ranges, std::uint32_t character) {
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-/// Bytes of the escape sequence that `text` begins with.
+/// Length of the escape sequence that begins `text`.
 std::size_t escape_bytes(std::string_view text) {
   if (text.size() < 2) return text.size();
   std::size_t end = 2;
-  if (text[1] == '[') {  // CSI: parameters, then a letter or alike
+  if (text[1] == '[') {  // CSI: parameters, then a final byte
     while (end < text.size() && (text[end] < 0x40 || text[end] > 0x7e)) ++end;
-  } else if (text[1] == ']') {  // OSC: to BEL or ESC backslash
+  } else if (text[1] == ']') {  // OSC: ends with BEL or ESC backslash
     while (end < text.size() && text[end] != '\a' && text[end] != kEscape) ++end;
     if (end < text.size() && text[end] == kEscape) ++end;
   } else {
@@ -52,7 +52,7 @@ std::size_t escape_bytes(std::string_view text) {
   return std::min(end + 1, text.size());
 }
 
-/// Bytes of the UTF-8 character that `text` begins with; bytes that are none count alone.
+/// Length of the UTF-8 character that begins `text`; invalid bytes count as one each.
 std::size_t character_bytes(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && end < 4 && continues_character(text[end])) ++end;

@@ -1,4 +1,4 @@
-// How text looks on a terminal: which of its bytes take room, and how much.
+// Text on a terminal: which of its bytes are visible, and how many columns they take.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace strata::launcher {
 
-/// What a terminal shows of a line in which carriage returns begin it anew: the text after the last
-/// one, without what clears the rest of the line.
+/// Returns what a terminal shows of a line with carriage returns: the text after the last one,
+/// without sequences that clear the rest of the line.
 std::string_view visible_part(std::string_view line);
 
-/// The beginning of `text` that takes at most `columns`. Escape sequences take none and stay whole;
-/// colours that the cut leaves on are switched off. East Asian letters and pictures take two
+/// Returns the beginning of `text` that fits into `columns`. Escape sequences take no column and
+/// stay whole; a cut text ends by switching colours off. East Asian letters and pictures take two
 /// columns, marks above letters none.
 std::string cut_to_columns(std::string_view text, std::size_t columns);
 

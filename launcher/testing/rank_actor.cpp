@@ -53,14 +53,14 @@ int fail(Actor& actor) {
 int signal_self(Actor& actor) {
   pretend_to_train(actor);
   if (actor.context.rank == actor.number(0)) {
-    ::signal(actor.number(1), SIG_DFL);  // sanitizers would turn it into an exit
+    ::signal(actor.number(1), SIG_DFL);  // otherwise sanitizers would turn it into an exit
     ::raise(actor.number(1));
   }
   sleep_long();
   return 0;
 }
 
-/// stubborn: ignores every request to end. Rank 0 says so, or with "fail" exits with 70.
+/// stubborn: ignores all requests to end and prints "ready"; with "fail", rank 0 exits with 70.
 int stubborn(Actor& actor) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
   if (actor.context.rank == 0 && !actor.arguments.empty()) return 70;
@@ -69,7 +69,7 @@ int stubborn(Actor& actor) {
   for (;;) sleep_long();
 }
 
-/// save: after SIGTERM or SIGUSR1 it takes its time, says that it has saved, and ends with 75.
+/// save: after SIGTERM or SIGUSR1 it waits a while, says that it has saved, and exits with 75.
 int save(Actor& actor) {
   sigset_t requests;
   ::sigemptyset(&requests);
@@ -85,8 +85,8 @@ int save(Actor& actor) {
   return static_cast<int>(ExitCode::try_again);
 }
 
-/// grandchildren RANK CODE: each rank leaves a detached process with a child of its own; then as
-/// `fail`, or all end well when CODE is 0.
+/// grandchildren RANK CODE: each rank leaves a detached process with a child; then it acts as
+/// `fail`, or exits with 0 if CODE is 0.
 int grandchildren(Actor& actor) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -135,8 +135,7 @@ int meet(Actor& actor) {
   return 0;
 }
 
-/// abandon: rank 1 is killed; the others wait for its key, longer than the test, and ignore
-/// SIGTERM.
+/// abandon: rank 1 is killed; the others ignore SIGTERM and wait for a key longer than the test.
 int abandon(Actor& actor) {
   ::signal(SIGTERM, SIG_IGN);
   if (actor.context.rank == 1) ::raise(SIGKILL);
@@ -151,7 +150,7 @@ int blame(Actor& actor) {
   throw DataError("model.safetensors: tensor w is cut off");
 }
 
-/// quarrel: rank 1 fails first; then rank 0 with an error of its own, the others as rank 1 did.
+/// quarrel: rank 1 fails first; then rank 0 with an error of its own, the others as rank 1.
 int quarrel(Actor& actor) {
   if (actor.context.rank != 1) try {
       actor.context.store->get("never", std::chrono::seconds(60));
@@ -161,7 +160,7 @@ int quarrel(Actor& actor) {
   throw DataError("model.safetensors: tensor w is cut off");
 }
 
-/// garbage: sends nonsense to the rendezvous, then uses it properly.
+/// garbage: sends an invalid message to the rendezvous, then uses it properly.
 int garbage(Actor& actor) {
   const int store = std::atoi(std::getenv("STRATA_STORE_FD"));
   if (::write(store, "nonsense", 8) != 8) return 74;
