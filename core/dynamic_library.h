@@ -8,7 +8,7 @@
 
 namespace strata {
 
-/// Where a library may lie. Searched in this order; in each folder all names are tried in turn.
+/// The places of a library, searched in this order; in each folder all names are tried in turn.
 struct LibrarySearch {
   std::vector<std::string> names;  ///< file names, the preferred one first: "libnccl.so.2"
   std::vector<std::string> folders_before_loader;

@@ -33,7 +33,7 @@ using Kind = StoreMessage::Kind;
 using std::chrono::milliseconds;
 
 constexpr const char* kJoin = "join";
-constexpr milliseconds kJoinTime{2000};   // from connection to introduction
+constexpr milliseconds kJoinTime{2000};   // limit from accept to introduction
 constexpr milliseconds kRetryTime{20};    // pause between attempts to connect
 constexpr milliseconds kServerTurn{500};  // longest sleep of the server's thread
 constexpr int kMostWaiting = 1024;

@@ -35,7 +35,7 @@ struct RankContext {
   std::string run_id;
   int attempt = 0;
   std::string started_by;                ///< "mlaunch", "openmpi", "slurm", "torchrun", "none"
-  std::shared_ptr<KeyValueStore> store;  ///< nullptr under mpirun / srun until MPI provides one
+  std::shared_ptr<KeyValueStore> store;  ///< nullptr for several ranks of mpirun or srun
   std::chrono::seconds grace{0};         ///< time until SIGKILL follows a SIGTERM; 0: not known
   int status_fd = -1;  ///< memfd of the status page, owned by the launcher; -1: the rank makes one
   bool stdout_is_terminal =

@@ -13,7 +13,7 @@
 namespace strata::launcher {
 namespace {
 
-constexpr std::string_view kDeviceFile = "nvidia";  // as in /dev/nvidia0
+constexpr std::string_view kDeviceFile = "nvidia";  // /dev/nvidia0, ...
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;

@@ -12,8 +12,8 @@ namespace strata::launcher {
 
 /// Facts about a rank of the run.
 struct RankFacts {
-  std::string where;             ///< from its status page; empty: unknown
-  std::string error;             ///< from its status page; empty: none
+  std::string where;             ///< read from its status page; empty: unknown
+  std::string error;             ///< read from its status page; empty: none
   std::optional<Ending> ending;  ///< nullopt: it has not ended
 };
 
@@ -23,8 +23,8 @@ struct FailureFacts {
   std::string program;
   Ending ending;
   std::string spawn_error;               ///< not empty: the rank never started
-  std::string where;                     ///< from its status page; empty: unknown
-  std::string error;                     ///< from its status page; empty: none
+  std::string where;                     ///< read from its status page; empty: unknown
+  std::string error;                     ///< read from its status page; empty: none
   std::string error_tail;                ///< end of its standard error
   std::int64_t peak_rss_bytes = 0;       ///< 0: unknown
   std::int64_t out_of_memory_kills = 0;  ///< kills by the kernel on this machine during the run

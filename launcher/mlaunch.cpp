@@ -27,7 +27,7 @@ void print_error(const std::string& text) { std::fprintf(stderr, "mlaunch: %s\n"
 
 /// Throws if mlaunch itself is a rank: ranks that start ranks would be counted twice.
 void refuse_to_be_a_rank() {
-  // Without RANK, WORLD_SIZE is a setting that a script exports for launchers; ranks get their own.
+  // WORLD_SIZE without RANK is a setting that a script exports for launchers; ranks get their own.
   if (std::getenv("RANK") == nullptr && ::unsetenv("WORLD_SIZE") != 0)
     throw_system_error("unsetenv");
   const RankContext context = rank_context_from_environment();

@@ -27,7 +27,7 @@ enum class OptionUse {
 };
 
 struct OptionEntry {
-  std::string_view name;  ///< with leading hyphens; hyphens between words
+  std::string_view name;  ///< includes leading hyphens; hyphens between words
   OptionUse use;
   bool takes_value;
   std::string_view advice = {};

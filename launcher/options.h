@@ -18,8 +18,7 @@ struct Options {
   DeviceRequest devices;
   Launcher launcher = Launcher::local;
   std::vector<std::string> launcher_arguments;  ///< more arguments for mpirun
-  bool prefix = true;                       ///< begin the lines of rank 3 with "[3] " when ranks >
-                                            ///< 1
+  bool prefix = true;                       ///< put "[3] " before the lines of rank 3 if ranks > 1
   std::chrono::milliseconds grace{30'000};  ///< time for ranks to stop by themselves after SIGTERM
   std::optional<int> master_port;           ///< MASTER_PORT of the ranks; nullopt: a free one
   bool show_help = false;

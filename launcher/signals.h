@@ -7,7 +7,7 @@
 
 namespace strata::launcher {
 
-/// While this object lives, blocks the signals that mlaunch handles in the whole process. Signals
+/// Blocks the signals that mlaunch handles, in the whole process, while this object lives. Signals
 /// that were ignored at the start (nohup, background jobs of scripts) stay ignored.
 class SignalQueue {
  public:

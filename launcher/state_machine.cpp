@@ -237,7 +237,7 @@ void StateMachine::start_draining() {
     actions_.emplace_back(EndLeftovers{});
   else
     orphan_deadline_ = now_ + kOrphanGrace;
-  // After success and after a failure all output is wanted, however slow its reader; a user who
+  // All output is wanted after success and after a failure, however slow its reader; a user who
   // pressed Ctrl-C wants the prompt.
   if (user_signal_ != 0) drain_deadline_ = now_ + kDrainLimit;
 }

@@ -28,14 +28,14 @@ std::int64_t meminfo_available() {
 
 std::int64_t available_host_bytes() {
   std::int64_t bytes = meminfo_available();
-  // At least 1, since 0 means unknown: a group without free memory is known.
+  // An exhausted group counts as 1 byte, since 0 means unknown.
   if (const auto cgroup = tightest_memory_cgroup())
     bytes = std::min(bytes, std::max<std::int64_t>(1, cgroup->left_bytes));
   return bytes == kUnknown ? 0 : bytes;
 }
 
 std::int64_t peak_resident_bytes() {
-  // Not getrusage: its peak outlives exec, so a rank would show that of the Python that started it.
+  // getrusage would be wrong: its peak outlives exec, so a rank would show its Python parent's.
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;

@@ -72,7 +72,7 @@ std::optional<MemoryCgroup> tightest_memory_cgroup(const std::string& own_groups
     const bool unified = controllers.empty();
     if (!unified && !names_memory(controllers)) continue;
     const fs::path root = unified ? fs::path(hierarchies) : fs::path(hierarchies) / "memory";
-    // In a container the path may be the host's and not visible; the root is then its own group.
+    // The path in a container may be the host's and not visible; the root is then its own group.
     fs::path below = fs::path(line.substr(second + 1)).relative_path();
     for (;; below = below.parent_path()) {
       const auto found = limit_of(root / below, unified ? kSecond : kFirst);

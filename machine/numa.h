@@ -11,7 +11,7 @@ namespace strata::machine {
 /// A node: cores with a memory of their own.
 struct NumaNode {
   int number = 0;
-  std::vector<int> cores;  ///< those that this process may use, ascending
+  std::vector<int> cores;  ///< cores that this process may use, ascending
   bool operator==(const NumaNode&) const = default;
 };
 
@@ -51,9 +51,9 @@ RankPlace place_rank(const std::vector<NumaNode>& nodes, int local_rank, int loc
 /// Returns "node 1 of 2: cores 16-31", or "" if there is nothing to say.
 std::string describe(const RankPlace& place, std::size_t nodes);
 
-/// While this object lives, memory that the calling thread touches first lies near the rank's
-/// threads: on its one node, or interleaved over its nodes. Binds the calling thread, and so
-/// threads started later, to the one node for good. If the system refuses, memory is slower.
+/// Places memory that the calling thread touches first, while this object lives, near the rank's
+/// threads: on the one node, or interleaved over several. Binds the calling thread and threads
+/// started later to the one node for good. A refusal only makes memory slower.
 class NearMemory {
  public:
   explicit NearMemory(const RankPlace& place);

@@ -51,7 +51,7 @@ void Board::abort(std::string_view reason) const noexcept {
 }
 
 std::string Board::abort_reason() const {
-  // Not 2: the aborting rank is writing the reason, or died while it wrote.
+  // The aborting rank may still be writing the reason, or have died while it wrote.
   if (header().reason_state.load(std::memory_order_acquire) != 2) return "a rank gave up";
   return header().reason;
 }

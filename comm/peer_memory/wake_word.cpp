@@ -14,7 +14,7 @@ namespace strata::comm {
 
 void WakeWord::advance() {
   std::uint32_t old = value_.load(std::memory_order_relaxed);
-  // Not a plain increment: the carry after 2^31 events would look like poison.
+  // Masks the sum: a plain increment's carry after 2^31 events would look like poison.
   while (!value_.compare_exchange_weak(old, (old & kPoison) | ((old + 1) & ~kPoison),
                                        std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
@@ -29,7 +29,7 @@ void WakeWord::poison() {
 bool WakeWord::sleep(std::uint32_t seen, std::chrono::milliseconds limit) {
   const timespec timeout{.tv_sec = limit.count() / 1000,
                          .tv_nsec = limit.count() % 1000 * 1'000'000};
-  // Not FUTEX_PRIVATE_FLAG: peers may be other processes.
+  // FUTEX_PRIVATE_FLAG would be wrong here: peers may be other processes.
   if (::syscall(SYS_futex, &value_, FUTEX_WAIT, seen, &timeout, nullptr, 0) == 0) return false;
   if (errno == ETIMEDOUT) return true;
   STRATA_CHECK(errno == EAGAIN || errno == EINTR, "futex wait, errno", errno);

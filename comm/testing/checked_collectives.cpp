@@ -170,7 +170,7 @@ void run_checked(Communicator& communicator, TestArena& arena, const Collective&
     case CollectiveKind::all_gather:
       return check.all_gather(in_place);
     case CollectiveKind::reduce_scatter:
-      // In place only for fp32: other contributions are narrower than their sum.
+      // Only fp32 contributions are as wide as their sum.
       return check.reduce_scatter(in_place && collective.input_type == DType::f32);
     case CollectiveKind::all_reduce:
       return check.all_reduce();

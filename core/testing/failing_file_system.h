@@ -42,7 +42,7 @@ class FailingFileSystem final : public FileSystem {
  public:
   FailingFileSystem(FileSystem& inner, const FileFault& fault) : inner_(inner), fault_(fault) {}
 
-  /// How often the fault struck: a test that expects a failure checks that this fault caused it.
+  /// Number of times that the fault struck, so that a test can check that it caused a failure.
   [[nodiscard]] int fired() const { return fired_; }
   /// Number of operations of the fault's kind so far.
   [[nodiscard]] int count() const { return count_; }

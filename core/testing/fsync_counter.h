@@ -6,8 +6,7 @@
 
 namespace strata::tests {
 
-/// How often the file or directory that `path` names now was synced since the last forget_fsyncs(),
-/// under any name.
+/// Number of syncs since the last forget_fsyncs() of what `path` names now, under any name.
 int fsyncs_of(const std::string& path);
 
 void forget_fsyncs();

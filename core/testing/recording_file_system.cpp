@@ -25,7 +25,7 @@ void put(std::string& content, std::int64_t offset, std::string_view data) {
 
 }  // namespace
 
-/// What a power loss makes of an operation that no fsync covered.
+/// The effect of a power loss on an operation that no fsync covered.
 enum class Fate : std::uint8_t { kept, dropped, torn, zeroed };
 
 /// A record of operations, and the images that a power loss may leave of it.

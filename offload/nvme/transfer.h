@@ -37,7 +37,7 @@ struct Piece {
   std::int64_t device_offset = 0;  ///< offset in the device's file
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
-  std::span<const Extent> extents = {};  ///< those of the transfer's extents in this piece
+  std::span<const Extent> extents = {};  ///< extents of the transfer in this piece
   int remaining = 0;                     ///< jobs left: transfer, hash
   bool reread = false;                   ///< already read again, since its bytes were wrong
 };
