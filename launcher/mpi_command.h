@@ -8,7 +8,7 @@
 
 namespace strata::launcher {
 
-/// Returns mpirun's command line, "mpirun" first. `as_root` adds the permission for that.
+/// Returns mpirun's command line, "mpirun" first. `as_root` adds --allow-run-as-root.
 std::vector<std::string> mpi_command(const Options& options, const std::string& program,
                                      bool as_root);
 

@@ -58,7 +58,7 @@ struct Link {
 
 /// The drives of one host for offloaded tensors, striped.
 struct Disk {
-  Figure bytes;                          ///< free space; 0: not known
+  Figure bytes;                          ///< space for them; 0: not known
   Figure read_rate, write_rate;          ///< bytes per second
   Figure mixed_rate;                     ///< sum of reading and writing at once; 0: not known
   std::int64_t request_bytes = 1 << 20;  ///< size of one request to one drive

@@ -102,7 +102,7 @@ class Lane {
   bool over_ = false;                // the lane's thread has no more work
   std::condition_variable changed_;  // notifies about reaping_ and over_
   std::unique_ptr<Lane> self_;       // set if the lane is abandoned
-  std::vector<Ended> ended_;         // the lane's thread has yet to call finished_
+  std::vector<Ended> ended_;         // finished_ is not called yet; for the lane's thread alone
   std::vector<Slot> slots_;          // only the lane's thread changes the progress of a slot
   std::thread thread_;
 };

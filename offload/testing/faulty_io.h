@@ -29,7 +29,7 @@ struct Fault {
   std::int64_t bytes = 0;
 };
 
-/// Wraps another block I/O. The test calls the functions below from its own thread.
+/// Wraps another block I/O. The test calls fired() and what follows from its own thread.
 class FaultyIo final : public BlockIo {
  public:
   FaultyIo(std::unique_ptr<BlockIo> inner, const Fault& fault)
@@ -73,7 +73,7 @@ class FaultyIo final : public BlockIo {
   std::unordered_map<std::uint64_t, std::int64_t> shorts_;  // results; key: request
 };
 
-/// A device that the store owns while the test keeps it, too.
+/// Forwards to a device: the store owns this object while the test keeps the device.
 class SharedIo final : public BlockIo {
  public:
   explicit SharedIo(std::shared_ptr<BlockIo> device) : device_(std::move(device)) {}
