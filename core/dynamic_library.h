@@ -22,7 +22,7 @@ struct LibrarySearch {
 class DynamicLibrary {
  public:
   /// Opens the first library that loads; its symbols stay invisible to others. Throws HostError
-  /// that names the library, the places searched, why the loader refused what was found, and advice.
+  /// that names the library, places searched, why the loader refused what was found, and advice.
   static DynamicLibrary open(const LibrarySearch& search);
 
   /// The library's file, with symbolic links resolved.
