@@ -1,5 +1,5 @@
-// Elementary functions of activations in few instructions. A memory-bound kernel on 16-bit elements
-// has about 24 instructions per element before arithmetic bounds it (H200: 4.8 TB/s, 4 bytes per
+// Elementary functions of activations in few instructions. A kernel on 16-bit elements that is to
+// be bound by memory can afford about 24 instructions per element (H200: 4.8 TB/s, 4 bytes per
 // element, 128 lanes per multiprocessor); exact exponentials and divisions would use them up.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace strata::cuda {
 inline constexpr float kLog2E = 1.4426950408889634f;
 
 #if !defined(__CUDA_ARCH__)
-/// What the device's functions that end in .ftz make of a result.
+/// Flushes a subnormal result to zero, as the device's instructions that end in .ftz do.
 inline float flush_subnormal(float x) { return std::fabs(x) < 0x1p-126f ? x * 0 : x; }
 #endif
 
@@ -40,25 +40,25 @@ STRATA_DEVICE float fast_reciprocal(float x) {
 /// 2^x does through the rounding of x: 2^-23 + |x| 2^-25.
 STRATA_DEVICE float logistic2(float x) { return fast_reciprocal(1 + fast_exp2(x)); }
 
-/// The same and 1 minus it, each with a small relative error. x is bounded so that 2^x is finite.
+/// logistic2(x) and 1 - logistic2(x), each with a small relative error.
 struct LogisticPair {
   float value, complement;
 };
 STRATA_DEVICE LogisticPair logistic2_pair(float x) {
-  const float power = fast_exp2(fminf(x, 126));
+  const float power = fast_exp2(fminf(x, 126));  // finite
   const float value = fast_reciprocal(1 + power);
   return {value, power * value};
 }
 
-/// The normal distribution: P(X <= x), and e^(-x^2 / 2) on the way. Relative error below 7e-7 for
-/// x > -4 and below 4e-6 beyond (where P < 4e-5).
+/// The normal distribution: P(X <= x), and e^(-x^2 / 2), which is computed on the way. The relative
+/// error is below 7e-7 for x > -4, and below 4e-6 for smaller x (where P < 4e-5).
 struct Normal {
   float cumulative, bell;
 };
 STRATA_DEVICE Normal normal(float x) {
   const float bell = fast_exp2(x * x * (-0.5f * kLog2E));
-  // P(X <= -|x|) = bell * u * polynomial(u), u = 1 / (1 + 0.23 |x|): least squares made minimax by
-  // reweighting, 6e-8 up to |x| = 5.
+  // P(X <= -|x|) = bell * u * polynomial(u), u = 1 / (1 + 0.23 |x|). The coefficients are a minimax
+  // fit (least squares, reweighted), with an error of 6e-8 up to |x| = 5.
   const float u = fast_reciprocal(fmaf(0.23f, fabsf(x), 1));
   float p = -0.072521105f;
   p = fmaf(p, u, 0.261358f);

@@ -1,4 +1,4 @@
-// One element of adamw (kernels/ops/adamw.h), shared by its kernels.
+// The update of one element by AdamW (kernels/ops/adamw.h), which all its kernels share.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct AdamwUpdate {
     return kernels::AdamwStep::at(settings, control);
   }
 
-  /// No fused multiply-add: every operation is rounded by itself.
+  /// Updates one element; every operation is rounded by itself (no fma), as on the CPU.
   static STRATA_DEVICE void element(const kernels::AdamwSettings& s, const kernels::AdamwStep& now,
                                     float gradient, float& p, float (&moments)[2]) {
     float &m = moments[0], &v = moments[1];

@@ -1,9 +1,9 @@
-// kernels/ops/adamw_8bit.h on CUDA, with the bits of the CPU: every operation is rounded by itself,
-// and a largest magnitude does not depend on order.
+// Implements kernels/ops/adamw_8bit.h on CUDA, with the bits of the CPU: every operation is rounded
+// by itself, and the largest magnitude of a block does not depend on the order of its elements.
 //
-// One warp per block of 128 elements, four to a thread. 8 bytes read and 6 written per element, and
-// gradient and parameter, against some 170 instructions: where memory is fast next to the cores
-// (sm_90a) those take longer than moving the bytes.
+// One warp updates a block of 128 elements, four per thread. Per element it reads 6 bytes and the
+// gradient, writes 6 bytes and the parameter, and executes some 170 instructions. Where memory is
+// fast compared with the cores (sm_90a), the instructions take longer than moving the bytes.
 #include "kernels/ops/adamw_8bit.h"
 
 #include <bit>
@@ -41,7 +41,7 @@ struct Adamw8bitArguments {
   std::int64_t blocks;
 };
 
-/// One pack, or its elements one by one where operands are not aligned (W = 1).
+/// Loads a pack, element by element where operands are not aligned (W = 1).
 template <int W, typename T>
 STRATA_DEVICE Pack<T, kPack> load_pack(const T* from) {
   if constexpr (W == kPack) {
@@ -63,8 +63,8 @@ STRATA_DEVICE void store_pack(T* to, const Pack<T, kPack>& pack) {
   }
 }
 
-/// The largest magnitude in the warp, a NaN if there is one: as integers, magnitudes are in the
-/// order of the numbers, and NaN above them.
+/// The largest magnitude in the warp, or a NaN if there is one. The bits of magnitudes, taken as
+/// integers, are ordered like the numbers, with NaN above them.
 STRATA_DEVICE float largest_magnitude(const float (&values)[kPack]) {
   std::int32_t largest = 0;
 #pragma unroll

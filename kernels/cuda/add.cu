@@ -1,5 +1,5 @@
-// kernels/ops/add.h and kernels/ops/accumulate.h on CUDA: sums in fp32, scaled there, rounded once
-// to the type of the first operand.
+// Implements kernels/ops/add.h and kernels/ops/accumulate.h on CUDA. Sums are made and scaled in
+// fp32, and rounded once, to the type of the first operand.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 

@@ -1,6 +1,6 @@
-// Float tensors whose type a kernel learns when it runs: weights and gradients beside activations
-// of another type, where an instance for each pair of types would be too many. The branch is the
-// same for all threads.
+// Tensors whose float type a kernel learns when it runs: weights and gradients, which may differ in
+// type from the activations. This avoids an instance of the kernel for each pair of types. All
+// threads take the same branch.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ inline AnyFloats any_floats(const kernels::Tensor& tensor) {
   return {tensor.data, tensor.dtype(), tensor.row_stride()};
 }
 
-/// Host: true when packs of `elements` (at most 16 bytes each move at once) of a vector, or of each
-/// row, start where they may.
+/// Host: true if a vector, or each row of a matrix, is whole packs of `elements`, and each pack (or
+/// each 16 bytes of a larger one) is aligned.
 inline bool any_packs_fit(int elements, const kernels::Tensor& tensor) {
   const bool vector = tensor.type.shape.ndim() < 2;
   const std::int64_t size = size_of(tensor.dtype());
@@ -55,7 +55,7 @@ STRATA_DEVICE void write_as(T* to, const float (&from)[N]) {
   }
 }
 
-/// N elements from element `at` on.
+/// Reads N elements from element `at` on.
 template <int N>
 STRATA_DEVICE void read_floats(float (&to)[N], const AnyFloats& from, std::int64_t at) {
   if (from.dtype == DType::f32)
@@ -66,7 +66,7 @@ STRATA_DEVICE void read_floats(float (&to)[N], const AnyFloats& from, std::int64
     read_as(to, reinterpret_cast<const Half*>(from.data) + at);
 }
 
-/// Each rounded once.
+/// Writes N elements from element `at` on, each rounded once.
 template <int N>
 STRATA_DEVICE void write_floats(const AnyFloats& to, std::int64_t at, const float (&from)[N]) {
   if (to.dtype == DType::f32)

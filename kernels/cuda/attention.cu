@@ -1,5 +1,5 @@
-// kernels/ops/attention.h on CUDA: operands, the choice between a library and our two sets of
-// kernels, and delta.
+// Implements kernels/ops/attention.h on CUDA: reads the operands, chooses between a library and our
+// two sets of kernels, and computes delta of the backward pass.
 #include "kernels/ops/attention.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ HeadRows<T> head_rows(const Tensor& tensor) {
   return {reinterpret_cast<T*>(tensor.data), tensor.row_stride()};
 }
 
-/// True when every row of every head of all operands is whole packs of `elements`, aligned so.
+/// True if in all operands every row of every head is whole, aligned packs of `elements`.
 bool heads_fit(int elements, std::initializer_list<const Tensor*> operands) {
   return std::all_of(operands.begin(), operands.end(), [&](const Tensor* t) {
     const std::int64_t bytes = elements * size_of(t->dtype());
@@ -50,7 +50,7 @@ bool heads_fit(int elements, std::initializer_list<const Tensor*> operands) {
   });
 }
 
-/// Whether the tensor-core kernels take these operands.
+/// True if the tensor-core kernels can take these operands.
 bool flash_fits(const AttentionShape& shape, std::initializer_list<const Tensor*> operands) {
   const bool halves = size_of((*operands.begin())->dtype()) == 2;
   return halves && shape.head_size >= 32 && heads_fit(8, operands);
@@ -66,9 +66,9 @@ void check_types(std::initializer_list<const Tensor*> operands) {
 constexpr int kDeltaThreads = 256;
 constexpr int kDeltaPack = 4;  // elements per lane and step
 
-/// delta = sum over a row of dO * O. kLanes lanes take one row (n, h) of D elements, in the order
-/// in which rows lie. Reads 2 D elements and writes 4 bytes per row: 1 % of the time of what
-/// follows where that is bound by arithmetic.
+/// Computes delta, the sum over a row of dO * O. kLanes lanes take one row (n, h) of D elements;
+/// rows go in memory order. A row costs 2 D elements read and 4 bytes written: about 1 % of the
+/// time of the kernels that follow, where arithmetic bounds those.
 template <typename T, int kLanes>
 struct Delta {
   static constexpr int kThreads = kDeltaThreads;
@@ -125,8 +125,8 @@ void sum_delta(kernels::Stream& stream, const AttentionBackward<T>& call) {
     launch_delta<T, 32>(stream, call);
 }
 
-/// Keys and values that heads which run together may occupy of the L2 cache: well inside 40 MiB
-/// (sm_80) and 50 MiB (sm_90).
+/// The bytes of keys and values that the heads that run together may have, so that they stay in
+/// the L2 cache: well below its 40 MiB (sm_80) or 50 MiB (sm_90).
 constexpr std::int64_t kTogetherBytes = std::int64_t{16} << 20;
 
 }  // namespace

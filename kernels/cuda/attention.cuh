@@ -1,9 +1,9 @@
-// What attention's CUDA kernels share: the operands of one call, and in which order blocks take
-// tiles. A library may run a call instead (attention_library.h). There are two sets of kernels:
-// attention_plain_*.cu take everything and multiply in fp32, attention_flash_*.cu take 16-bit
-// operands whose rows are whole 16-byte packs and multiply on tensor cores. The choice
-// (attention.cu) depends on types, head size and alignment only, so a model gets the same bits
-// whatever its batch.
+// The operands of one call of attention, and the order in which blocks take tiles, for all CUDA
+// kernels of attention. There are two sets of them: attention_plain_*.cu take all operands and
+// multiply in fp32; attention_flash_*.cu take 16-bit operands whose rows are whole 16-byte packs,
+// and multiply on tensor cores. The choice (attention.cu) depends on types, head size and alignment
+// only, so a model gets the same bits whatever its batch. A library may run a call instead of both
+// (attention_library.h).
 #pragma once
 
 #include "kernels/cuda/element.cuh"
@@ -12,19 +12,19 @@
 
 namespace strata::cuda {
 
-/// [N, heads, D]: element (n, h, d) is at data + n * stride + h * D + d.
+/// A tensor [N, heads, D]: element (n, h, d) is at data + n * stride + h * D + d.
 template <typename T>
 struct HeadRows {
   T* data = nullptr;
   std::int64_t stride = 0;
 
-  /// Position 0 of one head of one sample.
+  /// The row of one head at position 0 of a sample, which begins at `first_row`.
   STRATA_DEVICE T* head(std::int64_t first_row, int head, int head_size) const {
     return data + first_row * stride + std::int64_t{head} * head_size;
   }
 };
 
-/// f32 [B, Hq, T].
+/// A tensor [B, Hq, T] with a number per query, such as the log-sum-exp.
 template <typename T>
 struct QueryNumbers {
   T* data = nullptr;
@@ -55,11 +55,11 @@ struct AttentionShape {
 /// Dropout of the probabilities of one head of one sample.
 struct HeadDropout {
   kernels::RandomSource source{0, 0, 0, 0};
-  std::uint64_t first_block = 0;  ///< of query 0
+  std::uint64_t first_block = 0;  ///< first random block of query 0
   std::uint32_t row_blocks = 0;
   std::uint32_t threshold = 0;
 
-  /// Bit i: key 4 * key_block + i stays for `query`.
+  /// Bit i says that key 4 * key_block + i is kept for `query`.
   [[nodiscard]] STRATA_DEVICE std::uint32_t keeps(int query, int key_block) const {
     const kernels::PhiloxBlock words =
         random_words(source, first_block + static_cast<std::uint64_t>(query) * row_blocks +
@@ -81,15 +81,15 @@ STRATA_DEVICE HeadDropout head_dropout(const AttentionShape& shape, int sample, 
           shape.threshold};
 }
 
-/// In which order blocks take tiles: heads `together` at a time, so many that what the blocks of
-/// their tiles all read stays in the L2 cache; among these, first the first tile of every head,
-/// then the second. Kernels number tiles from the one with most work on, so that the last blocks
-/// to run are short.
+/// The order in which blocks take tiles. Blocks go through the heads in sections of `together`
+/// heads, few enough for what they all read to stay in the L2 cache. Within a section they take the
+/// first tile of every head, then the second, and so on. Kernels number tiles from the one with
+/// most work on, so that the last blocks to run are short.
 struct TileOrder {
   std::uint32_t tiles = 0;     ///< per head
   std::uint32_t heads = 0;     ///< per sample
   std::uint32_t all = 0;       ///< heads of all samples
-  std::uint32_t together = 1;  ///< of `all`
+  std::uint32_t together = 1;  ///< heads in a section
 };
 
 struct TilePlace {
@@ -123,13 +123,13 @@ struct AttentionBackward {
   HeadRows<const T> dout, q, k, v, o;
   HeadRows<T> dq, dk, dv;
   QueryNumbers<const float> lse;
-  QueryNumbers<float> delta;  ///< sum over a row of dO * O, written by the first kernel
+  QueryNumbers<float> delta;  ///< sum over a row of dO * O; the first kernel writes it
 };
 
-// Host. --------------------------------------------------------------------------------------
+// Functions of the host. -----------------------------------------------------------------------
 
-/// Heads are `heads` per sample, of which `unit` read the same `bytes` (keys and values of one key
-/// head, or its queries).
+/// Makes the order for `heads` heads per sample, of which each `unit` read the same `bytes` (keys
+/// and values of one key head, or its queries and their gradients).
 TileOrder tile_order(const AttentionShape& shape, int rows_per_tile, int heads, int unit,
                      std::int64_t bytes);
 
@@ -137,18 +137,18 @@ inline LaunchShape tiles_launch(const TileOrder& order, std::int64_t shared_byte
   return {{order.tiles * order.all, 1, 1}, shared_bytes};
 }
 
-/// Every sum in fp32, whatever the storage; any head size up to 256, any alignment.
+/// Computes sums in fp32 for operands of any type and alignment; head sizes are at most 256.
 template <typename T>
 void plain_attention(kernels::Stream& stream, const AttentionForward<T>& call);
-/// After delta is there: dK and dV.
+/// Computes dK and dV; delta must be complete.
 template <typename T>
 void plain_attention_keys(kernels::Stream& stream, const AttentionBackward<T>& call);
-/// Likewise: dQ.
+/// Computes dQ; delta must be complete.
 template <typename T>
 void plain_attention_queries(kernels::Stream& stream, const AttentionBackward<T>& call);
 
-/// On tensor cores (sm_80). T has 16 bits, head sizes are multiples of 8 from 32 to 256, every row
-/// of every operand is 16-byte aligned.
+/// Computes on tensor cores (sm_80 or later). T has 16 bits, the head size is a multiple of 8 from
+/// 32 to 256, and every row of every operand is 16-byte aligned.
 template <typename T>
 void flash_attention(kernels::Stream& stream, const AttentionForward<T>& call);
 template <typename T>

@@ -1,7 +1,7 @@
-// Pieces of attention on tensor cores: tiles of a head in shared memory, products of them by
-// m16n8k16 instructions, and what happens to scores in between. A warp owns 16 or 32 rows of a
-// product, so maxima, sums and the second product need no other warp: the sums of the first product
-// are, rounded to 16 bits, the left operand of the second (registers as mma lays them out).
+// Pieces of attention on tensor cores: tiles of a head in shared memory, their products by m16n8k16
+// instructions, and dropout masks. A warp owns 16 or 32 rows of a product, so maxima, sums and the
+// second product need no other warp: the sums of the first product, rounded to 16 bits, have the
+// register layout that mma wants of the left operand of the second.
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
@@ -13,19 +13,19 @@ constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kFlashWarps = 4;
 constexpr int kFlashThreads = kFlashWarps * kWarp;
 
-/// Sums of kM x kN products of 16 x 8: element e of fragment (m, n) belongs to row 16 m + lane / 4
-/// + 8 (e / 2) and column 8 n + 2 (lane % 4) + e % 2.
+/// A warp's kM x kN fragments of 16 x 8 sums: element e of fragment (m, n) belongs to row 16 m +
+/// lane / 4 + 8 (e / 2) and column 8 n + 2 (lane % 4) + e % 2.
 template <int kM, int kN>
 using Fragments = float[kM][kN][4];
-/// The same rows as left operands of 16 columns.
+/// A left operand of the same rows and 16 columns, 16-bit elements in pairs.
 template <int kM>
 using LeftFragments = std::uint32_t[kM][4];
 
-/// A place in a tile of fragments, counted from its first row and column.
+/// Row and column of this lane's element e within a tile of fragments.
 STRATA_DEVICE int fragment_row(int m, int e) { return 16 * m + lane() / 4 + e / 2 * 8; }
 STRATA_DEVICE int fragment_column(int n, int e) { return 8 * n + lane() % 4 * 2 + e % 2; }
 
-/// Shows the compiler that `x` is equal in all lanes: uniform registers, no divergence.
+/// Shows the compiler that `x` is equal in all lanes, so that it uses uniform registers.
 template <typename T>
 STRATA_DEVICE T uniform(T x) {
   return shuffle_from(x, 0);
@@ -50,7 +50,7 @@ STRATA_DEVICE void clear(Fragments<kM, kN>& sums) {
       for (int e = 0; e < 4; ++e) sums[m][n][e] = 0;
 }
 
-/// Two fragments side by side as a left operand.
+/// Rounds two fragments side by side, which then are a left operand.
 template <typename T>
 STRATA_DEVICE void round_fragment(std::uint32_t (&to)[4], const float (&from)[2][4]) {
 #pragma unroll
@@ -62,14 +62,14 @@ STRATA_DEVICE void round_fragment(std::uint32_t (&to)[4], const float (&from)[2]
 
 /// Rows of one head in shared memory, kWidth 16-bit elements each. Rows are cut into chunks of 16
 /// bytes; the lowest bits of a chunk's index are xor'ed with bits of its row, so that the eight
-/// rows of an 8x8 matrix lie in different banks. Places that differ by multiples of eight rows, or
-/// in constant bits of the chunk, then differ by constants: one register addresses many.
+/// rows of an 8x8 matrix lie in different banks. Chunks whose rows differ by a multiple of eight
+/// have addresses that differ by a constant, so one register addresses many of them.
 template <typename T, int kWidth>
 struct HeadTile {
   static_assert(sizeof(T) == 2 && kWidth % 32 == 0);
   static constexpr int kChunks = kWidth / 8;
   static constexpr int kRowBytes = 2 * kWidth;
-  static constexpr int kPermuted = kChunks % 8 == 0 ? 8 : 4;  // chunks that change places
+  static constexpr int kPermuted = kChunks % 8 == 0 ? 8 : 4;  // chunks permuted among each other
 
   std::byte* data;
 
@@ -82,7 +82,7 @@ struct HeadTile {
     return reinterpret_cast<T*>(data + offset(row, index));
   }
 
-  static constexpr int kAcross = kPermuted, kDown = kFlashThreads / kAcross;  // copying threads
+  static constexpr int kAcross = kPermuted, kDown = kFlashThreads / kAcross;  // threads that copy
   static_assert(kChunks % kAcross == 0 && kDown % 8 == 0);
 
   static STRATA_DEVICE int copied_row() {
@@ -91,12 +91,12 @@ struct HeadTile {
   static STRATA_DEVICE int copied_chunk() {
     return static_cast<int>(static_cast<unsigned>(thread()) % kAcross);
   }
-  /// What of a head from `row` on this thread copies first.
+  /// The first chunk that this thread copies of a head's rows from `row` on.
   static STRATA_DEVICE const T* source(const HeadRows<const T>& rows, const T* head, int row) {
     return head + (row + copied_row()) * rows.stride + copied_chunk() * 8;
   }
-  /// Starts this thread's part of the copy of rows [first, first + kRows), from source(first) on;
-  /// zeros outside the sequence and beyond the head size.
+  /// Starts this thread's part of the copy of rows [first, first + kRows); `from` is what source()
+  /// returned for `first`. Places outside the sequence and beyond the head size become zeros.
   template <int kRows>
   STRATA_DEVICE void fetch(const T* from, std::int64_t stride, int first,
                            const AttentionShape& shape) const {
@@ -111,8 +111,8 @@ struct HeadTile {
         copy_async16(to + i * kRowBytes + j * 16, from + j * 8, i < rows_left && j < chunks_left);
   }
 
-  /// Where this lane's row of four 8x8 matrices begins: at(row, chunk) for constant rows that are
-  /// multiples of eight and even constant chunks.
+  /// Addresses of this lane's row of four 8x8 matrices. at(row, chunk) takes rows that are
+  /// multiples of eight and even chunks, both constants.
   struct Matrices {
     const std::byte* data;
     int lane_offset;
@@ -122,15 +122,15 @@ struct HeadTile {
              (row * kRowBytes + chunk / kPermuted * kPermuted * 16);
     }
   };
-  /// Rows from `row` (a multiple of eight) as left operands.
+  /// Rows from `row` on (a multiple of eight) as left operands.
   [[nodiscard]] STRATA_DEVICE Matrices left(int row) const {
     return {data + row * kRowBytes, offset(lane() % 16, lane() / 16)};
   }
-  /// Rows as columns of right operands.
+  /// The same rows as columns of right operands.
   [[nodiscard]] STRATA_DEVICE Matrices right(int row) const {
     return {data + row * kRowBytes, offset(lane() / 16 * 8 + lane() % 8, lane() / 8 % 2)};
   }
-  /// Rows as rows of right operands.
+  /// The same rows as rows of right operands.
   [[nodiscard]] STRATA_DEVICE Matrices right_down(int row) const { return left(row); }
 };
 
@@ -141,8 +141,8 @@ STRATA_DEVICE void split(std::uint32_t (&b)[2][2], const std::uint32_t (&r)[4]) 
   b[1][1] = r[3];
 }
 
-/// sums += rows [a_row, a_row + 16 kM) of `a` times rows [b_row, b_row + 8 kN) of `b`, over all
-/// their columns.
+/// Adds to `sums` the product of rows [a_row, a_row + 16 kM) of `a` and the transpose of rows
+/// [b_row, b_row + 8 kN) of `b`, over all their columns.
 template <typename T, int kWidth, int kM, int kN>
 STRATA_DEVICE void multiply_rows(Fragments<kM, kN>& sums, const HeadTile<T, kWidth>& a, int a_row,
                                  const HeadTile<T, kWidth>& b, int b_row) {
@@ -167,7 +167,7 @@ STRATA_DEVICE void multiply_rows(Fragments<kM, kN>& sums, const HeadTile<T, kWid
   }
 }
 
-/// sums += weights times rows [row, row + 16) of `b`, columns [0, 8 kN).
+/// Adds to `sums` the product of `weights` and rows [row, row + 16) of `b`, columns [0, 8 kN).
 template <typename T, int kWidth, int kM, int kN>
 STRATA_DEVICE void multiply_down(Fragments<kM, kN>& sums, const LeftFragments<kM>& weights,
                                  const HeadTile<T, kWidth>& b, int row) {
@@ -185,14 +185,14 @@ STRATA_DEVICE void multiply_down(Fragments<kM, kN>& sums, const LeftFragments<kM
   }
 }
 
-/// Writes a warp's 16 kM rows by 8 kN columns, rounded, to rows from `row`, columns from `column`
-/// of a head, through `scratch` of as many elements that only this warp uses: whole 16-byte chunks.
+/// Writes a warp's 16 kM rows by 8 kN columns, rounded, to a head at (`row`, `column`). They go
+/// through `scratch`, this warp's shared memory of that size, so that stores are whole chunks.
 template <typename T, int kM, int kN>
 STRATA_DEVICE void store_fragments(const Fragments<kM, kN>& sums, std::byte* scratch, T* head,
                                    std::int64_t stride, int row, int column,
                                    const AttentionShape& shape) {
   const HeadTile<T, 8 * kN> tile{scratch};
-  sync_warp();  // all lanes have read what stood there
+  sync_warp();  // all lanes have read the old content of scratch
 #pragma unroll
   for (int m = 0; m < kM; ++m)
 #pragma unroll
@@ -215,9 +215,9 @@ STRATA_DEVICE void store_fragments(const Fragments<kM, kN>& sums, std::byte* scr
   }
 }
 
-/// Dropout of a row of kN <= 8 fragments of queries by keys: bit 4 n + e says that element e of
-/// fragment n stays. A random block covers four keys of one query, which two lanes hold: one makes
-/// it for row lane / 4, the other for the row 8 below, then they exchange.
+/// The dropout mask of a row of kN <= 8 fragments of queries by keys: bit 4 n + e says that element
+/// e of fragment n is kept. A random block covers four keys of one query, which two lanes hold. One
+/// of them makes the block of row lane / 4, the other that of the row 8 below; then they exchange.
 template <int kN>
 STRATA_DEVICE std::uint32_t keep_queries(const HeadDropout& dropout, int query, int key) {
   static_assert(kN <= 8);
@@ -232,8 +232,8 @@ STRATA_DEVICE std::uint32_t keep_queries(const HeadDropout& dropout, int query, 
   return (upper & 0x33333333u) | (lower & 0x33333333u) << 2;
 }
 
-/// The same of keys by queries. A random block covers four rows of one column, which four lanes
-/// hold: each makes one of the four blocks that they have in common.
+/// The dropout mask of fragments of keys by queries, bits as in keep_queries. A random block covers
+/// four rows of one column, held by four lanes; each makes one of the four blocks that they share.
 template <int kN>
 STRATA_DEVICE std::uint32_t keep_keys(const HeadDropout& dropout, int key, int query) {
   static_assert(kN <= 8);

@@ -1,4 +1,4 @@
-// Attention on tensor cores, backward.
+// Backward pass of attention on tensor cores.
 #include <limits>
 #include <type_traits>
 
@@ -9,13 +9,13 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// What scores and gradients of probabilities become: left operands of the products that follow.
+/// Turns scores, and gradients of probabilities, into left operands of the products that follow.
 struct ScoreWeights {
-  float scale;       ///< of scores, over ln 2
-  float keep_scale;  ///< of gradients of probabilities that dropout kept
+  float scale;       ///< factor of scores, divided by ln 2
+  float keep_scale;  ///< factor of the gradients of probabilities that dropout keeps
 
-  /// Makes fragments 2 step and 2 step + 1. `keep`: bit 4 n + e, see keep_queries. Rounds the
-  /// probabilities used (where asked for) and the gradients of scores, both before common factors.
+  /// Takes fragments 2 step and 2 step + 1 and the mask `keep` (see keep_queries). Writes rounded
+  /// probabilities (to `used`, if not null) and gradients of scores, without the final factors.
   template <typename T, bool kDrops, int kN, typename Lse, typename Delta>
   STRATA_DEVICE void make(const float (&scores)[kN][4], const float (&gradients)[kN][4], int step,
                           std::uint32_t keep, const Lse& lse, const Delta& delta,
@@ -37,8 +37,8 @@ struct ScoreWeights {
   }
 };
 
-/// Scores that a causal mask hides become -infinity. `ahead`: how far the key of element (0, 0, 0)
-/// lies after its query; keys run along rows when kKeyRows, else along columns.
+/// Sets scores that the causal mask hides to -infinity. `ahead` says how far the key of element
+/// (0, 0, 0) lies after its query. Keys are rows if kKeyRows, else columns.
 template <bool kKeyRows, int kM, int kN>
 STRATA_DEVICE void hide_future(Fragments<kM, kN>& scores, int ahead) {
 #pragma unroll
@@ -52,7 +52,7 @@ STRATA_DEVICE void hide_future(Fragments<kM, kN>& scores, int ahead) {
       }
 }
 
-/// dK and dV of 64 kM keys of one key head: sums over its query heads in order, then their queries
+/// Computes dK and dV of 64 kM keys of one key head: sums over its query heads, and their queries,
 /// in order. Products have keys as rows, so that P^T and dS^T are left operands as they are.
 template <typename T, int kWidth, bool kDrops>
 struct FlashKeys {
@@ -61,14 +61,14 @@ struct FlashKeys {
   static constexpr int kRows = 16 * kM;  // keys of a warp
   static constexpr int kKeys = kRows * kFlashWarps;
   static constexpr int kQueries = kWidth == 256 ? 32 : 64;  // per step of the loop
-  static constexpr int kStages = kWidth == 256 ? 1 : 2;     // of Q and dO in shared memory
-  // Queries whose scores are held; random numbers need registers too.
+  static constexpr int kStages = kWidth == 256 ? 1 : 2;     // pairs of Q and dO in shared memory
+  // Queries whose scores are held at a time; dropout needs registers for its random numbers, too.
   static constexpr int kUnit = kWidth == 64 ? (kDrops ? 16 : 32) : kQueries;
   static constexpr int kParts = kWidth == 256 ? 2 : 1;  // blocks that share the columns of a tile
   static constexpr int kN = kUnit / 8, kOutN = kWidth / 8 / kParts;
   static constexpr int kRowBytes = 2 * kWidth;
   static constexpr int kStageBytes = 2 * kQueries * kRowBytes;
-  static constexpr int kNumbers = 2 * kQueries;  // lse / ln 2, then delta
+  static constexpr int kNumbers = 2 * kQueries;  // lse / ln 2 per query, then delta per query
   static constexpr std::int64_t kSharedBytes =
       2 * kKeys * kRowBytes + kStages * (kStageBytes + kNumbers * std::int64_t{sizeof(float)});
   static_assert(kSharedBytes <= kSharedBytesEverywhere && kNumbers <= kThreads);
@@ -88,7 +88,7 @@ struct FlashKeys {
            stage * kNumbers;
   }
 
-  /// A tile of queries on its way through the loop.
+  /// The tile of queries of one step of the loop: its query head and its first query.
   struct Queries {
     int head, first;
   };
@@ -120,7 +120,7 @@ struct FlashKeys {
       const bool more = next.head <= last_head;
       float next_number = 0;
       copy_async_wait<0>();
-      sync_block();  // this stage is there, and nobody reads the other one any more
+      sync_block();  // this stage has arrived, and nobody reads the other one any more
       if (kStages > 1 && more) {
         fetch(x, place.sample, next, stage ^ 1);
         next_number = number(x, place.sample, next);
@@ -146,7 +146,7 @@ struct FlashKeys {
           dk[m][n][e] *= shape.scale;
           dv[m][n][e] *= shape.keep_scale;
         }
-    // Keys and values of this warp have been read for the last time, and by nobody else.
+    // Only this warp read its rows of keys and values, and it is done with them: they are scratch.
     store_fragments(dk, k_tile().data + warp_row * kRowBytes,
                     x.dk.head(row, place.head, shape.head_size), x.dk.stride, first_key + warp_row,
                     column, shape);
@@ -168,13 +168,13 @@ struct FlashKeys {
     copy_async_commit();
   }
 
-  /// Written by one of the threads with the same number. A comparison that is always true would
-  /// cost registers that hold sums.
+  /// Stores this thread's number; of threads with the same one, the first stores it. kThreads ==
+  /// kNumbers avoids a comparison that is always true, which would cost registers.
   static STRATA_DEVICE void keep_number(int stage, float number) {
     if (kThreads == kNumbers || thread() < kNumbers) numbers(stage)[thread()] = number;
   }
 
-  /// This thread's number of a tile of queries: probabilities beyond the sequence become zero.
+  /// Reads this thread's number of a tile. Beyond the sequence probabilities become zero.
   static STRATA_DEVICE float number(const AttentionBackward<T>& x, int sample,
                                     const Queries& tile) {
     const int at = thread() % kNumbers, query = tile.first + at % kQueries;
@@ -191,7 +191,7 @@ struct FlashKeys {
     const HeadDropout dropout = kDrops ? uniform_dropout(shape, sample, tile.head) : HeadDropout();
     const ScoreWeights weights{shape.scale * kLog2E, shape.keep_scale};
     const int warp_row = uniform(warp()) * kRows, key = first_key + warp_row;
-    // A multiple of eight chunks: right operands stay where they are relative to it.
+    // Columns begin at a multiple of eight chunks, so the permutation of chunks stays the same.
     const int column_bytes = part * kOutN * 16;
     const Tile q = q_tile(stage), dout = dout_tile(stage);
     const Tile q_part{q.data + column_bytes}, dout_part{dout.data + column_bytes};
@@ -232,7 +232,7 @@ struct FlashKeys {
   }
 };
 
-/// dQ of 64 kM queries of one head: sums over keys in order.
+/// Computes dQ of 64 kM queries of one head: sums over keys in order.
 template <typename T, int kWidth, bool kDrops>
 struct FlashQueries {
   static constexpr int kThreads = kFlashThreads;
@@ -240,8 +240,8 @@ struct FlashQueries {
   static constexpr int kRows = 16 * kM;  // queries of a warp
   static constexpr int kQueries = kRows * kFlashWarps;
   static constexpr int kKeys = kWidth == 64 ? 64 : 32;             // per step of the loop
-  static constexpr int kStages = kWidth == 256 ? 1 : 2;            // of K and V in shared memory
-  static constexpr int kUnit = kWidth == 128 && kDrops ? 16 : 32;  // keys whose scores are held
+  static constexpr int kStages = kWidth == 256 ? 1 : 2;            // K, V pairs in shared memory
+  static constexpr int kUnit = kWidth == 128 && kDrops ? 16 : 32;  // keys with scores at a time
   static constexpr int kN = kUnit / 8, kOutN = kWidth / 8;
   static constexpr int kRowBytes = 2 * kWidth;
   static constexpr int kStageBytes = 2 * kKeys * kRowBytes;
@@ -257,7 +257,7 @@ struct FlashQueries {
   static STRATA_DEVICE Tile v_tile(int stage) { return {k_tile(stage).data + kKeys * kRowBytes}; }
 
   struct Rows {
-    float lse[kM][2], delta[kM][2];  ///< lse / ln 2
+    float lse[kM][2], delta[kM][2];  ///< lse is divided by ln 2
   };
 
   static STRATA_DEVICE void run(const AttentionBackward<T>& x) {
@@ -297,7 +297,7 @@ struct FlashQueries {
     for (int key = 0; key <= last_query; key += kKeys, stage = (stage + 1) % kStages) {
       const bool more = key + kKeys <= last_query;
       copy_async_wait<0>();
-      sync_block();  // this stage is there, and nobody reads the other one any more
+      sync_block();  // this stage has arrived, and nobody reads the other one any more
       if (kStages > 1 && more) fetch(key + kKeys, stage ^ 1);
       add_keys(shape, dropout, rows, query, key, stage, dq);
       if (kStages == 1 && more) {
@@ -312,7 +312,7 @@ struct FlashQueries {
       for (int n = 0; n < kOutN; ++n)
 #pragma unroll
         for (int e = 0; e < 4; ++e) dq[m][n][e] *= shape.scale;
-    // Queries of this warp have been read for the last time, and by nobody else.
+    // Only this warp read its rows of queries, and it is done with them: they are scratch.
     store_fragments(dq, q_tile().data + warp_row * kRowBytes,
                     x.dq.head(row, place.head, shape.head_size), x.dq.stride, query, 0, shape);
   }

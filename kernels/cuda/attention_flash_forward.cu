@@ -1,4 +1,4 @@
-// Attention on tensor cores, forward.
+// Forward pass of attention on tensor cores.
 #include <limits>
 #include <type_traits>
 
@@ -8,8 +8,8 @@ namespace strata::cuda {
 namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
-/// How far above a row's reference its scores may lie, in units of ln 2. Weights up to 2^8 are as
-/// exact in 16 bits as those up to 1.
+/// How far scores may lie above their row's reference (Rows::largest), in units of ln 2, before it
+/// is raised. Weights up to 2^8 are as exact in 16 bits as those up to 1.
 constexpr float kFar = 8;
 constexpr float kLn2 = 0.6931471805599453f;
 
@@ -17,9 +17,9 @@ template <typename T, int kWidth, bool kDrops>
 struct FlashForward {
   static constexpr int kThreads = kFlashThreads;
   static constexpr int kM = kWidth <= 128 ? 2 : 1;
-  static constexpr int kRows = 16 * kM;  // of a warp
+  static constexpr int kRows = 16 * kM;  // queries of a warp
   static constexpr int kQueries = kRows * kFlashWarps;
-  // Random numbers need registers, which otherwise hold scores.
+  // Fewer keys at a time with dropout, whose random numbers need registers, too.
   static constexpr int kKeys = kWidth == 128 && kDrops ? 32 : 64;
   static constexpr int kN = kKeys / 8, kOutN = kWidth / 8;
   static constexpr int kRowBytes = 2 * kWidth;
@@ -27,8 +27,8 @@ struct FlashForward {
   static_assert(kSharedBytes <= kSharedBytesEverywhere);
   using Tile = HeadTile<T, kWidth>;
 
-  /// Per row of a warp that this thread holds a part of: maximum of scores in units of ln 2, this
-  /// thread's part of the sum of exponentials.
+  /// The state of each row of which this thread holds a part: the reference, a former maximum of
+  /// the scores in units of ln 2, and this thread's part of the sum of exponentials.
   struct Rows {
     float largest[kM][2], total[kM][2];
   };
@@ -64,11 +64,11 @@ struct FlashForward {
     k_tile.template fetch<kKeys>(k, x.k.stride, 0, shape);
     copy_async_commit();
     for (int key = 0; key <= last_query; key += kKeys) {
-      // A warp has work where its last query sees the tile's first key. Then all its queries do:
+      // A warp has work if its last query sees the tile's first key. Then all its queries do, since
       // both begin at multiples of the smaller of 16 kM and kKeys.
       const bool works = key <= query + kRows - 1 && query < shape.sequence;
       copy_async_wait<0>();
-      sync_block();  // K is there, and nobody reads V any more
+      sync_block();  // K has arrived, and nobody reads V any more
       v_tile.template fetch<kKeys>(v, x.v.stride, key, shape);
       v += kKeys * x.v.stride;
       copy_async_commit();
@@ -76,7 +76,7 @@ struct FlashForward {
       clear(scores);
       if (works) multiply_rows(scores, q_tile, warp_row, k_tile, 0);
       copy_async_wait<0>();
-      sync_block();  // V is there, and nobody reads K any more
+      sync_block();  // V has arrived, and nobody reads K any more
       if (key + kKeys <= last_query) {
         k += kKeys * x.k.stride;
         k_tile.template fetch<kKeys>(k, x.k.stride, key + kKeys, shape);
@@ -98,7 +98,7 @@ struct FlashForward {
     if (query >= shape.sequence) return;
     float* lse = x.lse.head(place.sample, place.head, shape.sequence);
     divide(shape, rows, out, lse, query);
-    // Queries of this warp have been read for the last time, and by nobody else.
+    // Only this warp read its rows of queries, and it is done with them: they are scratch.
     store_fragments(out, shared_memory() + warp_row * kRowBytes,
                     x.o.head(row, place.head, shape.head_size), x.o.stride, query, 0, shape);
   }
@@ -114,8 +114,8 @@ struct FlashForward {
           if (ahead > 16 * m + e / 2 * 8 - 8 * n - e % 2) scores[m][n][e] = kLowest;
   }
 
-  /// Raises the references of a warp's queries to the maxima of their scores, and sums and outputs
-  /// with them, when a score lies far above: most tiles then need no multiplication of all outputs.
+  /// Raises the references of a warp's queries to the maxima of their scores, and scales sums and
+  /// outputs to match, if a score lies more than kFar above. Most tiles need no scaling.
   static STRATA_DEVICE void raise(float scale, const Fragments<kM, kN>& scores, Rows& rows,
                                   Fragments<kM, kOutN>& out) {
     float most[kM][2];
@@ -149,8 +149,8 @@ struct FlashForward {
       }
   }
 
-  /// Weights 2^(score * scale - largest) of 16 queries and the 16 keys from `key` on, whose scores
-  /// are those of step `step`. Sums count what dropout takes away.
+  /// Makes the weights 2^(score * scale - largest) of 16 queries and the 16 keys from `key` on,
+  /// whose scores are fragments 2 step and 2 step + 1. `total` includes what dropout takes away.
   static STRATA_DEVICE void weigh(float scale, const float (&scores)[kN][4], int step,
                                   const float (&largest)[2], float (&total)[2],
                                   const HeadDropout& dropout, int query, int key,
@@ -174,7 +174,7 @@ struct FlashForward {
     round_fragment<T>(weights, p);
   }
 
-  /// Outputs become averages; writes log-sum-exp.
+  /// Divides the outputs by their rows' sums, and writes the log-sum-exp.
   static STRATA_DEVICE void divide(const AttentionShape& shape, const Rows& rows,
                                    Fragments<kM, kOutN>& out, float* lse, int query) {
 #pragma unroll

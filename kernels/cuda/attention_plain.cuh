@@ -1,12 +1,12 @@
-// Pieces of attention with fp32 products, for any storage, head size and alignment: what the
-// tensor-core kernels cannot take, and what they are checked against.
+// Pieces of attention with fp32 products, for any type, head size and alignment. They serve
+// operands that the tensor-core kernels cannot take.
 //
 // A block of 16 x 16 threads works on tiles of 64 queries by 64 keys. Heads come through shared
-// memory 64 columns at a time, so shared memory does not depend on the head size (69 KB at most)
-// and every product is a 64 x 64 x 64 one, of which a thread makes 4 x 4 sums: 64 fma for eight
-// 16-byte reads of shared memory, about what the pipes of an SM give side by side. Each tile reads
+// memory 64 columns at a time, so shared memory does not depend on the head size (69 KiB at most),
+// and every product is 64 x 64 x 64. A thread makes 4 x 4 of its sums: 64 fma for eight 16-byte
+// reads of shared memory, about the ratio at which an SM runs both at full rate. Each tile reads
 // its operands from the L2 cache again: 2 D * 64 * 64 * 2 flops for 3 * 64 * D * 4 bytes forward,
-// 21 flops per byte, under the L2 rate where fp32 arithmetic is the limit.
+// 21 flops per byte, so fp32 arithmetic is the limit and not the L2 cache.
 #pragma once
 
 #include <limits>
@@ -16,7 +16,7 @@
 
 namespace strata::cuda::plain {
 
-inline constexpr int kTile = 64;  // queries, keys, and columns of a head at a time
+inline constexpr int kTile = 64;  // queries, keys, or columns of a head in a tile
 inline constexpr int kPitch =
     kTile + 4;                      // floats between rows in shared memory: 16-byte aligned, and
                                     // rows that one instruction reads lie in different banks
@@ -27,7 +27,7 @@ inline constexpr std::int64_t kTileBytes = sizeof(float) * kTile * kPitch;
 inline constexpr std::int64_t kKeepBytes = kTile * kTile / 4;
 inline constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-/// 4 x 4 sums of one thread: rows row(i); columns column(j), or 4 consecutive ones.
+/// The 4 x 4 sums of one thread: rows row_of(i); columns column_of(j), or 4 consecutive ones.
 using Sums = float[kEach][kEach];
 
 STRATA_DEVICE int row_of(int i) { return thread() / kBlocks + kBlocks * i; }
@@ -53,7 +53,7 @@ STRATA_DEVICE SharedTile shared_tile(int index) {
   return {reinterpret_cast<float*>(shared_memory() + index * kTileBytes)};
 }
 
-/// Rows [row, row + 64), columns [column, column + 64) of a head; zeros outside of it.
+/// Loads rows [row, row + 64), columns [column, column + 64) of a head; zeros outside the head.
 template <typename T>
 STRATA_DEVICE void load_tile(const SharedTile& tile, const T* head, std::int64_t stride, int row,
                              int column, const AttentionShape& shape) {
@@ -77,8 +77,8 @@ STRATA_DEVICE void load_tile(const SharedTile& tile, const T* head, std::int64_t
   }
 }
 
-/// Columns [column, column + 64) of rows [row, row + 64) of a head from sums of 4 consecutive
-/// columns each.
+/// Stores rows [row, row + 64), columns [column, column + 64) of a head; each thread's sums are of
+/// 4 consecutive columns.
 template <typename T>
 STRATA_DEVICE void store_tile(const Sums& sums, T* head, std::int64_t stride, int row, int column,
                               const AttentionShape& shape) {
@@ -93,7 +93,7 @@ STRATA_DEVICE void store_tile(const Sums& sums, T* head, std::int64_t stride, in
   }
 }
 
-/// Columns of chunk `chunk` that a head has.
+/// The number of columns that a head has in chunk `chunk` of 64.
 STRATA_DEVICE int width_of(const AttentionShape& shape, int chunk) {
   const int left = shape.head_size - chunk * kTile;
   return left < kTile ? left : kTile;
@@ -137,8 +137,8 @@ STRATA_DEVICE void multiply_columns(const SharedTile& a, const SharedTile& b, Su
   }
 }
 
-/// Dropout mask of a tile: [64, 16] bytes, one per query and 4 keys, of whose bits 4 are used; 1:
-/// the probability is kept.
+/// The dropout mask of a tile: [64, 16] bytes, one per query and 4 keys. The low 4 bits of a byte
+/// belong to the keys; 1 means that the probability is kept.
 struct KeepTile {
   std::uint8_t* bytes;
 
@@ -155,7 +155,7 @@ struct KeepTile {
   }
 };
 
-/// Calls run(std::integral_constant<int, chunks>()).
+/// Calls run(std::integral_constant<int, chunks>()) with the number of chunks to compile for.
 template <typename Run>
 void with_chunks(int head_size, const Run& run) {
   if (head_size <= kTile) return run(std::integral_constant<int, 1>());

@@ -1,11 +1,11 @@
-// What the two passes of attention backward with fp32 products share.
+// Pieces that the two backward kernels of attention with fp32 products share.
 #pragma once
 
 #include "kernels/cuda/attention_plain.cuh"
 
 namespace strata::cuda::plain {
 
-/// One head of queries and its head of keys.
+/// The operands of one query head and its key head.
 template <typename T>
 struct BackwardHead {
   const T *dout, *q, *k, *v;
@@ -25,7 +25,7 @@ struct BackwardHead {
   }
 };
 
-/// What enters dV and what enters dQ and dK, from a score and the gradient of its probability.
+/// The probability that enters dV, and the gradient of the score, which enters dQ and dK.
 struct ScoreGradient {
   float used, gradient;
 };
@@ -36,8 +36,8 @@ STRATA_DEVICE ScoreGradient score_gradient(const AttentionShape& shape, bool see
   return {keep ? p * shape.keep_scale : 0.0f, p * (scaled - delta) * shape.scale};
 }
 
-/// Scores of 64 keys by 64 queries and the gradients of their probabilities. Keys are rows of the
-/// sums where kKeyRows, else columns. Makes `keep` on the way.
+/// Computes the scores of 64 keys and 64 queries and the gradients of their probabilities. Keys are
+/// the rows of the sums if kKeyRows, else the columns. Also fills `keep`, where there is dropout.
 template <bool kKeyRows, int kChunks, typename T>
 STRATA_DEVICE void multiply_heads(const AttentionBackward<T>& x, const BackwardHead<T>& head,
                                   int query, int key, const KeepTile& keep, Sums& scores,

@@ -1,4 +1,4 @@
-// Attention with fp32 products, forward.
+// Forward pass of attention with fp32 products.
 #include "kernels/cuda/attention_plain.cuh"
 
 namespace strata::cuda {
@@ -6,7 +6,7 @@ namespace {
 
 using namespace plain;
 
-/// Sum and maximum over the 16 threads that share rows: half a warp.
+/// Sum and maximum over the 16 threads (half a warp) that share rows.
 STRATA_DEVICE float sum_of_row(float x) {
 #pragma unroll
   for (int mask = kBlocks / 2; mask > 0; mask /= 2) x += shuffle_xor(x, mask);
@@ -18,7 +18,7 @@ STRATA_DEVICE float largest_of_row(float x) {
   return x;
 }
 
-/// Chunks of 64 columns: 1, 2 or 4, of which those that are there are used.
+/// Computes O and the log-sum-exp of 64 queries. Chunks (1, 2 or 4) beyond the head are skipped.
 template <typename T, int kChunks>
 struct Forward {
   static constexpr int kThreads = kPlainThreads;
@@ -85,8 +85,8 @@ struct Forward {
     for (int c = 0; c < kChunks; ++c) store_tile(out[c], o, x.o.stride, query, c * kTile, shape);
   }
 
-  /// Scores become exp(scale * score - maximum) in `p_tile`, dropped where dropout says so; running
-  /// maxima, sums and outputs follow.
+  /// Writes exp(scale * score - maximum) to `p_tile`, or zero where dropout takes it away, and
+  /// updates the running maxima, sums and outputs.
   static STRATA_DEVICE void probabilities(const AttentionShape& shape, int query, int key,
                                           const KeepTile& keep, Sums& scores,
                                           float (&largest)[kEach], float (&total)[kEach],

@@ -1,4 +1,4 @@
-// Attention with fp32 products, backward: dK and dV.
+// Backward pass of attention with fp32 products: dK and dV.
 #include "kernels/cuda/attention_plain_backward.cuh"
 
 namespace strata::cuda {
@@ -6,8 +6,8 @@ namespace {
 
 using namespace plain;
 
-/// dK and dV of 64 keys of one key head: sums over its query heads in order, then their queries in
-/// order. Tiles are kept [keys, queries].
+/// Computes dK and dV of 64 keys of one key head: sums over its query heads in order, and over the
+/// queries of each in order. Tiles of scores are [keys, queries].
 template <typename T, int kChunks>
 struct BackwardKeys {
   static constexpr int kThreads = kPlainThreads;

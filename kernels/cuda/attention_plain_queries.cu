@@ -1,4 +1,4 @@
-// Attention with fp32 products, backward: dQ.
+// Backward pass of attention with fp32 products: dQ.
 #include "kernels/cuda/attention_plain_backward.cuh"
 
 namespace strata::cuda {
@@ -6,7 +6,7 @@ namespace {
 
 using namespace plain;
 
-/// dQ of 64 queries of one head: sums over their keys in order.
+/// Computes dQ of 64 queries of one head: sums over their keys in order.
 template <typename T, int kChunks>
 struct BackwardQueries {
   static constexpr int kThreads = kPlainThreads;

@@ -12,7 +12,7 @@ using kernels::TypeSpan;
 
 constexpr std::int64_t kPack = 8;  // elements of 16 bits in 16 bytes
 
-/// Operands with rows of heads: all but lse and rng.
+/// The operands of shape [N, heads, D]: all but lse and rng.
 std::vector<TensorType> head_operands(bool backward, TypeSpan inputs, TypeSpan outputs) {
   const TypeSpan in = inputs.first(backward ? 5 : 3), out = outputs.first(backward ? 3 : 1);
   std::vector<TensorType> operands(in.begin(), in.end());

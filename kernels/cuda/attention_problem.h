@@ -1,4 +1,4 @@
-// One call of attention as libraries must know it to plan it: numbers, no pointers.
+// The description of a call of attention that a library needs for its plan: numbers, no pointers.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct AttentionProblem {
   std::int64_t kv_heads = 0;
   std::int64_t head_size = 0;
   float scale = 1;
-  /// Elements between positions. The last four only backward.
+  /// Elements between positions. The last four are for the backward pass only.
   std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;
   std::int64_t dout_stride = 0, dq_stride = 0, dk_stride = 0, dv_stride = 0;
 
@@ -28,17 +28,17 @@ struct AttentionProblem {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Reads a call of kernels/ops/attention.h: types of its inputs and outputs, its attributes.
+/// Describes a call of kernels/ops/attention.h, given its types and attributes.
 AttentionProblem attention_problem(bool backward, kernels::TypeSpan inputs,
                                    kernels::TypeSpan outputs,
                                    const kernels::Attributes& attributes);
 
-/// Why a library is not asked for these operands: "dropout"; empty when it is. Operands must have
-/// one 16-bit type, no dropout, and rows of heads that are whole packs of 16 bytes.
+/// Says why a library is not asked for these operands ("dropout"); empty when it is. It is asked if
+/// all have one 16-bit type and rows of whole 16-byte packs, and there is no dropout.
 std::string no_library_attention(bool backward, kernels::TypeSpan inputs, kernels::TypeSpan outputs,
                                  const kernels::Attributes& attributes);
 
-/// Where sample `first` of a batch begins in an operand of it.
+/// The address at which sample `first` begins in an operand of `batch` samples.
 std::byte* sample_of(const kernels::Tensor& operand, std::int64_t batch, std::int64_t first);
 
 }  // namespace strata::cuda

@@ -1,19 +1,19 @@
-// The end of sums over rows: partial sums of 32 columns, added in one order by one block.
+// The last step of sums over rows: one block adds the partial sums of 32 columns, in one order.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
 
 namespace strata::cuda {
 
-/// A block of kThreads threads, one warp wide per 32 columns.
+/// Runs in a block of kThreads threads; each lane of a warp has a column.
 struct ColumnSum {
   static constexpr int kWarps = 16;
   static constexpr int kThreads = kWarps * kWarp;
   static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
 
-  /// The sum of partial[i * stride], i in [0, count), for this lane's column where it is `there`:
-  /// each warp adds every kWarps-th in order, then the warps' sums are added in order, all in fp64.
-  /// Complete in the first warp; all threads call it.
+  /// Sums partial[i * stride], i in [0, count), for this lane's column, if it is `there`: each warp
+  /// adds every kWarps-th in order, then the warps' sums are added in order, all in fp64. All
+  /// threads call it; the first warp gets the sum, the others 0.
   static STRATA_DEVICE double of(const float* partial, std::int64_t stride, std::int64_t count,
                                  bool there) {
     double sum = 0;

@@ -1,18 +1,18 @@
-// How linear_backward_bias cuts its rows, for its kernel and for planning.
+// The cut of linear_backward_bias's rows into segments, for its kernel and for planning.
 #pragma once
 
 #include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 
-/// Rows that one block adds up. Enough blocks for a device from 8k rows of 768 columns on.
+/// The rows that one block adds up: 8k rows of 768 columns already give enough blocks for a GPU.
 inline constexpr std::int64_t kSegmentRows = 128;
 
 constexpr std::int64_t column_segments(std::int64_t rows) {
   return (rows + kSegmentRows - 1) / kSegmentRows;
 }
 
-/// Scratch for the column sums of `matrix`: fp32 [segments, cols].
+/// The bytes of scratch for the column sums of `matrix`: fp32 [segments, cols].
 inline std::int64_t column_sums_bytes(const kernels::TensorType& matrix) {
   return column_segments(matrix.shape.rows()) * matrix.shape.cols() * 4;
 }

@@ -1,5 +1,5 @@
-// kernels/ops/convert.h on CUDA: each operand moves once, with packs of 16
-// bytes for the larger element.
+// Implements kernels/ops/convert.h on CUDA. Each operand moves once, the one of the larger type in
+// packs of 16 bytes.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 
@@ -15,7 +15,7 @@ struct ConvertArguments {
 
 template <typename From, typename To, bool kMaster, int N>
 struct Convert {
-  static constexpr int kWidth = N, kPacks = 4;  // holds little but what it reads
+  static constexpr int kWidth = N, kPacks = 4;  // needs few registers besides what it reads
   using Arguments = ConvertArguments<From, To>;
   using Operands = Pack<From, N>;
   static STRATA_DEVICE Operands read(const Arguments& a, Place at) { return read_pack<N>(a.x, at); }

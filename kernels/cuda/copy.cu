@@ -1,6 +1,6 @@
-// kernels/ops/copy.h, fill_zero.h and select_rows.h on CUDA: elements as plain bits, 16 bytes at
-// once where they fit, so that each byte moves once. Pinned host memory is mapped where the device
-// sees it, so a copy from or to it is the same kernel.
+// Implements kernels/ops/copy.h, fill_zero.h and select_rows.h on CUDA. Elements are plain bits,
+// moved 16 bytes at a time where alignment allows. The same kernel copies from and to pinned host
+// memory, which is mapped into the device's address space.
 #include <algorithm>
 #include <span>
 
@@ -11,7 +11,7 @@
 namespace strata::cuda {
 namespace {
 
-/// `tensor` as units of U's size, which divides rows and strides.
+/// `tensor` in units of U, whose size divides its rows and strides.
 template <typename U>
 RowPointer<U> units_of(const kernels::Tensor& tensor) {
   return {reinterpret_cast<U*>(tensor.data),
@@ -23,7 +23,7 @@ RowShape unit_shape(const RowShape& elements, DType dtype) {
   return {elements.rows, elements.cols * size_of(dtype) / static_cast<std::int64_t>(sizeof(U))};
 }
 
-/// Host: calls body(unit, width): packs of four 4-byte units where 16 bytes fit, else single units
+/// Host: calls body(unit, width) with packs of four 4-byte units if `fits`, else with single units
 /// of the element's size.
 template <typename Body>
 void with_units(DType dtype, bool fits, const Body& body) {
@@ -51,8 +51,8 @@ struct CopyArguments {
   const std::uint32_t* predicate;
 };
 
-/// Without a predicate it holds nothing but what it reads; the predicate's address would not fit
-/// beside four packs.
+/// Reads four packs per thread, or two with a predicate, since the registers that hold the
+/// predicate's address are then missing.
 template <typename U, int N, bool kPredicated>
 struct Copy {
   static constexpr int kWidth = N, kPacks = kPredicated ? 2 : 4;
@@ -72,7 +72,7 @@ struct FillRowsArguments {
   RowPointer<U> to;
 };
 
-/// Fills one tensor, which may have bytes between its rows.
+/// Fills one tensor with zeros, and leaves the bytes between its rows alone.
 template <typename U, int N>
 struct FillRows {
   static constexpr int kWidth = N, kPacks = 4;
@@ -84,12 +84,12 @@ struct FillRows {
   }
 };
 
-/// Ranges that one launch fills.
+/// The largest number of tensors that one launch fills.
 constexpr std::size_t kFilledParts = 16;
 
 template <typename U>
 struct FillArguments {
-  RowShape shape;  ///< a row for each part, as long as the longest
+  RowShape shape;  ///< one row per part, as long as the longest part
   U* parts[kFilledParts];
   std::int64_t units[kFilledParts];
 };
@@ -107,7 +107,7 @@ struct FillZero {
 
 template <typename U>
 struct SelectArguments {
-  RowShape shape;  ///< of the output
+  RowShape shape;  ///< that of the output
   RowPointer<const U> from;
   std::int64_t from_rows;
   const std::int32_t* index;
@@ -129,7 +129,7 @@ struct SelectRows {
   }
 };
 
-/// At most kFilledParts parts, in one launch.
+/// Fills at most kFilledParts parts in one launch.
 void fill_parts(kernels::Stream& stream, std::span<const kernels::Tensor> parts) {
   const DType dtype = parts[0].dtype();
   const bool fits = std::ranges::all_of(parts, [&](const kernels::Tensor& part) {

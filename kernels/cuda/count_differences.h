@@ -1,4 +1,4 @@
-// Do two buffers hold the same bits?
+// Compares the bits of two buffers.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace strata::cuda {
 
-/// Enqueues: adds to `*count`, in device memory, at how many of the first `elements` 16-bit places
-/// `a` and `b` differ. For comparing once, not for steps.
+/// Enqueues a kernel that adds to `*count`, in device memory, the number of 16-bit elements in
+/// which `a` and `b` differ. Choosing algorithms uses it; it is not tuned for use in steps.
 void count_differences(kernels::Stream& stream, const std::uint16_t* a, const std::uint16_t* b,
                        std::int64_t elements, std::int64_t* count);
 

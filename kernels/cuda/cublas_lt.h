@@ -1,4 +1,4 @@
-// cuBLASLt, opened at run time: a table of the functions that products need.
+// cuBLASLt, opened at run time, as a table of the functions that matrix products need.
 #pragma once
 
 #include <cublasLt.h>
@@ -10,7 +10,6 @@
 
 namespace strata::cuda {
 
-/// Functions have the names of cublasLt.h without their prefix.
 struct CublasLtFunctions {
   decltype(&::cublasLtGetVersion) get_version = nullptr;
   decltype(&::cublasLtGetStatusName) get_status_name = nullptr;

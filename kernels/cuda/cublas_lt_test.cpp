@@ -1,4 +1,4 @@
-// Needs the library, no device.
+// Tests with the real cuBLASLt, if the toolkit has it. They need no device.
 #include "kernels/cuda/cublas_lt.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace strata::cuda {
 namespace {
 
-/// Looks in the compiler's toolkit.
+/// An environment in which the library of the compiler's toolkit is found.
 const LibraryEnvironment kToolkit{.cuda_path = STRATA_CUDA_TOOLKIT};
 
 bool toolkit_has_it() {
@@ -29,8 +29,9 @@ TEST(CublasLtLibrary, OpensThatOfTheToolkit) {
                "CUBLAS_STATUS_NOT_SUPPORTED");
 }
 
-// Without a device no handle can be had. All descriptions of a product come before the first use of
-// the handle, so that a lack of it is the first complaint.
+// The test pretends to have made a handle, which needs a device. ProductLibrary makes all
+// descriptions of a product before it first uses the handle, so the error about the handle shows
+// that cuBLASLt accepted them.
 TEST(CublasLtLibrary, TakesOurDescriptionOfProducts) {
   if (!toolkit_has_it()) GTEST_SKIP() << "the toolkit has no cuBLAS";
   const CublasLt library(kToolkit);

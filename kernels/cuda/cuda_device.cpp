@@ -40,7 +40,7 @@ class CudaMemory final : public kernels::Memory {
     check(result, kind == MemoryKind::device ? "cudaMalloc" : "cudaHostAlloc");
   }
   ~CudaMemory() override {
-    // An error here was caused by earlier work and has been reported where that was waited for.
+    // An error here comes from earlier work, and whoever waited for that work got it.
     (void)(kind_ == MemoryKind::device ? cudaFree(base_) : cudaFreeHost(base_));
   }
   CudaMemory(const CudaMemory&) = delete;
@@ -237,7 +237,7 @@ std::string CudaDevice::pci_address() const {
   return address;
 }
 
-/// PCI addresses repeat from host to host.
+/// Includes the host's boot id, because PCI addresses repeat from host to host.
 std::string CudaDevice::identity() const {
   std::string machine;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), machine);
@@ -321,7 +321,7 @@ void CudaDevice::copy(kernels::Stream& stream, void* to, const void* from, std::
 
 void CudaDevice::copy_now(void* to, const void* from, std::int64_t bytes) {
   make_current();
-  // A stream of its own: the legacy stream would wait for streams of other libraries.
+  // The legacy default stream would wait for streams of other libraries.
   STRATA_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
                               cudaStreamPerThread));
   STRATA_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
@@ -344,7 +344,7 @@ void CudaDevice::synchronize(kernels::Stream& stream) {
 
 void CudaDevice::begin_recording(kernels::Stream& origin) {
   make_current();
-  // Thread-local: what other threads do to the device meanwhile is theirs.
+  // The thread-local mode lets other threads make any call meanwhile.
   STRATA_CUDA(cudaStreamBeginCapture(cuda(origin).get(), cudaStreamCaptureModeThreadLocal));
 }
 
@@ -364,7 +364,7 @@ void CudaDevice::abandon_recording(kernels::Stream& origin) noexcept {
   cudaGraph_t graph = nullptr;
   (void)cudaStreamEndCapture(cuda(origin).get(), &graph);
   if (graph != nullptr) (void)cudaGraphDestroy(graph);
-  (void)cudaGetLastError();  // an unjoined stream is reported, and no longer matters
+  (void)cudaGetLastError();  // clears the error about an unjoined stream, which no longer matters
 }
 
 void CudaDevice::replay(kernels::Stream& stream, kernels::Recording& recording) {

@@ -1,4 +1,4 @@
-// A GPU as the device of kernels/.
+// A GPU as a kernels::Device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@
 
 namespace strata::cuda {
 
-/// One GPU of this process; the primary context of the runtime is shared with whoever else uses it.
+/// One GPU of this process. It uses CUDA's primary context, as other libraries of the process do.
 class CudaDevice final : public kernels::Device {
  public:
   /// Throws HostError as open_device does.
@@ -62,7 +62,7 @@ class CudaDevice final : public kernels::Device {
   void replay(kernels::Stream& stream, kernels::Recording& recording) override;
 
  private:
-  /// The runtime keeps a current device per thread.
+  /// Makes this GPU the calling thread's current device, on which CUDA calls then act.
   void make_current() const;
 
   void open_libraries();

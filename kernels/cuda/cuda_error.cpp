@@ -4,7 +4,7 @@ namespace strata::cuda {
 
 void check(cudaError_t result, const char* call) {
   if (result == cudaSuccess) return;
-  (void)cudaGetLastError();  // else the next launch would be blamed for it
+  (void)cudaGetLastError();  // clears it, so that the next launch is not blamed for it
   const std::string text = std::string(call) + " failed: " + cudaGetErrorName(result) + " (" +
                            cudaGetErrorString(result) + "; it may come from work enqueued before)";
   if (result == cudaErrorMemoryAllocation) throw OutOfMemory(text);

@@ -1,4 +1,4 @@
-// Results of CUDA calls as exceptions. Included by files of kernels/cuda and comm/nccl only.
+// Turns results of CUDA calls into exceptions. Only files of kernels/cuda and comm/nccl include it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,15 +9,15 @@
 
 namespace strata::cuda {
 
-/// Throws HostError, OutOfMemory where that is the reason, with the call and CUDA's name and text
-/// for the error. Asynchronous errors of earlier work show up here too; the text says so.
+/// Throws if `result` is an error: OutOfMemory for lack of memory, else HostError. The message has
+/// the call and CUDA's name and text of the error, and says that earlier work may have caused it.
 void check(cudaError_t result, const char* call);
 
-/// After a kernel launch: refused launches (shape, shared memory, architecture), named by `kernel`.
+/// Throws HostError, which names `kernel`, if the last launch was refused or earlier work failed.
 void check_launch(const char* kernel);
 
-/// Lets `entry` use more than 48 KiB of dynamic shared memory. Throws HostError when the device has
-/// less than `bytes`.
+/// Lets the kernel `entry` use `bytes` of dynamic shared memory, which may exceed 48 KiB. Throws
+/// HostError when the device has less.
 void allow_shared_memory(const void* entry, std::int64_t bytes);
 
 }  // namespace strata::cuda

@@ -1,4 +1,4 @@
-// The CUDA backend: operation names and the kernels that run them. A new one is one line.
+// The table of the CUDA backend: names of operations and their kernels.
 #include "kernels/cuda/cuda_kernels.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// CUDA kernels by operation. Each runs what the header of the same name in kernels/ describes.
-// Built twice: by nvcc for devices, and for the simulation (host/simulation.h) that tests run
-// without one.
+// CUDA kernels by operation; kernels/ops describes what each computes. They are built twice: by
+// nvcc for devices, and by the C++ compiler for the simulation (host/simulation.h).
 #pragma once
 
 #include "kernels/device/stream.h"
@@ -24,7 +23,7 @@ void dropout(kernels::Stream& stream, const kernels::KernelCall& call);
 void embedding(kernels::Stream& stream, const kernels::KernelCall& call);
 void embedding_backward(kernels::Stream& stream, const kernels::KernelCall& call);
 void fill_zero(kernels::Stream& stream, const kernels::KernelCall& call);
-/// Not an operation: zeros in one tensor, also where there are bytes between its rows.
+/// Fills one tensor with zeros, but not the bytes between its rows. It is not an operation.
 void fill_rows(kernels::Stream& stream, const kernels::Tensor& to);
 void gelu(kernels::Stream& stream, const kernels::KernelCall& call);
 void gelu_backward(kernels::Stream& stream, const kernels::KernelCall& call);
@@ -51,7 +50,7 @@ void sgd(kernels::Stream& stream, const kernels::KernelCall& call);
 void step_control(kernels::Stream& stream, const kernels::KernelCall& call);
 void early_control(kernels::Stream& stream, const kernels::KernelCall& call);
 
-/// All of them.
+/// The table of all kernels that are operations.
 const kernels::KernelTable& cuda_kernels();
 
 }  // namespace strata::cuda

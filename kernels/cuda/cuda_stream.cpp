@@ -6,7 +6,7 @@ CudaStream::CudaStream() {
   STRATA_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
 
-// An error here was caused by earlier work and has been reported where that was waited for.
+// An error here comes from earlier work, and whoever waited for that work got it.
 CudaStream::~CudaStream() { (void)cudaStreamDestroy(stream_); }
 
 }  // namespace strata::cuda

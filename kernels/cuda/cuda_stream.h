@@ -1,4 +1,4 @@
-// A CUDA stream as the stream of kernels/.
+// A CUDA stream as a kernels::Stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@ namespace strata::cuda {
 class AttentionLibrary;
 class ProductLibrary;
 
-/// Owns a non-blocking stream of the current device. Kernels enqueue on it and return.
+/// Owns a non-blocking stream of the current device.
 class CudaStream final : public kernels::Stream {
  public:
   CudaStream();
@@ -21,11 +21,11 @@ class CudaStream final : public kernels::Stream {
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
-  /// What multiplies matrices on this stream; nullptr: our own kernels.
+  /// The library that multiplies matrices on this stream; nullptr: our own kernels do.
   [[nodiscard]] ProductLibrary* products() const { return products_; }
-  /// What runs attention where it can; nullptr: our own kernels.
+  /// The library that computes attention where it can; nullptr: our own kernels do.
   [[nodiscard]] AttentionLibrary* attention() const { return attention_; }
-  /// They must outlive the stream's use.
+  /// Sets the libraries, which must live as long as the stream is used.
   void use_products(ProductLibrary* products) { products_ = products; }
   void use_attention(AttentionLibrary* library) { attention_ = library; }
 
@@ -35,7 +35,7 @@ class CudaStream final : public kernels::Stream {
   AttentionLibrary* attention_ = nullptr;
 };
 
-/// The CUDA stream behind `stream` (every launch begins with this).
+/// Casts `stream`, which must be a CudaStream.
 inline CudaStream& cuda(kernels::Stream& stream) { return static_cast<CudaStream&>(stream); }
 
 inline AttentionLibrary* attention_library(kernels::Stream& stream) {

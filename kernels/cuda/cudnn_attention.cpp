@@ -18,7 +18,7 @@
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/cuda/cudnn_scratch.h"
 
-// Where the frontend looks up cuDNN's functions; it wants exactly this variable.
+// The handle of cuDNN, by this name, through which the frontend looks up cuDNN's functions.
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
 }  // namespace cudnn_frontend
@@ -33,16 +33,16 @@ using TensorNode = std::shared_ptr<Tensor_attributes>;
 using kernels::KernelCall;
 using kernels::Tensor;
 
-/// Device descriptions, and a backward pass that is right inside CUDA graphs at lengths that are no
-/// multiple of 128 (from 9.15.1) and deterministic from sm_100 on (from 9.18.1), by the versions
-/// that NVIDIA's TransformerEngine refuses.
+/// The oldest version that serves: it has device descriptions, and its backward pass is right
+/// inside CUDA graphs at lengths that are no multiple of 128 (since 9.15.1) and deterministic from
+/// sm_100 on (since 9.18.1). NVIDIA's TransformerEngine refuses older versions for these reasons.
 constexpr std::int64_t kLeastVersion = 91801;
 constexpr std::uintptr_t kOperandAlignment = 16;
 
 /// Names of operands in a graph.
 enum Operand : std::int64_t { kQ = 1, kK, kV, kO, kLse, kDout, kDq, kDk, kDv };
 
-/// The frontend's messages are traces of many lines: one line of the beginning.
+/// Returns the beginning of `text` as one line: the frontend's messages are traces of many lines.
 std::string one_line(const std::string& text) {
   constexpr std::size_t kMost = 400;
   std::string line;
@@ -63,7 +63,7 @@ void check(cudnnStatus_t status, const char* call) {
     throw HostError(std::string(call) + " failed: " + fe::detail::get_error_string(status));
 }
 
-/// Calls into the frontend, which throws what is no error of ours.
+/// Calls `run`, and turns the frontend's exceptions into HostError.
 template <typename Run>
 auto guarded(const Run& run) {
   try {
@@ -75,12 +75,12 @@ auto guarded(const Run& run) {
   }
 }
 
-/// Opens the library for the whole process, or does nothing when one is open.
+/// Opens the library for the whole process if none is open. Throws HostError if it is too old.
 void open_library(const CudnnFiles& files) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (fe::cudnn_dlhandle == nullptr) {
-    // The frontend opens libcudart by this name, once; what a user has set wins.
+    // The frontend opens libcudart once, by the name in this variable. The user's value wins.
     if (!files.cudart.empty())
       (void)::setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", files.cudart.c_str(), 0);
     fe::cudnn_dlhandle = ::dlopen(files.cudnn.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -99,7 +99,7 @@ fe::DataType_t element(DType dtype) {
   return dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF;
 }
 
-/// The graph of one problem, in cuDNN's terms: B x heads x T x D with any strides.
+/// Makes the graph of one problem in cuDNN's terms: tensors B x heads x T x D with any strides.
 class GraphBuilder {
  public:
   GraphBuilder(Graph& graph, const AttentionProblem& problem) : graph_(graph), p_(problem) {}
@@ -177,14 +177,14 @@ std::int64_t library_version() {
   return static_cast<std::int64_t>(fe::detail::get_backend_version());
 }
 
-/// Plans `problem` for the device of a handle, or for a description where there is no handle.
+/// Plans `problem` for the device of `handle`, or for `description` if `handle` is null.
 std::unique_ptr<PlannedGraph> build_plan(const AttentionProblem& problem, int architecture,
                                          cudnnHandle_t handle,
                                          const std::shared_ptr<fe::DeviceProperties>& description) {
   const std::string name = "planning " + problem.to_string();
   auto planned = std::make_unique<PlannedGraph>();
   Graph& graph = planned->graph;
-  graph.set_sm_version(architecture);  // else it asks the current device
+  graph.set_sm_version(architecture);  // otherwise the frontend asks the current device
   graph.set_io_data_type(element(problem.dtype))
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -249,7 +249,7 @@ class CudnnAttention::Implementation {
     open_library(files);
     check(fe::detail::create_handle(&handle_), "cudnnCreate");
   }
-  /// Plans hold on to the handle that they were made with.
+  /// Destroys the plans before the handle that they were made with.
   ~Implementation() {
     plans_.clear();
     (void)fe::detail::destroy_handle(handle_);
@@ -295,14 +295,14 @@ class CudnnAttention::Implementation {
       if (reinterpret_cast<std::uintptr_t>(tensor.data) % kOperandAlignment != 0) return false;
     return true;
   }
-  /// nullptr when too small.
+  /// Returns the first aligned address in `workspace`, or nullptr if `bytes` do not fit after it.
   static void* aligned_workspace(std::span<std::byte> workspace, std::int64_t bytes) {
     void* start = workspace.data();
     std::size_t space = workspace.size();
     return std::align(kCudnnAlignment, static_cast<std::size_t>(bytes), start, space);
   }
 
-  /// The operands of the samples from `first` on.
+  /// The addresses of all operands at sample `first`.
   static Pointers pointers(bool backward, const KernelCall& call, std::int64_t batch,
                            std::int64_t first) {
     static constexpr Operand kForwardInputs[] = {kQ, kK, kV}, kForwardOutputs[] = {kO, kLse};
@@ -318,7 +318,7 @@ class CudnnAttention::Implementation {
     return result;
   }
 
-  /// nullptr when cuDNN has no plan.
+  /// Returns the plan for `problem`, made at its first use, or nullptr if cuDNN has none.
   PlannedGraph* planned_for(const AttentionProblem& problem) {
     const auto found = plans_.find(problem);
     if (found != plans_.end()) return found->second.get();

@@ -1,5 +1,5 @@
-// Attention by cuDNN, opened at run time. Its frontend, a library of headers, is seen by
-// cudnn_attention.cpp alone; a build without these headers has no_cudnn.cpp instead.
+// Attention by cuDNN, opened at run time. Only cudnn_attention.cpp includes its frontend, a library
+// of headers; a build without them has no_cudnn.cpp instead.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@
 
 namespace strata::cuda {
 
-/// Files of libraries, as a search found them. One cuDNN serves a process: the first.
+/// Paths of the libraries, as a search found them. A process uses the first cuDNN that it opens.
 struct CudnnFiles {
   std::string cudnn;   ///< libcudnn.so.9
   std::string cudart;  ///< libcudart.so, which the frontend calls; empty: the loader finds it
 };
 
 struct CudnnPlan {
-  std::string engine;  ///< cuDNN's name of it: "eng6_k24=26"
+  std::string engine;  ///< cuDNN's name for the plan: "eng6_k24=26"
   std::int64_t workspace_bytes = 0;
 };
 
-/// cuDNN's plans for a device that need not be there: what would CudnnAttention do?
+/// Finds the plans that CudnnAttention would make on a device, which need not be present.
 class CudnnPlanner {
  public:
-  /// `device`: cuDNN's JSON of a device's properties (deviceVer, multiProcessorCount, ...). Throws
-  /// HostError when the library does not load, is older than 9.18.1, or refuses the description.
+  /// `device` is cuDNN's JSON of a device's properties (deviceVer, multiProcessorCount, ...).
+  /// Throws HostError when the library does not load, is older than 9.18.1, or refuses `device`.
   CudnnPlanner(const CudnnFiles& files, const std::string& device);
   ~CudnnPlanner();
   CudnnPlanner(const CudnnPlanner&) = delete;
   CudnnPlanner& operator=(const CudnnPlanner&) = delete;
 
-  /// The deterministic plan that cuDNN's heuristics prefer, for the whole batch. Throws HostError
-  /// with cuDNN's reason when it has none.
+  /// Returns the deterministic plan that cuDNN's heuristics prefer, for the whole batch. Throws
+  /// HostError with cuDNN's reason when there is none.
   [[nodiscard]] CudnnPlan plan(const AttentionProblem& problem) const;
-  /// 90 for sm_90.
+  /// The architecture of the device: 90 for sm_90.
   [[nodiscard]] int architecture() const;
   /// 91900 for 9.19.0.
   [[nodiscard]] std::int64_t version() const;
@@ -46,13 +46,13 @@ class CudnnPlanner {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// cuDNN on one device. Results depend on the library's version and on the plan that its heuristics
-/// choose for the device and the problem; backward passes are deterministic.
+/// Runs attention by cuDNN on one device. Results depend on the library's version and on the plan
+/// that its heuristics choose for the device and the problem; backward passes are deterministic.
 class CudnnAttention final : public AttentionLibrary {
  public:
-  /// For the current device, of `architecture` (90 for sm_90). `report` is told once of every
-  /// problem that is left to our own kernels, and why. Throws HostError when the library does not
-  /// load, is older than 9.18.1, or does not start.
+  /// Serves the current device, of `architecture` (90 for sm_90). `report` gets a message once for
+  /// every problem that is left to our own kernels, with the reason. Throws HostError when the
+  /// library does not load, is older than 9.18.1, or does not start.
   CudnnAttention(const CudnnFiles& files, int architecture,
                  std::function<void(const std::string&)> report);
   ~CudnnAttention() override;

@@ -1,5 +1,5 @@
-// What cuDNN plans, on machines without a GPU: a description stands for the device, and a driver
-// that runs nothing (host/driver_stand_in.cpp) for the driver.
+// Tests the plans that cuDNN makes, without a GPU: a description stands for the device, and a
+// library that runs nothing (host/driver_stand_in.cpp) for the driver.
 #include "kernels/cuda/cudnn_attention.h"
 
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ AttentionProblem problem(bool backward, std::int64_t batch, std::int64_t sequenc
 class CudnnAttentionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // Its name is that of the driver's library, so who opens that gets this one.
+    // The stand-in has the name of the driver's library, so cuDNN gets it when it opens that.
     ASSERT_NE(::dlopen(STRATA_DRIVER_STAND_IN, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE), nullptr)
         << ::dlerror();
   }
@@ -84,7 +84,7 @@ class CudnnAttentionTest : public testing::Test {
   }
   [[nodiscard]] const CudnnFiles& files() const { return files_; }
 
-  /// The plan is there, and what is planned without the library covers it without waste.
+  /// Expects a plan for which cudnn_scratch_bytes is enough, with at most `slack` bytes to spare.
   static void expect_plan(const CudnnPlanner& planner, const AttentionProblem& problem,
                           std::int64_t slack) {
     SCOPED_TRACE(problem.to_string() + " sm_" + std::to_string(planner.architecture()));

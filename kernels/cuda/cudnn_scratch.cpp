@@ -5,10 +5,10 @@
 namespace strata::cuda {
 namespace {
 
-/// Calls share a batch until each stays below this: at 1,024 positions still 256 heads of samples,
-/// thousands of blocks.
+/// A batch is split over calls of cuDNN until the scratch of each is at most this. At 1,024
+/// positions that is 256 heads of samples in a call, still thousands of blocks.
 constexpr std::int64_t kModerateBytes = std::int64_t{512} << 20;
-/// What one sample may take at most.
+/// The largest scratch that a single sample may take.
 constexpr std::int64_t kMostBytes = std::int64_t{1536} << 20;
 constexpr std::int64_t kPadding = 1024;  // between and after cuDNN's own buffers
 
@@ -24,7 +24,7 @@ std::int64_t cudnn_scratch_bytes(const AttentionProblem& p, std::int64_t samples
   const std::int64_t rows = samples * p.heads * p.sequence;
   const bool grouped = p.heads != p.kv_heads;
   const std::int64_t row_sums = 4 * rows;
-  // Gradients of keys and values per query head, before groups are added up.
+  // The bytes of one 16-bit gradient per query head (dK or dV), before groups are added up.
   const std::int64_t per_head = 2 * rows * p.head_size;
   const std::int64_t tiles = round_up(p.sequence, 128);
   const std::int64_t probabilities =

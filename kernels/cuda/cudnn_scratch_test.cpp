@@ -31,7 +31,7 @@ TEST(CudnnScratch, SharesABatchUntilEachPartIsModerate) {
   EXPECT_EQ(cudnn_samples(backward(32, 1024, 16, 16, 64), 90), 8);    // 16 would need 513 MiB
   EXPECT_EQ(cudnn_samples(backward(7, 4096, 28, 4, 128), 90), 1);     // nothing divides 7
   EXPECT_EQ(cudnn_samples(backward(1, 32768, 32, 8, 128), 90), 0);    // 64 GiB
-  EXPECT_EQ(cudnn_samples(backward(32, 1024, 16, 16, 64), 100), 32);  // needs no dP
+  EXPECT_EQ(cudnn_samples(backward(32, 1024, 16, 16, 64), 100), 32);  // stores no dP
   AttentionProblem forward = backward(32, 4096, 32, 8, 128);
   forward.backward = false;
   EXPECT_EQ(cudnn_samples(forward, 90), 32);
@@ -56,7 +56,7 @@ class Planned : public testing::Test {
                            Types{q, q, q}, attributes, device_);
   }
   DeviceCapabilities device_;
-  static constexpr std::int64_t kDelta = 8 * 16 * 1024 * 4;  // of our own kernels
+  static constexpr std::int64_t kDelta = 8 * 16 * 1024 * 4;  // scratch of our own kernels
 };
 
 TEST_F(Planned, CarriesTheScratchOfALibraryThatIsThere) {

@@ -1,8 +1,8 @@
-// The one door to CUDA for kernels. A kernel is a struct `Body` with
+// All that kernels use of CUDA. A kernel is a struct `Body` with
 //     static constexpr int kThreads = ...;                    // threads per block
-//     static STRATA_DEVICE void run(const Arguments& a);      // one thread
-// started by launch<Body>(stream, {grid, shared_bytes}, arguments). Everything that a body may use
-// of CUDA beyond C++ is a function of this header, in namespace strata::cuda.
+//     static STRATA_DEVICE void run(const Arguments& a);      // runs one thread
+// which launch<Body>(stream, {grid, shared_bytes}, arguments) starts. A body is plain C++, and uses
+// CUDA only through the functions of this header in namespace strata::cuda.
 //
 // Two compilers read the same bodies. nvcc makes device code (device_nvcc.cuh). A C++ compiler
 // makes a simulation (host/): blocks run one after another, a block's threads are fibers that

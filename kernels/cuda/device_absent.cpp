@@ -1,4 +1,4 @@
-// A build without CUDA.
+// Implements kernels/cuda/open_device.h in a build without CUDA.
 #include "core/error.h"
 #include "kernels/cuda/open_device.h"
 

@@ -1,4 +1,4 @@
-// kernels/cuda/device.cuh as nvcc sees it: thin names over CUDA and PTX.
+// The functions of kernels/cuda/device.cuh for nvcc: thin wrappers of CUDA and PTX.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,14 +22,14 @@ STRATA_DEVICE std::byte* shared_memory() {
   return reinterpret_cast<std::byte*>(strata_shared);
 }
 
-/// Stops the grid unless it holds: the host meets an error of CUDA.
+/// Stops the grid unless `holds`; the host then gets a CUDA error.
 STRATA_DEVICE void require(bool holds) {
   if (!holds) __trap();
 }
 
-/// All threads of the block; shared and global writes before it are seen after it.
+/// A barrier for the block's threads: shared and global writes before it are seen after it.
 STRATA_DEVICE void sync_block() { __syncthreads(); }
-/// All lanes of the warp.
+/// A barrier for all lanes of the warp.
 STRATA_DEVICE void sync_warp() { __syncwarp(); }
 
 /// Warp shuffles; all 32 lanes take part. T has 4 or 8 bytes.
@@ -43,7 +43,7 @@ STRATA_DEVICE T shuffle_from(T value, int source) {
 }
 STRATA_DEVICE std::uint32_t ballot(bool predicate) { return __ballot_sync(kWholeWarp, predicate); }
 
-// Packs go to memory as one integer: nvcc stores a struct, even uint4, element by element.
+// Packs are stored as one integer: nvcc stores a struct, even uint4, element by element.
 template <std::size_t kBytes>
 struct PackBits;
 template <>
@@ -71,7 +71,7 @@ template <int N, typename T>
 STRATA_DEVICE Pack<T, N> load(const T* from) {
   return *reinterpret_cast<const Pack<T, N>*>(from);
 }
-/// Read once and not again: does not displace what the caches hold.
+/// Loads what is read only once, without displacing what the caches hold.
 template <int N, typename T>
 STRATA_DEVICE Pack<T, N> load_once(const T* from) {
   if constexpr (sizeof(T) * N == 16) {
@@ -83,7 +83,7 @@ STRATA_DEVICE Pack<T, N> load_once(const T* from) {
 }
 template <int N, typename T>
 STRATA_DEVICE void store(T* to, const Pack<T, N>& pack) {
-  // From words where there are some: registers are words, elements would have to be fitted in.
+  // Joins words where there are any: registers are words, and smaller parts take more instructions.
   constexpr std::size_t kPart = sizeof(pack) < 4 ? sizeof(T) : 4;
   constexpr int kParts = static_cast<int>(sizeof(pack) / kPart);
   using Bits = typename PackBits<sizeof(pack)>::Type;
@@ -97,14 +97,14 @@ STRATA_DEVICE void store(T* to, const Pack<T, N>& pack) {
   *reinterpret_cast<Bits*>(to) = bits;
 }
 
-/// Integer sums in memory that other threads add to as well: any order gives the same bits.
+/// Adds to an integer in memory to which other threads add, too; any order gives the same bits.
 STRATA_DEVICE void atomic_add(std::int64_t* to, std::int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
 }
 STRATA_DEVICE void atomic_add(std::int32_t* to, std::int32_t value) { atomicAdd(to, value); }
 
-/// 2^x to about two units in the last place, subnormal results as zero; 0 for -infinity. One
-/// instruction, where exp2f takes four.
+/// Returns 2^x with an error of about two units in the last place; subnormal results become zero,
+/// and -infinity gives 0. It is one instruction; exp2f takes four.
 STRATA_DEVICE float exp2_fast(float x) {
   float value;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
@@ -115,8 +115,8 @@ STRATA_DEVICE std::uint32_t shared_address(const void* in_shared) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(in_shared));
 }
 
-/// Asynchronous copy of 16 bytes from global to shared memory (sm_80); zeros when not `valid`. Both
-/// 16-byte aligned. Seen by this thread after its copy_async_wait, by others after a barrier too.
+/// Starts to copy 16 aligned bytes from global to shared memory (sm_80), or zeros if not `valid`.
+/// This thread sees them after its copy_async_wait, others after a barrier that follows it.
 STRATA_DEVICE void copy_async16(void* to_shared, const void* from, bool valid = true) {
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(to_shared)),
@@ -124,7 +124,7 @@ STRATA_DEVICE void copy_async16(void* to_shared, const void* from, bool valid = 
                : "memory");
 }
 STRATA_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
-/// Waits until at most N of this thread's committed groups are under way.
+/// Waits until at most N of this thread's committed groups of copies are still under way.
 template <int N>
 STRATA_DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
@@ -148,7 +148,7 @@ STRATA_DEVICE void load_matrix4_transposed(std::uint32_t (&r)[4], const void* ro
 }
 
 /// Adds the product of a [16, 16] and b [16, 8] to d, all spread over one warp, in fp32 (PTX ISA,
-/// mma.m16n8k16). With g = lane / 4 and t = lane % 4, of each matrix a lane has:
+/// mma.m16n8k16). With g = lane / 4 and t = lane % 4, a lane holds of each matrix:
 ///   a[0] row g, columns 2t and 2t+1; a[1] row g+8; a[2] and a[3] these rows, columns 2t+8 and 2t+9
 ///   b[0] column g, rows 2t and 2t+1; b[1] rows 2t+8 and 2t+9
 ///   d[0], d[1] row g, columns 2t and 2t+1; d[2], d[3] row g+8
@@ -169,8 +169,8 @@ STRATA_DEVICE void mma_f16(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// Blocks that must fit into a multiprocessor at once, which bounds registers: Body::kLeastBlocks
-/// where there is one.
+/// The number of blocks that must fit into a multiprocessor at once, which bounds registers:
+/// Body::kLeastBlocks if the body has it, else no bound (0).
 template <typename Body>
 consteval int least_blocks() {
   if constexpr (requires { Body::kLeastBlocks; })
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(Body::kThreads, least_blocks<Body>())
   Body::run(arguments);
 }
 
-/// Enqueues one grid on `stream`. Throws HostError with CUDA's reason when the launch is refused.
+/// Enqueues the kernel on `stream`. Throws HostError with CUDA's reason if the launch is refused.
 template <typename Body, typename Arguments>
 void launch(kernels::Stream& stream, const LaunchShape& shape, const Arguments& arguments) {
   static_assert(sizeof(Arguments) <= 4096 && Body::kThreads % kWarp == 0 && Body::kThreads <= 1024);

@@ -13,7 +13,7 @@
 namespace strata::cuda {
 namespace {
 
-/// Device memory whose start has a given alignment, and no higher one up to kMostAlignment.
+/// Device memory whose start has exactly the given alignment (at least, for kMostAlignment).
 class Memory {
  public:
   Memory() = default;
@@ -62,8 +62,8 @@ void copy_on_device(CudaStream& stream, const Memory& from, const Memory& to) {
                               cudaMemcpyDeviceToDevice, stream.get()));
 }
 
-/// Fills with normal random numbers: a block of them, repeated. Its length is odd, so that rows do
-/// not become equal.
+/// Fills `memory` with a block of normal random numbers, repeated. The block has an odd length, so
+/// that rows do not become equal.
 void fill(CudaStream& stream, const Memory& memory, DType type, std::uint32_t seed) {
   constexpr std::int64_t kBlock = 1'000'003;
   const std::int64_t total = memory.bytes(), size = size_of(type);
@@ -84,10 +84,10 @@ void fill(CudaStream& stream, const Memory& memory, DType type, std::uint32_t se
                                 stream.get()));
     filled += next;
   }
-  STRATA_CUDA(cudaStreamSynchronize(stream.get()));  // `stored` goes
+  STRATA_CUDA(cudaStreamSynchronize(stream.get()));  // because `stored` goes out of scope
 }
 
-/// Bytes of a column-major matrix, gaps between columns included.
+/// The bytes of a column-major matrix, gaps between columns included.
 std::int64_t span_bytes(DType type, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
   return ((cols - 1) * stride + rows) * size_of(type);
 }
@@ -97,7 +97,7 @@ std::int64_t span_bytes(DType type, std::int64_t rows, std::int64_t cols, std::i
 struct DeviceTrials::Buffers {
   bool accumulate;
   Memory first, second, result, bias, workspace;
-  Memory before;     ///< what the result holds before a product is added to it
+  Memory before;     ///< the result's content before a product is added to it
   Memory reference;  ///< the result of the first run
   Memory differences{sizeof(std::int64_t), kMostAlignment};
 
@@ -138,7 +138,7 @@ void DeviceTrials::prepare(const LibraryProduct& product) {
   if (product.accumulate) copy_on_device(stream_, buffers_->result, buffers_->before);
 }
 
-/// Runs the product once. What it adds to is first what it was before.
+/// Runs the product once. If it accumulates, the result first gets its former content back.
 bool DeviceTrials::run_once(const Enqueue& enqueue) {
   if (buffers_->accumulate) copy_on_device(stream_, buffers_->before, buffers_->result);
   return enqueue(stream_.get(), buffers_->operands());
@@ -158,7 +158,7 @@ bool DeviceTrials::same_again(const Enqueue& enqueue) {
   return found == 0;
 }
 
-/// Measures how long one product takes when `products` run one after another.
+/// Measures the time of one product when `products` of them run one after another.
 double DeviceTrials::microseconds(const Enqueue& enqueue, int products) {
   const Event begin, end;
   STRATA_CUDA(cudaEventRecord(begin.get(), stream_.get()));

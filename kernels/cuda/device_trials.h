@@ -1,4 +1,4 @@
-// Trials of products on the current device.
+// Trials of the library's algorithms for matrix products on the current device.
 #pragma once
 
 #include <memory>
@@ -8,16 +8,16 @@
 
 namespace strata::cuda {
 
-/// Allocates what a product reads and writes (its result up to three times) and frees it for the
-/// next: before an arena takes the memory. An algorithm is timed after it was compared: the median
-/// of several stretches of about a millisecond, everything warm.
+/// Allocates the operands of one product at a time (its result up to three times), so trials come
+/// before the arena is allocated. Runs of an algorithm are first compared; its time is then the
+/// median of several stretches of about a millisecond.
 class DeviceTrials final : public ProductTrials {
  public:
   DeviceTrials();
   ~DeviceTrials() override;
 
   void prepare(const LibraryProduct& product) override;
-  /// Waits. Throws HostError when the algorithm fails while it runs.
+  /// Waits for the device. Throws HostError when the algorithm fails while it runs.
   TrialOutcome run(const Enqueue& enqueue) override;
 
   static constexpr int kComparedRuns = 5;

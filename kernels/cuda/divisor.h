@@ -1,5 +1,5 @@
-// Division of indices by a number that the host knows: a product and a shift instead of the twenty
-// instructions that a device needs to divide.
+// Division of indices by a number that the host knows, by a product and a shift: a device needs
+// about twenty instructions to divide.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace strata::cuda {
 
-/// Quotients and remainders of numbers >= 0 by a divisor >= 1; fast below 2^31, right for all.
+/// Divides numbers >= 0 by a divisor >= 1. It is fast for numbers below 2^31, and right for all.
 class Divisor {
  public:
   struct Parts {
@@ -17,11 +17,11 @@ class Divisor {
   constexpr Divisor() = default;
   constexpr explicit Divisor(std::int64_t divisor) : divisor_(divisor) {
     if (divisor >= kFast) {
-      multiplier_ = 0;  // a fast dividend is smaller: its quotient is 0
+      multiplier_ = 0;  // numbers below 2^31 are smaller than the divisor: their quotient is 0
       return;
     }
-    // n * multiplier / 2^shift exceeds n / divisor by less than n / 2^31 / divisor: too little to
-    // reach the next whole number.
+    // n * multiplier / 2^shift exceeds n / divisor by less than n / 2^31 / divisor, which is too
+    // little to reach the next whole number.
     const auto d = static_cast<std::uint64_t>(divisor);
     shift_ = 31 + std::bit_width(d - 1);
     multiplier_ = static_cast<std::uint32_t>(((std::uint64_t{1} << shift_) + d - 1) / d);

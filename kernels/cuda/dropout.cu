@@ -1,6 +1,6 @@
-// kernels/ops/dropout.h and kernels/ops/residual_add.h on CUDA. The generator takes ten
-// instructions per element, all with it about 25: what the memory of an H200 leaves time for at 4
-// bytes per element (dropout, 16-bit); residual_add moves 6.
+// Implements kernels/ops/dropout.h and kernels/ops/residual_add.h on CUDA. Random numbers take ten
+// instructions per element, everything about 25, for which the memory of an H200 just leaves time
+// at 4 bytes per element (dropout, 16-bit); residual_add moves 6 bytes.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/random.cuh"
@@ -11,7 +11,7 @@ namespace {
 template <typename T>
 struct DropArguments {
   RowShape shape;
-  RowPointer<const T> x, delta;  ///< x: residual_add only
+  RowPointer<const T> x, delta;  ///< only residual_add has x
   RowPointer<T> y;
   DropoutArguments dropout;
 };
@@ -60,7 +60,7 @@ struct AddDropped {
 
 }  // namespace
 
-// Rows stay apart even where they are adjacent: a pack lies in one sample.
+// Adjacent rows are not joined into one, so that each pack lies in one sample.
 void dropout(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor &x = call.inputs[0], &y = call.outputs[0];
   const RowShape shape{x.rows(), x.cols()};

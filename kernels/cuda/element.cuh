@@ -1,5 +1,5 @@
-// Elements of tensors in registers: storage types, conversion, and the one place where a DType
-// becomes a C++ type.
+// Elements of tensors in registers: storage types, conversions, and with_float_type, which turns a
+// DType into a C++ type.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ STRATA_DEVICE float to_float(Half x) {
 #endif
 }
 
-/// To nearest, ties to even: the bits of kernels/math/float16.h but for the payload of a NaN.
+/// Rounds to nearest even, with the bits of kernels/math/float16.h except the payload of a NaN.
 template <typename T>
 STRATA_DEVICE T from_float(float x);
 template <>
@@ -59,7 +59,7 @@ STRATA_DEVICE Half from_float<Half>(float x) {
 #endif
 }
 
-/// Two numbers rounded to 16 bits in one register, `low` in its lower half.
+/// Rounds two numbers to 16 bits, into one register with `low` in its lower half.
 template <typename T>
 STRATA_DEVICE std::uint32_t pair_from_floats(float low, float high) {
 #if defined(__CUDA_ARCH__)
@@ -74,11 +74,11 @@ STRATA_DEVICE std::uint32_t pair_from_floats(float low, float high) {
 #endif
 }
 
-/// What a pack holds, as fp32.
+/// Converts a pack to fp32.
 template <int N, typename T>
 STRATA_DEVICE void to_floats(float (&to)[N], const Pack<T, N>& pack) {
   if constexpr (std::is_same_v<T, Bf16> && N % 2 == 0) {
-    // One instruction for each; the compiler would first cut every word in two.
+    // This takes one instruction per element; the compiler would first cut every word in two.
     struct Words {
       std::uint32_t v[N / 2];
     };
@@ -94,7 +94,7 @@ STRATA_DEVICE void to_floats(float (&to)[N], const Pack<T, N>& pack) {
   }
 }
 
-/// from_float of all.
+/// Converts to a pack, each element as from_float does.
 template <typename T, int N>
 STRATA_DEVICE Pack<T, N> to_pack(const float (&from)[N]) {
   if constexpr (sizeof(T) == 2 && N % 2 == 0) {

@@ -1,15 +1,14 @@
-// Kernels that make each element from the elements at the same place: one body that moves packs and
-// keeps several reads under way, and what every such kernel adds to it.
-//
-// A Step is what happens to one pack:
+// Kernels that make each element from the elements at the same place. Elementwise is the body of
+// all of them: it moves packs and keeps several reads under way. A Step says what one of them does
+// with a pack:
 //     static constexpr int kWidth;                  // elements of a pack
 //     static constexpr int kPacks;                  // packs per thread
 //     struct Arguments { RowShape shape; ... };
 //     struct Operands { ... };                      // what one pack reads
 //     static STRATA_DEVICE Operands read(const Arguments&, Place);
 //     static STRATA_DEVICE void write(const Arguments&, Place, const Operands&);
-// Outputs may take the storage of inputs, so all reads of a thread come before its writes; the
-// compiler could not move them there.
+// All reads of a thread come before its writes, because the compiler could not move them there:
+// outputs may take the storage of inputs.
 #pragma once
 
 #include <type_traits>
@@ -21,18 +20,18 @@ namespace strata::cuda {
 
 inline constexpr int kElementwiseThreads = 256;
 
-/// The first element of a pack.
+/// The place of a pack's first element.
 struct Place {
   std::int64_t row, col;
 };
 
-/// Elements of a pack that is 16 bytes of the larger type.
+/// The number of elements in a pack that has 16 bytes of the larger type.
 template <typename A, typename B>
 constexpr int kSharedWidth = pack_elements(sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B));
 
-/// Packs per thread of a step that reads `inputs` of them at each place: two to four reads under
-/// way, which with full occupancy (2,048 threads) is 64 to 128 KiB per multiprocessor; the memory
-/// of an H200 needs about 30 to be busy. Single elements are so small that more are needed.
+/// The packs per thread for a step that reads `inputs` packs at each place. Two to four reads are
+/// then under way, at full occupancy (2,048 threads) 64 to 128 KiB per multiprocessor; the memory
+/// of an H200 needs about 30 KiB to be busy. Single elements (`width` 1) need more reads.
 constexpr int packs_per_thread(int width, int inputs) {
   if (width == 1) return 4;
   return inputs <= 2 ? 2 : 1;
@@ -56,7 +55,7 @@ struct Elementwise {
     typename Step::Operands operands[kPacks];
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) {
-      // Beyond the end the last pack, for nothing: without a branch all reads start at once.
+      // Places beyond the end read the last pack: without a branch all reads start at once.
       const std::int64_t index = k == 0 ? first : std::min(first + k * kThreads, a.packs - 1);
       const Divisor::Parts parts =
           a.step.shape.rows == 1 ? Divisor::Parts{0, index} : a.per_row.divide(index);
@@ -69,7 +68,7 @@ struct Elementwise {
   }
 };
 
-/// Enqueues one thread for every kPacks packs of the shape.
+/// Enqueues Elementwise<Step> with one thread for every kPacks packs of the shape.
 template <typename Step>
 void launch_elementwise(kernels::Stream& stream, const typename Step::Arguments& arguments) {
   constexpr std::int64_t kPerBlock = std::int64_t{Step::kPacks} * kElementwiseThreads;
@@ -81,8 +80,7 @@ void launch_elementwise(kernels::Stream& stream, const typename Step::Arguments&
                             ElementwiseArguments<Step>{arguments, packs, Divisor(per_row)});
 }
 
-/// Host: calls body(width) with std::integral_constant: `kWide` where packs of so many elements
-/// fit, else 1.
+/// Host: calls body(width) with a std::integral_constant: `kWide` if `fits`, else 1.
 template <int kWide, typename Body>
 void with_width(bool fits, const Body& body) {
   if (fits)

@@ -1,6 +1,6 @@
-// embedding and position_backward of kernels/ops/embedding.h on CUDA. Memory-bound: embedding reads
-// one row of each table (positions mostly from the cache) and writes one row per token;
-// position_backward reads every sample once.
+// Implements embedding and position_backward of kernels/ops/embedding.h on CUDA. Both are bound by
+// memory: embedding reads one row of each table (positions mostly from the cache) and writes one
+// row per token; position_backward reads every sample once.
 #include "kernels/ops/embedding.h"
 
 #include "core/check.h"
@@ -16,7 +16,7 @@ struct EmbeddingArguments {
   RowShape shape;
   const std::int32_t* ids;
   std::int64_t vocabulary;
-  RowPointer<const P> table, positions;  ///< positions: null when absent
+  RowPointer<const P> table, positions;  ///< positions may be null
   Divisor sequence;
   RowPointer<A> x;
 };
@@ -50,9 +50,9 @@ struct Embedding {
 
 template <typename A>
 struct PositionArguments {
-  RowShape shape;  ///< of dpositions
+  RowShape shape;  ///< that of dpositions
   RowPointer<const A> dx;
-  std::int64_t rows, sequence;  ///< of dx
+  std::int64_t rows, sequence;  ///< rows of dx, and of each sample in it
   AnyFloats dpositions;
 };
 

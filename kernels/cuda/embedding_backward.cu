@@ -1,10 +1,10 @@
-// embedding_backward of kernels/ops/embedding.h on CUDA, with the same bits in any order of
-// threads: keys (id, row) are sorted, which has one result only, and cut into tiles; the rows of
-// one token in a tile are added in order, and the sums of tiles in order after them. No work
-// depends on how tokens are distributed.
+// Implements embedding_backward of kernels/ops/embedding.h on CUDA, with the same bits in any order
+// of threads. Keys (id, row) are sorted, which has only one result, and cut into tiles. The rows of
+// one token in a tile are added in order, then the tiles' sums of a token that spans tiles. The
+// division of work does not depend on how often each token occurs.
 //
-// Memory-bound: dx is read once, 2 bytes per element of 16 bits, a row of the table is read and
-// written per token that occurs; keys and partial sums are little beside them.
+// Memory is the bound: dx is read once, and one row of the table is read and written per token that
+// occurs; keys and partial sums are few bytes in comparison.
 #include "core/check.h"
 #include "kernels/cuda/any_floats.cuh"
 #include "kernels/cuda/cuda_kernels.h"
@@ -15,13 +15,13 @@
 namespace strata::cuda {
 namespace {
 
-using Key = std::uint64_t;  ///< id << 32 | row: no two are the same
+using Key = std::uint64_t;  ///< id << 32 | row; no two keys are equal
 
 STRATA_DEVICE std::int64_t id_of(Key key) { return static_cast<std::int64_t>(key >> 32); }
 STRATA_DEVICE std::int64_t row_of(Key key) { return static_cast<std::int64_t>(key & 0xFFFFFFFFu); }
 
-/// Where key `i` belongs when each two neighbours of sorted runs of `run` keys become one: after
-/// as many keys of its own run as before, and of the other as are smaller.
+/// The new place of key `i` when each pair of neighbouring sorted runs of `run` keys is merged: it
+/// comes after the keys before it in its own run, and after the smaller keys of the other run.
 template <typename Index>
 STRATA_DEVICE Index merged_place(const Key* keys, Index i, Index run, Index count) {
   const Index pair = i / (2 * run) * (2 * run);
@@ -46,7 +46,7 @@ struct RunArguments {
   Key* keys;
 };
 
-/// Makes the keys, in sorted runs of kRun.
+/// Makes the keys, each block a sorted run of kRun of them.
 struct SortRuns {
   static constexpr int kThreads = 512;
   static constexpr int kRun = 2048;
@@ -103,7 +103,7 @@ struct TileArguments {
   }
 };
 
-/// The row of a token becomes itself plus its sum.
+/// Adds `sum` to the row of token `id`.
 template <int N>
 STRATA_DEVICE void add_to_row(const AnyFloats& table, std::int64_t id, std::int64_t column,
                               const float (&sum)[N]) {
@@ -115,7 +115,8 @@ STRATA_DEVICE void add_to_row(const AnyFloats& table, std::int64_t id, std::int6
   write_floats(table, at, row);
 }
 
-/// Sums of tile block().x; a thread takes one pack of columns.
+/// Adds up the rows of each token in tile block().x; a thread takes one pack of columns. Sums of
+/// tokens that span tiles are partial: number 0 if it began in a tile before, 1 if it begins here.
 template <typename A, int N>
 struct AddTile {
   static constexpr int kThreads = 128;
@@ -127,7 +128,7 @@ struct AddTile {
     if (column >= a.columns) return;
     const std::int64_t tile = block().x, first = tile * kTileRows;
     const std::int64_t last = std::min(first + kTileRows, a.tiles.rows);
-    // Ids beside the tile; -1: none.
+    // The ids just before and after the tile; -1 if there is none.
     const std::int64_t before = first > 0 ? id_of(a.keys[first - 1]) : -1;
     const std::int64_t behind = last < a.tiles.rows ? id_of(a.keys[last]) : -1;
     bool from_before = id_of(a.keys[first]) == before;
@@ -164,7 +165,7 @@ struct AddTile {
   }
 };
 
-/// Adds the partial sums of the token that begins in tile block().x and goes on, if there is one.
+/// Adds up the partial sums of the token, if any, that begins in tile block().x and goes on after.
 template <typename A, int N>
 struct JoinTiles {
   static constexpr int kThreads = 128;
@@ -202,7 +203,7 @@ struct JoinTiles {
   }
 };
 
-/// Returns the sorted keys, in one of the two arrays of the workspace.
+/// Returns the sorted keys, which lie in arguments.keys or in `other`.
 const Key* sort_keys(kernels::Stream& stream, RunArguments arguments, Key* other) {
   const auto blocks = [&](std::int64_t of) {
     return static_cast<std::uint32_t>((arguments.rows + of - 1) / of);
@@ -217,7 +218,7 @@ const Key* sort_keys(kernels::Stream& stream, RunArguments arguments, Key* other
   return from;
 }
 
-/// What the sums are added to: what exists, or zero. In place there is nothing to do.
+/// Fills the table with the existing gradient, unless it is there already, or with zeros.
 void start_table(kernels::Stream& stream, const kernels::KernelCall& call) {
   const kernels::Tensor& table = call.outputs[0];
   if (call.inputs.size() < 3) return fill_rows(stream, table);

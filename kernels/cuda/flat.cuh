@@ -1,5 +1,5 @@
-// Element-wise kernels over operands that are each one contiguous range of the same length: one
-// pack per thread, also when the ranges start or end inside a pack.
+// Pieces of element-wise kernels whose operands are contiguous ranges of the same length. Each
+// thread takes one pack, also when the ranges start or end inside a pack.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace strata::cuda {
 
-/// Pack i holds elements [i * N - lead, (i + 1) * N - lead) of [0, count), for some N.
+/// Elements [0, count), of which pack i of N has those in [i * N - lead, (i + 1) * N - lead).
 struct FlatRange {
   std::int64_t count = 0;
   std::int64_t lead = 0;
@@ -19,14 +19,14 @@ struct FlatRange {
 
 inline constexpr int kFlatThreads = 256;
 
-/// Number of elements before the tensor's first one in the pack that holds it.
+/// The number of places before the tensor's first element in the aligned pack that holds it.
 inline std::int64_t pack_lead(const kernels::Tensor& tensor, int elements) {
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
   const auto element = address / static_cast<std::uintptr_t>(size_of(tensor.dtype()));
   return static_cast<std::int64_t>(element % static_cast<std::uintptr_t>(elements));
 }
 
-/// True when packs of `elements` are aligned in all operands at once; then sets range.lead.
+/// Returns true, and sets range.lead (else to 0), if the same packs are aligned in all operands.
 inline bool flat_packs_fit(FlatRange& range, int elements,
                            std::initializer_list<const kernels::Tensor*> operands) {
   range.lead = pack_lead(**operands.begin(), elements);
@@ -37,7 +37,6 @@ inline bool flat_packs_fit(FlatRange& range, int elements,
   return fit;
 }
 
-/// The same for two lists of operands.
 inline bool flat_packs_fit(FlatRange& range, int elements, std::span<const kernels::Tensor> inputs,
                            std::span<const kernels::Tensor> outputs) {
   range.lead = pack_lead(inputs[0], elements);
@@ -48,14 +47,14 @@ inline bool flat_packs_fit(FlatRange& range, int elements, std::span<const kerne
   return fit;
 }
 
-/// One thread per pack.
+/// The launch of one thread per pack.
 inline LaunchShape flat_launch(const FlatRange& range, int elements) {
   const std::int64_t packs = (range.lead + range.count + elements - 1) / elements;
   return {{static_cast<std::uint32_t>((packs + kFlatThreads - 1) / kFlatThreads), 1, 1}, 0};
 }
 
-/// update.operator()<N>(first) for this thread's pack of N elements, <1> for each element of a pack
-/// that the range's ends cut.
+/// Calls update.operator()<N>(first) for this thread's pack of N elements, or operator()<1> for
+/// each element of a pack that an end of the range cuts.
 template <int N, typename Update>
 STRATA_DEVICE void for_my_pack(const FlatRange& range, const Update& update) {
   const std::int64_t pack = std::int64_t{block().x} * kFlatThreads + thread();

@@ -1,11 +1,11 @@
-// Matrix instructions, chosen by the type of their elements.
+// Matrix instructions by the type of their elements.
 #pragma once
 
 #include "kernels/cuda/element.cuh"
 
 namespace strata::cuda {
 
-/// d += a b for fragments as mma_bf16 describes them.
+/// Adds a * b to d, all fragments as mma_bf16 describes them. The first argument chooses the type.
 STRATA_DEVICE void multiply_fragments(Bf16, float (&d)[4], const std::uint32_t (&a)[4],
                                       const std::uint32_t (&b)[2]) {
   mma_bf16(d, a, b);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kFewestRows = 2048, kMostRows = 4096;
 constexpr std::int64_t kLogitsBytes = std::int64_t{512} << 20;
-/// Tiles of products have this many rows.
+/// The rows of a tile of matrix products; chunks are multiples of it.
 constexpr std::int64_t kTileRows = 128;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

@@ -1,5 +1,5 @@
-// kernels/ops/head_loss.h on CUDA. Logits are stored in the type of x, a chunk of rows at a time,
-// and become their own gradient in place, as dW and dx then read it.
+// Implements kernels/ops/head_loss.h on CUDA. Logits are stored in the type of x, a chunk of rows
+// at a time. Their gradient, which the products of dW and dx read, takes their place.
 #include "kernels/ops/head_loss.h"
 
 #include <cmath>
@@ -23,26 +23,26 @@ struct RowArguments {
   std::int32_t vocabulary;
 };
 
-/// Loss of one row of logits per block and, when training, their gradient in their place. Reads the
-/// row for its largest value and sum, then again, from the end, for the gradient: what was read
-/// last is still in the L2 cache. So device memory sees one read and one write per logit, two times
-/// its bytes, which is the bound (one time for evaluation).
+/// Computes the loss of one row of logits per block and, when training, replaces the logits by
+/// their gradient. It reads the row for its largest value and sum, then again, from the end, for
+/// the gradient, since what was read last is still in the L2 cache. So device memory sees one read
+/// and one write per logit (evaluation: one read), which is the bound.
 template <typename T, int kBlock, bool kTrain>
 struct RowLoss {
   static constexpr int kThreads = kBlock;
   static constexpr int kWarps = kThreads / kWarp;
   static constexpr int kPack = static_cast<int>(16 / sizeof(T));
   static constexpr int kBatch = 2;  ///< packs under way per thread
-  /// What the warps tell one another.
+  /// The values that warps exchange.
   struct Shared {
     float largest[kWarps];
     double sums[kWarps];
   };
   static constexpr std::int64_t kSharedBytes = sizeof(Shared);
-  /// Below every finite logit; not infinity, whose differences are no numbers.
+  /// A number below every logit that counts. It is finite, since differences of infinities are NaN.
   static constexpr float kLowest = -3.4e38F;
 
-  /// Largest of the values seen by a thread so far and the sum of e^(value - largest).
+  /// The largest of the values that a thread has seen, and the sum of e^(value - largest).
   struct Running {
     float largest = kLowest;
     float sum = 0;
@@ -62,7 +62,7 @@ struct RowLoss {
     running = {largest, sum};
   }
 
-  /// The largest value of the whole row and the sum for it, in the same order whatever the row.
+  /// Combines the threads' values to those of the whole row, in one fixed order.
   static STRATA_DEVICE void reduce(const Running& mine, float& largest, double& sum) {
     auto& shared = *reinterpret_cast<Shared*>(shared_memory());
     largest = mine.largest;
@@ -108,7 +108,7 @@ struct RowLoss {
         if (first + j * kThreads < valid)
           add(running, batch[j], (first + j * kThreads) * kPack, a.vocabulary);
     }
-    // Before the barriers of reduce(), after which it may have become a gradient.
+    // The target's logit is read before the barriers of reduce(); later it may be a gradient.
     const bool known = target < a.vocabulary;
     const float own = known ? to_float(logits[target]) : std::numeric_limits<float>::quiet_NaN();
     float largest;
@@ -154,8 +154,8 @@ struct SumArguments {
   std::int64_t rows;
 };
 
-/// loss = scale[1] times the sum of the row losses, by one block: each thread adds its rows in
-/// order, then halves of the threads add the others' sums.
+/// Computes the loss, scale[1] times the sum of the row losses, in one block: each thread adds its
+/// rows in order, then the sums are added in a binary tree.
 struct SumLosses {
   static constexpr int kThreads = 512;
   static constexpr std::int64_t kSharedBytes = kThreads * sizeof(double);
@@ -173,8 +173,8 @@ struct SumLosses {
   }
 };
 
-/// Shorter rows take one warp, which 1,024 threads would mostly wait for. As many short rows as a
-/// device holds blocks fit its L2 cache.
+/// Rows of at most this many columns take one warp; most of 1,024 threads would only wait there.
+/// The rows of all blocks that run at once then still fit the L2 cache.
 constexpr std::int64_t kColumnsOfWarps = 4096;
 
 template <typename T, bool kTrain>
@@ -188,7 +188,7 @@ void launch_rows(kernels::Stream& stream, std::int64_t rows, const RowArguments<
     launch_blocks(RowLoss<T, 1024, kTrain>{});
 }
 
-/// One call of head_loss (kTrain) or head_loss_eval.
+/// Runs head_loss (kTrain) or head_loss_eval.
 template <typename T, bool kTrain>
 void run_head(kernels::Stream& stream, const kernels::KernelCall& call) {
   const std::int64_t rows = call.inputs[0].rows();

@@ -1,8 +1,8 @@
-// kernels/ops/initialize.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
+// Implements kernels/ops/initialize.h on CUDA, with the bits of the CPU: no operations are fused.
 //
-// One block of random words per thread: four elements, some 350 instructions, most of them fp64,
-// for 8 to 16 bytes written. Arithmetic bounds it: an H200 makes a billion elements in a few
-// milliseconds, devices with few fp64 units (sm_89, sm_120) in a few hundred. It runs once.
+// A thread makes four elements from one block of random words: some 350 instructions, most of them
+// fp64, for 8 to 16 bytes written. Arithmetic is the bound: an H200 needs a few milliseconds for a
+// billion elements, devices with few fp64 units (sm_89, sm_120) a few hundred.
 #include "kernels/ops/initialize.h"
 
 #include "kernels/cuda/cuda_kernels.h"
@@ -13,14 +13,14 @@
 namespace strata::cuda {
 namespace {
 
-constexpr int kPack = 4;  // elements that share random words
+constexpr int kPack = 4;  // elements that share a block of random words
 
 template <typename T>
 struct InitializeArguments {
   T* out;
   kernels::InitialValues initializer;
-  std::uint64_t first;  ///< element of the tensor; packs are its blocks of random words
-  bool packs;           ///< these may be stored at once
+  std::uint64_t first;  ///< element of the tensor at which `out` begins; packs count from its start
+  bool packs;           ///< packs are aligned and may be stored at once
   FlatRange range;
 };
 

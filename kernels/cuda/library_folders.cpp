@@ -26,11 +26,11 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-/// Folders in order, each once, existing ones only.
+/// A list of existing folders in order of search, each once.
 class FolderList {
  public:
-  /// `pattern` as in a shell; of several matches the last in the alphabet first: newer versions. Of
-  /// each match the folders `inside`.
+  /// Adds the folders `inside` each match of `pattern`, a pattern as in a shell. The match that is
+  /// last in the alphabet comes first, since it is the newest version.
   void add(const std::string& pattern, std::initializer_list<const char*> inside = {""}) {
     glob_t found{};
     const std::unique_ptr<glob_t, decltype(&::globfree)> release(&found, ::globfree);
@@ -38,7 +38,7 @@ class FolderList {
     for (std::size_t i = found.gl_pathc; i-- > 0;)
       for (const char* folder : inside) add_folder(std::string(found.gl_pathv[i]) + folder);
   }
-  /// What wheels put below `prefix`: lib/python3.11/site-packages/nvidia/cublas/lib.
+  /// Adds the folders of wheels below `prefix`: lib/python3.11/site-packages/nvidia/cublas/lib.
   void add_python(const std::string& prefix) {
     for (const char* packages : {"site-packages", "dist-packages"})
       add(prefix + "/lib/python3*/" + packages + "/nvidia/*/lib");
@@ -55,8 +55,8 @@ class FolderList {
   std::vector<std::string> folders_;
 };
 
-/// Prefixes of the first python3 on PATH: as it lies there (a virtual environment's own), and
-/// behind its symbolic links.
+/// The prefixes of the first python3 on PATH: that of its folder on PATH (of a virtual environment,
+/// if it is one), and that of the file to which its symbolic links lead.
 std::vector<std::string> python_prefixes(const std::string& search_path) {
   for (const std::string& folder : split(search_path)) {
     const fs::path program = fs::path(folder) / "python3";

@@ -54,7 +54,7 @@ TEST_F(LibraryFolders, FindsTheWheelsOfAVirtualEnvironmentAndOfTheUser) {
   const auto found = [&](const LibraryEnvironment& from) {
     return cuda_library_search({"a"}, from, "").folders_after_loader;
   };
-  // The python3 of PATH is the environment's link to that of the base.
+  // The python3 on PATH is a link in the virtual environment to the python3 of the base.
   const std::string path = make("nothing") + ":" + directory_ / "venv/bin";
   EXPECT_EQ(found({.path = path, .home = directory_ / "home", .root = root}),
             (Folders{environment, base, user}));

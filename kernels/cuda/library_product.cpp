@@ -14,7 +14,7 @@ int alignment_of(const kernels::Tensor& tensor) {
   return alignment;
 }
 
-/// A single row may state any stride; it counts as its columns then, so that the key does not.
+/// The row stride, or the columns of a single row, whose stride means nothing and must not count.
 std::int64_t stride_of(const kernels::Tensor& tensor) {
   return tensor.rows() == 1 ? tensor.cols() : tensor.row_stride();
 }

@@ -1,5 +1,5 @@
-// A matrix product as libraries of column-major matrices take it. What can change the choice of an
-// algorithm stands here and nothing else, so that it is the key of that choice.
+// A matrix product as libraries of column-major matrices take it. It has exactly what an
+// algorithm's choice may depend on, and so is the key of that choice.
 #pragma once
 
 #include <compare>
@@ -11,14 +11,14 @@
 
 namespace strata::cuda {
 
-/// result = op(first) op(second) + bias, added to the result when `accumulate`. All matrices are
-/// column-major: element (i, j) lies at i + j * stride. op(first) is [m, k], op(second) [k, n], the
-/// result [m, n]; a transposed operand is stored the other way round. The bias has m elements and
-/// goes to every column. Sums are fp32.
+/// The product op(first) op(second) + bias; it is added to the result if `accumulate`, else
+/// replaces it. All matrices are column-major: element (i, j) lies at i + j * stride. op(first) is
+/// [m, k], op(second) [k, n], the result [m, n]; a transposed operand is stored the other way
+/// round. The bias has m elements and is added to every column. Sums are fp32.
 struct LibraryProduct {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t first_stride = 0, second_stride = 0, result_stride = 0;  ///< elements
-  /// Alignment of the addresses, bytes: the largest power of two up to kMostAlignment.
+  /// Alignment of the addresses in bytes: the largest power of two up to kMostAlignment.
   int first_alignment = 0, second_alignment = 0, result_alignment = 0;
   bool first_transposed = false, second_transposed = false;
   DType operands = DType::f32, result = DType::f32;
@@ -31,13 +31,13 @@ struct LibraryProduct {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// No instruction moves more at once. Telling higher alignments apart would make algorithms, and so
-/// bits, depend on where an arena happens to put a tensor.
+/// The largest alignment that counts, in bytes; no instruction moves more at once. If higher ones
+/// counted, algorithms, and so bits, would depend on a tensor's offset in its arena.
 inline constexpr int kMostAlignment = 16;
 
-/// The same product seen column-major: a row-major matrix is its transpose there, so the library's
-/// first operand is our B, its second our A, and the result is C transposed. nullopt for types that
-/// no library offers: operands of two types, a 16-bit result of another type than they.
+/// Describes `product` in column-major terms. A row-major matrix is its transpose there, so the
+/// first operand is our B, the second our A, and the result is C transposed. Returns nullopt for
+/// types that no library offers: operands of two types, or a 16-bit result of another type.
 std::optional<LibraryProduct> library_product(const MatrixProduct& product);
 
 }  // namespace strata::cuda

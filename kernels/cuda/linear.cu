@@ -1,4 +1,4 @@
-// kernels/ops/linear.h on CUDA: three matrix products, and sums of columns.
+// Implements kernels/ops/linear.h on CUDA: three matrix products, and sums of columns.
 #include "kernels/ops/linear.h"
 
 #include "core/check.h"
@@ -18,14 +18,14 @@ struct PartialArguments {
   std::int64_t rows, cols;
 };
 
-/// Sums of the columns of one segment of rows: a warp's lanes take packs side by side, the warps
-/// rows in turn; then the warps' sums are added in order. Reads each element once and writes
-/// 4 / kSegmentRows bytes for it: the bound is reading.
+/// Sums the columns of one segment of rows: the lanes of a warp take packs side by side, the warps
+/// take rows in turn; then the warps' sums are added in order. It reads each element once and
+/// writes 4 / kSegmentRows bytes for it, so reading is the bound.
 template <typename T, int N>
 struct PartialColumnSums {
   static constexpr int kWarps = 8;
   static constexpr int kThreads = kWarps * kWarp;
-  static constexpr int kCols = kWarp * N;  ///< of a block
+  static constexpr int kCols = kWarp * N;  ///< columns of a block
   static constexpr int kRowsOfWarp = static_cast<int>(kSegmentRows) / kWarps;
   static constexpr int kBatch = 4;  ///< packs under way per thread
   static constexpr std::int64_t kSharedBytes = kWarps * kCols * sizeof(float);
@@ -51,7 +51,7 @@ struct PartialColumnSums {
           for (int c = 0; c < N; ++c) sums[c] += to_float(packs[j].v[c]);
       }
     }
-    // Column c of lane l lies at 32 c + l: no two lanes meet in a bank here.
+    // Column c of lane l lies at 32 c + l, so that lanes write to different banks.
     auto* shared = reinterpret_cast<float*>(shared_memory());
 #pragma unroll
     for (int c = 0; c < N; ++c) shared[warp() * kCols + c * kWarp + lane()] = sums[c];
@@ -73,7 +73,7 @@ struct FinalArguments {
   std::int64_t segments, cols;
 };
 
-/// The sum of the partial sums of 32 columns.
+/// Adds up the partial sums of 32 columns.
 template <typename T>
 struct FinalColumnSums {
   static constexpr int kThreads = ColumnSum::kThreads;
@@ -87,7 +87,7 @@ struct FinalColumnSums {
   }
 };
 
-/// True when the columns are whole packs of `elements`, each aligned to its size.
+/// True if each row is whole packs of `elements`, each aligned to its size.
 bool columns_fit(const kernels::Tensor& matrix, int elements) {
   const auto bytes = static_cast<std::uintptr_t>(elements * size_of(matrix.dtype()));
   return matrix.cols() % elements == 0 && matrix.row_stride() % elements == 0 &&
@@ -125,7 +125,7 @@ void linear_backward_bias(kernels::Stream& stream, const kernels::KernelCall& ca
   with_float_type(dy.dtype(), [&](auto element) {
     using T = decltype(element);
     constexpr int kWide = pack_elements(sizeof(T));
-    // Both give the same bits: they differ in who adds a column, not in how.
+    // Both give the same bits: they differ in which thread adds a column, not in the order.
     if (columns_fit(dy, kWide))
       launch_partial<T, kWide>(stream, dy, partial);
     else

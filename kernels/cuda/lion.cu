@@ -1,4 +1,4 @@
-// kernels/ops/lion.h on CUDA.
+// Implements kernels/ops/lion.h on CUDA.
 #include "kernels/ops/lion.h"
 
 #include "kernels/cuda/cuda_kernels.h"
@@ -20,13 +20,13 @@ struct LionUpdate {
     return LionStep::at(settings, control);
   }
 
-  /// No fused multiply-add: every operation is rounded by itself.
+  /// Updates one element; every operation is rounded by itself (no fma), as on the CPU.
   static STRATA_DEVICE void element(const LionSettings& s, const LionStep& now, float gradient,
                                     float& p, float (&moments)[1]) {
     float& m = moments[0];
     const float g = gradient * now.gradient_factor;
     const float c = s.beta1 * m + s.one_minus_beta1 * g;
-    const float sign = c > 0 ? 1.0F : c < 0 ? -1.0F : c;  // zeros and NaN are their own
+    const float sign = c > 0 ? 1.0F : c < 0 ? -1.0F : c;  // zeros and NaN stay what they are
     float update = now.learning_rate * sign;
     if (now.decay != 0) update = update + now.decay * p;
     p = p - update;

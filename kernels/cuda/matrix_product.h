@@ -1,4 +1,4 @@
-// How operations on CUDA multiply matrices: one function, whatever multiplies.
+// The one function by which operations on CUDA multiply matrices.
 #pragma once
 
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace strata::cuda {
 
-/// C[M,N] = op(A) op(B) + bias, added to C when `accumulate`. A transposed A is stored [K,M], a
-/// transposed B [N,K]. All are fp32, bf16 or fp16 in any mix, rows may lie apart, tensors of three
-/// dimensions count as two. No extent is 0; C overlaps neither A nor B.
+/// The product op(A) op(B) + bias; it is added to C[M,N] if `accumulate`, else replaces it. A
+/// transposed A is stored [K,M], a transposed B [N,K]. Types are fp32, bf16 or fp16 in any mix;
+/// rows may have gaps; tensors of three dimensions count as two. No extent is 0; C overlaps no
+/// operand.
 struct MatrixProduct {
   kernels::Tensor a;
   kernels::Tensor b;
@@ -25,15 +26,15 @@ struct MatrixProduct {
   [[nodiscard]] std::int64_t k() const { return a_transposed ? a.rows() : a.cols(); }
 };
 
-/// Enqueues the product on `stream`: by the stream's library where that has one and offers this
-/// product, else by our own kernels. Sums, bias and what C held are added in fp32 and rounded once
-/// to the type of C, in an order that depends on types, shapes, strides, alignment and the
-/// library's algorithm alone. `workspace`: product_workspace_bytes of C (product_workspace.h),
+/// Enqueues the product on `stream`: by the stream's library, if it has one that offers this
+/// product, else by our own kernels. Sums, bias and C's old content are added in fp32 and rounded
+/// once to the type of C, in an order that depends on types, shapes, strides, alignment and the
+/// library's algorithm alone. `workspace` has product_workspace_bytes (product_workspace.h) and is
 /// overwritten.
 void matrix_product(kernels::Stream& stream, const MatrixProduct& product,
                     std::span<std::byte> workspace);
 
-/// The same by our own kernels (product.cu), which take every type, layout and alignment.
+/// Enqueues the product by our own kernels (product.cu), which take all types, layouts, alignments.
 void tiled_product(kernels::Stream& stream, const MatrixProduct& product);
 
 }  // namespace strata::cuda

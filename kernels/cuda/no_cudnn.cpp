@@ -1,4 +1,4 @@
-// kernels/cuda/cudnn_attention.h in a build that found no headers of cuDNN or of its frontend.
+// Implements kernels/cuda/cudnn_attention.h where headers of cuDNN or its frontend are missing.
 #include "core/error.h"
 #include "kernels/cuda/cudnn_attention.h"
 

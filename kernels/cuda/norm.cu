@@ -1,8 +1,7 @@
-// norm and residual_norm of kernels/ops/norm.h on CUDA. Vectors of up to 8,192 elements stay in
-// registers: each operand is read once and each result written once; the weights come from the
-// caches. Bytes per element of 16 bits: 4 (norm), 8 (residual_norm). Instructions per element, as
-// sm_90 is compiled: 18 and 23, with dropout some 35; the memory of an H200 leaves time for 25 and
-// 49.
+// Implements norm and residual_norm of kernels/ops/norm.h on CUDA. Vectors of up to 8,192 elements
+// stay in registers: each operand is read once and each result written once; the weights come from
+// the caches. An element of 16 bits takes 4 bytes (norm) or 8 (residual_norm), and 18 or 23
+// instructions on sm_90, some 35 with dropout; the memory of an H200 leaves time for 25 or 49.
 #include "kernels/ops/norm.h"
 
 #include <cmath>
@@ -14,14 +13,14 @@
 namespace strata::cuda {
 namespace {
 
-/// Names what is normalized: x, x + delta, or x + dropout(delta).
+/// The vector that is normalized: x, x + delta, or x + dropout(delta).
 enum class NormInput : std::uint8_t { plain, residual, dropped };
 
 template <typename T>
 struct NormArguments {
   VectorShape shape;
   RowPointer<const T> x, delta;
-  RowPointer<T> sum;  ///< not of plain
+  RowPointer<T> sum;  ///< null for NormInput::plain
   AnyFloats weight, bias;
   RowPointer<T> y;
   RowPointer<float> stats;
@@ -30,7 +29,7 @@ struct NormArguments {
   bool rms = false;
 };
 
-/// 1 / sqrt(variance + eps) from the sum of squares.
+/// Returns 1 / sqrt(variance + eps), given the sum of squares.
 template <typename T>
 STRATA_DEVICE float norm_scale(const NormArguments<T>& a, float squares) {
   return 1.0f / std::sqrt(squares / static_cast<float>(a.shape.columns) + a.eps);
@@ -55,7 +54,7 @@ struct HeldNorm {
   static constexpr int kLeastBlocks =
       Group::kWide ? blocks_of_registers(kThreads, kRegisters) : 256 / kThreads;
 
-  /// x becomes x + delta as it is stored.
+  /// Adds delta, after dropout, to x and stores the sum; x then has the rounded values.
   static STRATA_DEVICE void add_residual(float (&x)[kWidth], const Unit& delta_pack,
                                          const NormArguments<T>& a, const VectorPlace& place,
                                          const DropoutPlace& random, int column, int columns) {
@@ -83,7 +82,7 @@ struct HeldNorm {
 
   static STRATA_DEVICE void run(const NormArguments<T>& a) {
     const std::int64_t vector = std::int64_t{block().x} * Group::kPerBlock + Group::group();
-    // Groups past the last vector take part in their warp's sums with nothing.
+    // Groups after the last vector take part in their warp's shuffles with no columns.
     const int columns = vector < a.shape.count ? static_cast<int>(a.shape.columns) : 0;
     const VectorPlace place = vector_place(a.shape, vector);
     auto* slots = reinterpret_cast<float*>(shared_memory());
@@ -138,7 +137,7 @@ struct HeldNorm {
     write_result(x, mean, scale, a, place, columns);
   }
 
-  /// Makes the result of x, which it overwrites.
+  /// Writes the normalized vector, for which it overwrites x.
   static STRATA_DEVICE void write_result(float (&x)[kUnits][kWidth], float mean, float scale,
                                          const NormArguments<T>& a, const VectorPlace& place,
                                          int columns) {
@@ -164,8 +163,8 @@ struct HeldNorm {
   }
 };
 
-/// A vector too long for registers: read (from the caches, mostly) once for each sum and once for
-/// the result.
+/// Normalizes a vector too long for registers. It is read, mostly from the caches, once for each
+/// sum and once for the result.
 template <typename T>
 struct LongNorm {
   static constexpr int kThreads = kLongThreads;
@@ -186,7 +185,7 @@ struct LongNorm {
           drop(added, a.dropout, dropout_place(a.dropout, place.row, c));
         to[c] = from_float<T>(to_float(x[c]) + added[0]);
       }
-      x = to;  // each thread reads what it wrote
+      x = to;  // each thread reads only what it wrote itself
     }
     float mean = 0;
     if (!a.rms) {

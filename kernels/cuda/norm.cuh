@@ -1,8 +1,8 @@
-// What the kernels of norm.h share: which threads hold which elements of a vector, and their sums.
+// Pieces of the kernels of norm.h: the assignment of a vector's elements to threads, and sums.
 //
-// A vector belongs to a group of threads: a quarter of a warp, a warp or a block, by its length
-// alone. Unit k of a group's thread r is the 16 bytes at r + k * group. Who adds what in which
-// order therefore depends on the shape alone, not on whether units can be moved as packs.
+// A vector belongs to a group of threads: a quarter of a warp, a warp or a block, depending on its
+// length alone. Thread r of a group has the units (16 bytes) r, r + size, r + 2 size, ... The order
+// of additions therefore depends on the shape alone, not on whether units can be moved as packs.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 
 namespace strata::cuda {
 
-/// Elements that a thread may hold, and the longest vectors that groups so hold.
+/// The elements that a thread may hold, and so the longest vectors that each kind of group holds.
 inline constexpr int kNormElements = 32;
 inline constexpr std::int64_t kQuarterColumns = 8 * kNormElements;
 inline constexpr std::int64_t kWarpColumns = 32 * kNormElements;
 inline constexpr std::int64_t kBlockColumns = 128 * kNormElements;
 inline constexpr std::int64_t kHeldColumns = 256 * kNormElements;
-inline constexpr int kLongThreads = 512;  ///< of a block that reads a longer vector again and again
+inline constexpr int kLongThreads = 512;  ///< threads of a block that takes one longer vector
 
-/// Vectors of the last dimension, numbered through rows and heads.
+/// The vectors along the last dimension, numbered through rows and heads.
 struct VectorShape {
   std::int64_t count = 0;
   std::int64_t columns = 0;
@@ -50,14 +50,14 @@ STRATA_DEVICE VectorPlace vector_place(const VectorShape& shape, std::int64_t ve
   return {parts.quotient, parts.remainder};
 }
 
-/// True when every vector of `tensor` is whole units of 16 bytes, each aligned.
+/// True if every vector of `tensor` is whole, aligned units of 16 bytes.
 inline bool units_fit(const VectorShape& shape, const kernels::Tensor& tensor) {
   const std::int64_t unit = 16 / size_of(tensor.dtype());
   return shape.columns % unit == 0 && (tensor.rows() <= 1 || tensor.row_stride() % unit == 0) &&
          reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
 }
 
-/// Sum over the kLanes lanes of one part of a warp, in all of them with the same bits.
+/// Returns, in each of the kLanes lanes of a part of a warp, their sum, with the same bits.
 template <int kLanes>
 STRATA_DEVICE float sum_lanes(float value) {
 #pragma unroll
@@ -65,9 +65,9 @@ STRATA_DEVICE float sum_lanes(float value) {
   return value;
 }
 
-/// kCount sums over a group of kGroup threads. Groups larger than a warp are blocks: all threads
-/// call it, `slots` [kCount * kGroup / 32] is shared memory that no earlier call without a barrier
-/// since uses.
+/// Makes kCount sums over a group of kGroup threads, all of which call it. A group larger than a
+/// warp is a block, and `slots` [kCount * kGroup / 32] is then shared memory that no earlier call
+/// used, unless there was a barrier since.
 template <int kGroup, int kCount>
 STRATA_DEVICE void sum_group(float (&values)[kCount], float* slots) {
   if constexpr (kGroup <= kWarp) {
@@ -90,23 +90,23 @@ STRATA_DEVICE void sum_group(float (&values)[kCount], float* slots) {
   }
 }
 
-/// How a thread of a group sees its vector. kWide: units are packs; else single elements, and the
-/// last unit may be cut.
+/// A thread's view of the vector of its group. With kWide units are moved as packs; else element by
+/// element, and the vector may end inside a unit.
 template <typename T, int kGroup, int kElements, bool kWideUnits>
 struct NormGroup {
   static constexpr bool kWide = kWideUnits;
   static constexpr int kSize = kGroup;
   static constexpr int kThreads = std::max(kGroup, 128);
-  static constexpr int kPerBlock = kThreads / kGroup;  ///< groups
+  static constexpr int kPerBlock = kThreads / kGroup;  ///< groups per block
   static constexpr int kWidth = pack_elements(sizeof(T));
   static constexpr int kUnits = kElements / kWidth;
-  static constexpr int kSlots = kGroup <= kWarp ? 0 : kGroup / kWarp;  ///< of sum_group, per sum
+  static constexpr int kSlots = kGroup <= kWarp ? 0 : kGroup / kWarp;  ///< sum_group's, per sum
 
   static STRATA_DEVICE int group() { return thread() / kGroup; }
   static STRATA_DEVICE bool leads() { return thread() % kGroup == 0; }
-  /// First column of this thread's unit k. The thread has it when that lies inside the vector.
+  /// The first column of this thread's unit k. The unit exists if the column is inside the vector.
   static STRATA_DEVICE int column(int k) { return (thread() % kGroup + k * kGroup) * kWidth; }
-  /// Element i of a unit that the thread has.
+  /// True if element i of the existing unit at `column` is inside the vector.
   static STRATA_DEVICE bool has(int column, int i, int columns) {
     return kWide || column + i < columns;
   }
@@ -147,17 +147,16 @@ struct NormGroup {
   }
 };
 
-/// Blocks of `threads` that fit into a multiprocessor when a thread takes `registers`, for
-/// Body::kLeastBlocks: left alone, the compiler saves a few registers by spilling.
+/// The number of blocks of `threads` that fit into a multiprocessor if a thread takes `registers`.
+/// As Body::kLeastBlocks it keeps the compiler from spilling to save a few registers.
 constexpr int blocks_of_registers(int threads, int registers) {
   constexpr int kRegisters = 64 * 1024;
   return kRegisters / (threads * registers);
 }
 
-/// Host: calls body(group) with a NormGroup for vectors of `columns` <= kHeldColumns. Those for
-/// packs come with the numbers of elements kSizes, the largest of which is kNormElements; the
-/// smallest that is enough is taken. The bits are the same: the less a thread holds, the more of
-/// them run.
+/// Host: calls body(group) with a NormGroup for vectors of `columns` <= kHeldColumns. If `wide`,
+/// a thread holds up to the first of kSizes elements that is enough; the last is kNormElements. The
+/// size does not change bits; the smaller it is, the more threads run at once.
 template <typename T, int... kSizes>
 struct NormGroups {
   template <typename Body>
@@ -174,7 +173,7 @@ struct NormGroups {
     if (!wide) return body(NormGroup<T, kGroup, kNormElements, false>{});
     constexpr std::int64_t kUnit = pack_elements(sizeof(T)) * std::int64_t{kGroup};
     const std::int64_t needed = (columns + kUnit - 1) / kUnit * pack_elements(sizeof(T));
-    // A block of 256 has more than 16 elements per thread: smaller vectors have smaller groups.
+    // Groups of 256 always have more than 16 elements per thread, else a smaller group would do.
     bool found = false;
     const auto try_size = [&](auto size) {
       constexpr int kSize = decltype(size)::value;

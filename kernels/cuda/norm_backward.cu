@@ -1,9 +1,9 @@
-// norm_backward of kernels/ops/norm.h on CUDA. One block works off one chunk of vectors and keeps
-// its sums for dweight and dbias in registers; a second kernel adds the chunks' sums in order.
-// Vectors of up to 8,192 elements stay in registers too: dy, x and dsum are read once and dx is
-// written once. Bytes per element of 16 bits: 6, with dsum 8, and at most 0.5 more for the chunks'
-// sums, which the cache holds. Some 33 instructions per element; the memory of an H200 leaves time
-// for 37 and 49.
+// Implements norm_backward of kernels/ops/norm.h on CUDA. A block processes one chunk of vectors
+// and keeps its sums for dweight and dbias in registers; a second kernel adds the chunks' sums in
+// order. Vectors of up to 8,192 elements stay in registers, too: dy, x and dsum are read once, and
+// dx is written once. An element of 16 bits takes 6 bytes, 8 with dsum, at most 0.5 more for the
+// chunks' sums, which the cache holds, and some 33 instructions; the memory of an H200 leaves time
+// for 37, or 49 with dsum.
 #include <cmath>
 
 #include "core/check.h"
@@ -19,20 +19,20 @@ namespace {
 template <typename T>
 struct BackwardArguments {
   VectorShape shape;
-  RowPointer<const T> dy, x, dsum;  ///< dsum: null when absent
+  RowPointer<const T> dy, x, dsum;  ///< dsum may be null
   RowPointer<const float> stats;
   AnyFloats weight;
   RowPointer<T> dx;  ///< may be dy
   bool rms = false, biased = false;
   NormChunks chunks;
-  float* partial = nullptr;  ///< [chunks, 1 or 2, stride]: dweight, dbias
+  float* partial = nullptr;  ///< [chunks, 1 or 2, stride]: sums for dweight and, if biased, dbias
 
   [[nodiscard]] STRATA_DEVICE float* partial_sums(std::int64_t chunk, int output) const {
     return partial + (chunk * (biased ? 2 : 1) + output) * chunks.stride;
   }
 };
 
-/// A vector's mean, zero for RMS, and 1 / deviation.
+/// The mean of a vector (zero for RMS) and 1 / deviation.
 struct NormStats {
   float mean, scale;
   [[nodiscard]] STRATA_DEVICE float normal(float x) const { return (x - mean) * scale; }
@@ -44,7 +44,7 @@ STRATA_DEVICE NormStats read_stats(const BackwardArguments<T>& a, const VectorPl
   return {stats[0], stats[1]};
 }
 
-/// The means of g = dy weight (zero for RMS) and of g normal, which dx has nothing of.
+/// The means over a vector of g = dy * weight (0 for RMS) and of g times the normalized x.
 struct NormMeans {
   float g, slope;
 
@@ -52,7 +52,7 @@ struct NormMeans {
   STRATA_DEVICE NormMeans(const BackwardArguments<T>& a, const float (&sums)[2])
       : g(a.rms ? 0.0f : sums[0] / static_cast<float>(a.shape.columns)),
         slope(sums[1] / static_cast<float>(a.shape.columns)) {}
-  /// (g - its means) / deviation + dsum.
+  /// Returns (of_g - mean of g - normal * mean of g * normal) / deviation + dsum.
   [[nodiscard]] STRATA_DEVICE float dx(float of_g, float normal, float scale, float dsum) const {
     return std::fma(std::fma(-normal, slope, of_g - g), scale, dsum);
   }
@@ -73,8 +73,8 @@ struct HeldBackward {
   static constexpr int kLeastBlocks =
       Group::kWide ? std::max(kFewestBlocks, blocks_of_registers(kThreads, kRegisters)) : 1;
 
-  /// For groups that are blocks two sets of slots, taken in turn: the barrier of one vector's sums
-  /// is after the reads of the last but one's. Else one vector of sums per group.
+  /// The bytes of shared memory: a vector of sums per group or, for a block, two sets of slots in
+  /// turn, as the barrier of a vector's sums comes after reads of the sums two vectors before.
   static std::int64_t shared_bytes(const NormChunks& chunks) {
     if constexpr (Group::kPerBlock == 1) return 4 * Group::kSlots * std::int64_t{sizeof(float)};
     return Group::kPerBlock * chunks.stride * std::int64_t{sizeof(float)};
@@ -88,7 +88,7 @@ struct HeldBackward {
     }
   }
 
-  /// The sums of the block's groups, in their order, as the chunk's.
+  /// Adds the sums of the block's groups in order, and writes them as those of the chunk.
   static STRATA_DEVICE void finish(const BackwardArguments<T>& a, int output, const Sums& sums) {
     const int columns = static_cast<int>(a.shape.columns);
     float* to = a.partial_sums(block().x, output);
@@ -96,7 +96,7 @@ struct HeldBackward {
       store_sums(to, sums, columns);
     } else {
       auto* shared = reinterpret_cast<float*>(shared_memory());
-      sync_block();  // nobody reads the other output's sums any more
+      sync_block();  // all threads have read the sums of the other output
       store_sums(shared + Group::group() * a.chunks.stride, sums, columns);
       sync_block();
       for (int c = thread(); c < columns; c += kThreads) {
@@ -117,7 +117,7 @@ struct HeldBackward {
     const bool adds = a.dsum.data != nullptr;
 #pragma unroll 1
     for (int i = Group::group(); i - Group::group() < vectors; i += Group::kPerBlock, turn ^= 1) {
-      // Groups after the last vector take part in the sums of their warp with nothing.
+      // Groups after the last vector take part in their warp's shuffles with no columns.
       const int columns = i < vectors ? static_cast<int>(a.shape.columns) : 0;
       const VectorPlace place = vector_place(a.shape, first + i);
       Unit dy[kUnits], x[kUnits], dsum[kUnits];
@@ -147,7 +147,7 @@ struct HeldBackward {
         to_floats(normal, x[k]);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
-          // Past the end of a cut unit dy and the weight are zero.
+          // dy and the weight are zero after the end of the vector.
           normal[j] = stats.normal(normal[j]);
           const float g = d[j] * weight[j];
           sums[0] += g;
@@ -179,7 +179,7 @@ struct HeldBackward {
   }
 };
 
-/// dx of one vector that registers do not hold.
+/// Computes dx of one vector that is too long for registers.
 template <typename T>
 struct LongBackward {
   static constexpr int kThreads = kLongThreads;
@@ -211,7 +211,7 @@ struct LongBackward {
   }
 };
 
-/// The sums of one chunk of such vectors, by column.
+/// Computes the column sums of one chunk of vectors that are too long for registers.
 template <typename T>
 struct LongSums {
   static constexpr int kThreads = 256;
@@ -242,7 +242,7 @@ struct FinalArguments {
   G* out[2];
 };
 
-/// dweight (block().y = 0) and dbias (1): the chunks' sums of 32 columns.
+/// Adds the chunks' sums of 32 columns, for dweight (block().y = 0) or dbias (1).
 template <typename G>
 struct FinalNormSums {
   static constexpr int kThreads = ColumnSum::kThreads;
@@ -299,7 +299,7 @@ void launch_backward(kernels::Stream& stream, const kernels::KernelCall& call) {
       launch_held<T, false>(stream, a, wide);
     return;
   }
-  // First the sums: dx may take the storage of dy.
+  // The sums come first, because dx may take the storage of dy.
   const auto across = static_cast<std::uint32_t>((a.shape.columns + LongSums<T>::kThreads - 1) /
                                                  LongSums<T>::kThreads);
   launch<LongSums<T>>(stream, {{across, static_cast<std::uint32_t>(a.chunks.count), 1}, 0}, a);

@@ -1,5 +1,5 @@
-// How norm_backward cuts its vectors on CUDA, for its kernel and for planning. From shapes alone:
-// the cut decides in which order the gradients of parameters are added.
+// The cut of norm_backward's vectors into chunks on CUDA, for its kernel and for planning. It
+// depends on shapes alone, because it decides the order in which gradients of parameters are added.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace strata::cuda {
 
 struct NormChunks {
-  std::int64_t vectors = 0;  ///< of one chunk, which one block works off
+  std::int64_t vectors = 0;  ///< vectors in a chunk, which one block processes
   std::int64_t count = 0;
   std::int64_t stride = 0;  ///< elements between partial sums: columns, rounded up to whole packs
 
-  /// fp32 partial sums of `outputs` vectors of parameters: [count, outputs, stride].
+  /// The bytes of partial sums for `outputs` parameter vectors: fp32 [count, outputs, stride].
   [[nodiscard]] std::int64_t bytes(int outputs) const { return count * outputs * stride * 4; }
 };
 
-/// Few chunks, because their sums are added after them; enough of them for every multiprocessor to
-/// have several, of vectors enough that a chunk's sums are little beside what it reads.
+/// Makes at most 512 chunks, since their sums are added afterwards, but several per multiprocessor,
+/// of enough vectors for a chunk's sums to be few bytes compared with what it reads.
 inline NormChunks norm_chunks(const kernels::Shape& shape) {
   constexpr std::int64_t kMostChunks = 512, kFewestElements = 8 * 1024, kStep = 16;
   const std::int64_t columns = std::max<std::int64_t>(1, shape[shape.ndim() - 1]);

@@ -1,10 +1,10 @@
-// kernels/ops/norm_squares.h on CUDA, with the bits of the CPU.
+// Implements kernels/ops/norm_squares.h on CUDA, with the bits of the CPU.
 //
-// A warp sums a cell: its lanes are the definition's lanes. Warps add cells to digits of their own
-// in shared memory, blocks add those to the word: integers, so any order will do. Memory-bound, 4
-// bytes read per element (2 of bf16), but for devices with few fp64 units (sm_89, sm_120: one
-// conversion and one fma per element at 2 per clock and multiprocessor, about as long as the memory
-// takes).
+// A warp sums the squares of a cell; its lanes are those of the definition. Warps add cells to
+// digits of their own in shared memory, and blocks add those to the word; digits are integers, so
+// any order gives the same bits. Memory is the bound, 4 bytes per element (2 of bf16). On devices
+// with few fp64 units (sm_89, sm_120) one conversion and one fma per element, at 2 per clock and
+// multiprocessor, take about as long as memory.
 #include "kernels/ops/norm_squares.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ using kernels::kNormLanes;
 static_assert(kNormLanes == kWarp);
 
 constexpr int kWarps = 8;
-/// Cells per warp, when there are few: enough to make up for adding a block's digits to the word.
+/// The fewest cells per warp, enough to outweigh the cost of adding a block's digits to the word.
 constexpr std::int64_t kFewestCells = 2;
-/// Blocks, when there are many cells: several waves on any device.
+/// The largest number of blocks: several waves on any device.
 constexpr std::int64_t kMostBlocks = 4096;
 
 struct StartArguments {
@@ -34,7 +34,7 @@ struct StartArguments {
   std::int64_t* word;
 };
 
-/// What the sums are added to.
+/// Sets the word that the sums are added to.
 struct StartWord {
   static constexpr int kThreads = 96;
   static STRATA_DEVICE void run(const StartArguments& x) {
@@ -54,10 +54,10 @@ template <typename T>
 struct NormSquares {
   static constexpr int kThreads = kWarps * kWarp;
 
-  /// The product is exact, so fused or not makes no difference.
+  /// Adds x * x, which is exact in fp64, so a fused multiply-add gives the same bits.
   static STRATA_DEVICE double add_square(double sum, double x) { return std::fma(x, x, sum); }
 
-  /// Sum of squares of `count` elements, in all lanes.
+  /// Returns in all lanes the sum of squares of a cell, or of its `count` elements if it has fewer.
   static STRATA_DEVICE double cell_squares(const T* cell, std::int64_t count) {
     constexpr int kPerLane = static_cast<int>(kNormCell) / kWarp;
     double sum = 0;
@@ -91,7 +91,7 @@ struct NormSquares {
         const std::int64_t low_or_middle = lane() == 0 ? addend.part[0] : addend.part[1];
         own[addend.digit + lane()] += lane() == 2 ? addend.part[2] : low_or_middle;
       }
-      sync_warp();  // the next cell may give a digit to another lane
+      sync_warp();  // another lane may add to the same digit for the next cell
     }
     sync_block();
     const int i = thread();

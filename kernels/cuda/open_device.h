@@ -1,5 +1,5 @@
-// The way from the rest of the system to CUDA devices, without a CUDA header. A build without CUDA
-// has the same functions (device_absent.cpp).
+// The functions by which the rest of the system opens CUDA devices, without a CUDA header. A build
+// without CUDA has them, too (device_absent.cpp).
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace strata::cuda {
 
 struct DeviceCount {
   int devices = 0;
-  std::string why_none;  ///< for people, where devices == 0: no CUDA build, no driver, an old one
+  std::string why_none;  ///< message if devices == 0: no CUDA in this build, no driver, an old one
 };
 
-/// Devices that this process may use (CUDA_VISIBLE_DEVICES counts). Never throws.
+/// Counts the devices that this process may use, after CUDA_VISIBLE_DEVICES. Never throws.
 DeviceCount count_devices();
 
-/// Whether cuBLASLt and cuDNN run what they can, or our own kernels everything: tests and
-/// benchmarks want to see both.
+/// The choice between cuBLASLt and cuDNN where they can run a call, and our own kernels for all.
+/// Tests and benchmarks use both.
 enum class Libraries : std::uint8_t { used, left_out };
 
-/// Whether libraries may round fp32 operands of products to TF32 (10 bits of fraction), which
-/// tensor cores multiply several times as fast.
+/// The permission for libraries to round fp32 operands of products to TF32 (10 bits of fraction),
+/// which tensor cores multiply several times as fast.
 enum class Tf32 : std::uint8_t { never, allowed };
 
 /// Opens device `ordinal` of 0 .. devices - 1. Throws HostError when there is none, or when this

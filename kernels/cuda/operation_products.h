@@ -1,5 +1,5 @@
-// Which matrix products the CUDA kernels of linear.h and head_loss.h run. The kernels and whoever
-// chooses algorithms beforehand read them here, so that the two agree.
+// The matrix products of linear.h and head_loss.h on CUDA. Both their kernels and Device::choose,
+// which chooses algorithms beforehand, use these functions, so that the two agree.
 #pragma once
 
 #include <string_view>
@@ -10,29 +10,29 @@
 
 namespace strata::cuda {
 
-/// A product's bias points into `call.inputs`, which must outlive it. Nothing here reads memory:
-/// addresses count by their alignment alone.
+/// Describes the product of a call. Its bias points into `call.inputs`, which must outlive it.
+/// Nothing here reads the operands' memory.
 MatrixProduct linear_product(const kernels::KernelCall& call);
 MatrixProduct linear_backward_input_product(const kernels::KernelCall& call);
 MatrixProduct linear_backward_weight_product(const kernels::KernelCall& call);
 
 /// One chunk of rows of head_loss or head_loss_eval, and its products.
 struct HeadChunk {
-  std::int64_t first = 0;  ///< row
+  std::int64_t first = 0;  ///< the chunk's first row
   kernels::Tensor x, w;    ///< [rows, H], [V, H]
   kernels::Tensor logits;  ///< [rows, V] at the start of the workspace
 
-  /// Chunk `i` of `chunks`, which are those of the call.
+  /// Makes chunk `i` of `chunks`, which are those of `call`.
   HeadChunk(const kernels::KernelCall& call, const HeadChunks& chunks, std::int64_t i);
 
   [[nodiscard]] MatrixProduct forward() const;
-  /// Into dW, added to what the chunks before gave.
+  /// Returns the product that makes dW, or adds to it from the second chunk on.
   [[nodiscard]] MatrixProduct weight_gradient(const kernels::Tensor& dw) const;
-  /// Into the rows of dx that belong to this chunk.
+  /// Returns the product that makes this chunk's rows of dx.
   [[nodiscard]] MatrixProduct input_gradient(const kernels::Tensor& dx) const;
 };
 
-/// All products of one call, in the order in which it runs them; none for other operations.
+/// Returns all products of a call in the order in which it runs them; none for other operations.
 std::vector<MatrixProduct> products_of(std::string_view operation, const kernels::KernelCall& call);
 
 }  // namespace strata::cuda

@@ -1,10 +1,10 @@
-// The kernel of optimizers, whatever the formats of their state (kernels/ops/optimizer_operands.h),
-// with the bits of the CPU: every operation is rounded by itself.
+// The kernel of optimizers for all formats of their state (kernels/ops/optimizer_operands.h), with
+// the bits of the CPU: every operation is rounded by itself.
 //
-// Memory-bound unless random numbers are drawn: each operand is read once and written once, each
-// thread has 16 bytes of the widest operand under way. With bf16 moments some 110 instructions per
-// element, a fifth of them for random numbers, may take longer than moving the bytes where memory
-// is fast next to the cores (sm_90a).
+// Memory is the bound unless random numbers are drawn: each operand is read once and written once,
+// and each thread has 16 bytes of the widest operand under way. With bf16 moments an element takes
+// some 110 instructions, a fifth of them for random numbers; they may take longer than moving the
+// bytes where memory is fast compared with the cores (sm_90a).
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -17,8 +17,8 @@
 
 namespace strata::cuda {
 
-/// How what is updated is kept: the element type of the first operand, and whether a remainder
-/// follows it, or random bits round it.
+/// The format of what is updated: the type of its elements, and if a remainder belongs to it
+/// (kPacked) or random bits round it (kStochastic).
 struct FullMaster {
   using Element = float;
   static constexpr bool kPacked = false, kStochastic = false;
@@ -32,7 +32,7 @@ struct StochasticParameter {
   static constexpr bool kPacked = false, kStochastic = true;
 };
 
-/// The formats of one call. `Moment` is float or Bf16, `Parameter` NoParameter where there is none.
+/// The formats of a call. `Moment` is float or Bf16; `Parameter` may be NoParameter.
 template <typename MasterT, typename MomentT, typename GradientT, typename ParameterT>
 struct OptimizerFormats {
   using Master = MasterT;
@@ -41,7 +41,7 @@ struct OptimizerFormats {
   using Parameter = ParameterT;
   static constexpr bool kStochasticMoments = std::is_same_v<Moment, Bf16>;
   static constexpr bool kStochastic = Master::kStochastic || kStochasticMoments;
-  /// Elements that fill 16 bytes of the widest operand.
+  /// The number of elements in 16 bytes of the widest operand.
   static constexpr int kPack = sizeof(typename Master::Element) == 4 || sizeof(Moment) == 4 ||
                                        sizeof(Gradient) == 4 || sizeof(Parameter) == 4
                                    ? 4
@@ -68,14 +68,14 @@ struct OptimizerArguments {
   FlatRange range;
 };
 
-/// Words of W positions from `position` on; a multiple of 4 when W is.
+/// Makes the random words of W positions from `position` on. W is 1, or 4 divides both.
 template <int W>
 STRATA_DEVICE void stochastic_words(std::uint32_t (&words)[W], const kernels::RandomSource& source,
                                     std::uint64_t position) {
   static_assert(W == 1 || W % 4 == 0);
   if constexpr (W == 1) {
     const kernels::PhiloxBlock block = random_words(source, position / 4);
-    // Registers have no index.
+    // Selecting avoids an index into `block`: registers cannot be indexed at run time.
     const std::uint32_t even = position % 4 < 2 ? block[0] : block[2];
     const std::uint32_t odd = position % 4 < 2 ? block[1] : block[3];
     words[0] = position % 2 == 0 ? even : odd;
@@ -155,7 +155,7 @@ struct Optimizer {
   }
 };
 
-/// One call whose formats are known.
+/// Enqueues the kernel of a call whose formats are known.
 template <typename Formats, typename Update>
 void start_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
                      const typename Update::Settings& settings) {
@@ -189,7 +189,7 @@ void start_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
   }
   constexpr int kPack = Formats::kPack;
   bool fits = flat_packs_fit(x.range, kPack, in.first(kStates + 1), out);
-  // Packs must be whole generator blocks, too.
+  // Packs must begin and end with blocks of random words, too.
   if (Formats::kStochastic && (x.first - static_cast<std::uint64_t>(x.range.lead)) % 4 != 0)
     fits = false;
   if (fits) {
@@ -200,7 +200,7 @@ void start_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
   }
 }
 
-/// Picks the kernel by the gradient's type: operand `kStates`.
+/// Enqueues the kernel for the gradient's type.
 template <typename Update, typename Master, typename Moment, typename Parameter>
 void choose_gradient(kernels::Stream& stream, const kernels::KernelCall& call,
                      const typename Update::Settings& settings) {
@@ -211,8 +211,8 @@ void choose_gradient(kernels::Stream& stream, const kernels::KernelCall& call,
   });
 }
 
-/// Runs an optimizer with a master copy. Update has Settings, kMoments, at(settings, control) and
-/// element(settings, at, gradient, p, moments).
+/// Runs an optimizer with a master copy. `Update` is the optimizer: it has Settings, kMoments,
+/// at(settings, control) and element(settings, at, gradient, p, moments).
 template <typename Update>
 void run_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
                    const typename Update::Settings& settings) {
@@ -225,7 +225,7 @@ void run_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
   });
 }
 
-/// The same with a packed one.
+/// Runs an optimizer with a packed master.
 template <typename Update>
 void run_packed_optimizer(kernels::Stream& stream, const kernels::KernelCall& call,
                           const typename Update::Settings& settings) {

@@ -25,14 +25,14 @@ struct Sums {
   float v[N];
 };
 
-/// N elements per thread, each read once per rank and written once: the bound. Up to kLeaves ranks.
-/// Which branches of the tree exist is the same for all threads.
+/// Sums N elements per thread, over up to kLeaves ranks. Each element is read once per rank and
+/// written once, which is the bound. All threads take the same branches of the tree.
 template <typename T, int N, int kLeaves>
 struct OrderedSum {
   static constexpr int kThreads = 256;
-  static constexpr int kLeastBlocks = 4;  // left alone, the compiler saves registers by spilling
+  static constexpr int kLeastBlocks = 4;  // keeps the compiler from spilling to save registers
 
-  /// The tree over kWidth leaves from `first` on, which exists.
+  /// Returns the sum of the subtree of kWidth leaves from `first` on, of which `first` exists.
   template <int kWidth, int kElements>
   static STRATA_DEVICE Sums<kElements> tree(const SumArguments<T>& a, int first, std::int64_t at) {
     if constexpr (kWidth == 1) {
@@ -89,7 +89,7 @@ struct WireArguments {
   std::int64_t count;
 };
 
-/// 4 elements per thread, each read and written once: the bound.
+/// Converts N elements per thread, each read and written once, which is the bound.
 template <typename From, typename To, int N>
 struct ConvertToWire {
   static constexpr int kThreads = 256;

@@ -6,11 +6,11 @@
 
 namespace strata::cuda {
 
-/// Stands for the element type where a call has no such output.
+/// The element type that stands for a missing output.
 struct NoParameter {};
 
-/// Host: body(T{}, tensor) with the element type of output `index`; without one, with NoParameter
-/// and output 0, which has the same shape.
+/// Host: calls body(T{}, tensor) with output `index` and its element type; if there is none, with
+/// output 0, which has the same shape, and NoParameter.
 template <typename Body>
 void with_parameter_type(const kernels::KernelCall& call, std::size_t index, const Body& body) {
   if (index < call.outputs.size()) {
@@ -21,8 +21,8 @@ void with_parameter_type(const kernels::KernelCall& call, std::size_t index, con
   }
 }
 
-/// Rounds a master to bf16 half away from zero (kernels/math/float16.h says why), to fp16 to
-/// nearest even.
+/// Rounds a master to T: to bf16 with halves away from zero (kernels/math/float16.h says why), to
+/// fp16 with halves to even.
 template <typename T>
 STRATA_DEVICE T from_master(float master) {
   return from_float<T>(master);

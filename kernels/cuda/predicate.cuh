@@ -1,12 +1,12 @@
-// The predicate of a call (kernels/device/stream.h) inside a kernel.
+// The test of a call's predicate (kernels/device/stream.h) inside a kernel.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
 
 namespace strata::cuda {
 
-/// False: the kernel must not write. Ask after the loads of operands, so that the wait for this one
-/// overlaps with theirs.
+/// Returns false if the kernel must not write. Call it after the loads of operands, so that its own
+/// load overlaps with theirs.
 STRATA_DEVICE bool holds(const std::uint32_t* predicate) {
   return predicate == nullptr || *predicate != 0;
 }

@@ -1,9 +1,9 @@
-// Whether this binary's kernels can run on the current device.
+// Checks that this binary's kernels can run on the current device.
 #pragma once
 
 namespace strata::cuda {
 
-/// False when the binary holds no code for the device's architecture. Throws HostError on other
+/// Returns false if the binary has no code for the device's architecture. Throws HostError on other
 /// failures.
 bool probe_runs();
 

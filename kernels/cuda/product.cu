@@ -1,5 +1,5 @@
-// Matrix products by our own kernels: by matrix instructions where both operands have the same
-// 16-bit type and whole chunks of 16 bytes, else by the ordinary arithmetic of a thread.
+// Matrix products by our own kernels: by matrix instructions if both operands have the same 16-bit
+// type and rows of whole 16-byte chunks, else by fp32 multiply-adds.
 #include "kernels/cuda/product.cuh"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace strata::cuda {
 namespace {
 
-/// c + a b. On devices one rounding and one instruction; a host would call its library for it.
+/// Returns a * b + c, fused on devices only: a host would call its library for that.
 STRATA_DEVICE float multiply_add(float a, float b, float c) {
 #if defined(__CUDA_ARCH__)
   return fmaf(a, b, c);
@@ -21,26 +21,26 @@ STRATA_DEVICE float multiply_add(float a, float b, float c) {
 #endif
 }
 
-/// One 64x64 tile of C per block, 8x4 elements per thread, K in steps of 16: while one step is
-/// multiplied out of shared memory, the next is on its way to registers. The sums of the steps are
-/// added in order of k: a quarter of the error of one running sum, for one addition in sixteen. Per
-/// k a warp reads 4 x 128 bytes of shared memory for 32 multiplications: these are the bound.
+/// Makes one 64x64 tile of C per block, 8x4 elements per thread. K goes in steps of 16: while one
+/// step is multiplied out of shared memory, the next is on its way to registers. The sums of steps
+/// are added in order of k: a quarter of a running sum's error, for one addition in sixteen. Per k
+/// a warp reads 4 x 128 bytes of shared memory for 32 multiplications, which are the bound.
 template <typename A, typename B>
 struct TiledProduct {
   static constexpr int kThreads = 128;
   static constexpr int kTile = 64;
   static constexpr int kDepth = 16;
-  static constexpr int kRows = 8, kCols = 4;  // of a thread
+  static constexpr int kRows = 8, kCols = 4;  // elements of C per thread
   static constexpr int kPacks = kTile * kDepth / 4 / kThreads;
-  /// Rows of k, padded by 16 bytes: writing along k then meets each bank twice instead of four
-  /// times.
+  /// The operands of a step, with a row per k. Padding rows by 16 bytes halves the bank conflicts
+  /// of writing along k, from four to two accesses per bank.
   struct Step {
     float a[kDepth][kTile + 4];
     float b[kDepth][kTile + 4];
   };
   static constexpr std::int64_t kSharedBytes = 2 * sizeof(Step);
 
-  /// Where the `i`th pack of this thread lies in a tile of an operand.
+  /// The place of this thread's pack `i` in a tile of an operand.
   struct Place {
     int outer, k;
   };
@@ -50,8 +50,8 @@ struct TiledProduct {
     return {pack % (kTile / 4) * 4, pack / (kTile / 4)};
   }
 
-  /// This thread's part of the tile at `first` in M or N (which has `count`) and at `k`; zeros
-  /// outside the operand.
+  /// Loads this thread's part of the tile at `first` in M or N (of extent `count`) and at `k`;
+  /// zeros outside the operand.
   template <typename T>
   static STRATA_DEVICE void fetch(Pack<T, 4> (&to)[kPacks], const ProductOperand<T>& from,
                                   std::int64_t first, std::int64_t count, std::int64_t k,
@@ -129,7 +129,7 @@ struct TiledProduct {
       Step& step = steps[k / kDepth % 2];
       put(step.a, a, x.a.along_k);
       put(step.b, b, x.b.along_k);
-      // One barrier per step: who is past it has done with the other half, which is written next.
+      // One barrier per step is enough: after it no thread reads the other Step, written next.
       sync_block();
       if (k + kDepth < x.k) {
         fetch(a, x.a, first_row, x.c.rows, k + kDepth, x.k);
@@ -142,7 +142,7 @@ struct TiledProduct {
   }
 };
 
-/// True when every row starts at a multiple of `elements` elements' bytes.
+/// True if every row starts at a multiple of `elements` elements.
 bool rows_aligned(const kernels::Tensor& tensor, std::int64_t elements) {
   const auto bytes = static_cast<std::uintptr_t>(elements * size_of(tensor.dtype()));
   return reinterpret_cast<std::uintptr_t>(tensor.data) % bytes == 0 &&

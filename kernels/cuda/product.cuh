@@ -1,5 +1,5 @@
-// What the product kernels share: operands in memory, which tile a block makes, and how sums become
-// elements of C.
+// Pieces of the product kernels: operands in memory, the tile that a block makes, and the step from
+// sums to elements of C.
 #pragma once
 
 #include "core/dtype.h"
@@ -7,7 +7,8 @@
 
 namespace strata::cuda {
 
-/// An operand whose rows are rows of op(A), or columns of op(B), when `along_k`; else rows of K.
+/// An operand. If `along_k`, its rows are rows of op(A) or columns of op(B); else it has a row per
+/// k.
 template <typename T>
 struct ProductOperand {
   const T* data = nullptr;
@@ -16,7 +17,7 @@ struct ProductOperand {
   bool packs = false;  ///< packs of four elements may be loaded at multiples of four
 };
 
-/// C and what is added to the sums.
+/// C, and the bias to add to it.
 struct ProductResult {
   std::byte* data = nullptr;
   std::int64_t stride = 0;
@@ -37,14 +38,14 @@ struct ProductArguments {
   std::int64_t k = 0;
 };
 
-/// Host: how many tiles, one per block, cover C.
+/// Host: the number of tiles, one per block, that cover C.
 inline std::uint32_t tiles(const ProductResult& c, int tile_rows, int tile_cols) {
   return static_cast<std::uint32_t>(((c.rows + tile_rows - 1) / tile_rows) *
                                     ((c.cols + tile_cols - 1) / tile_cols));
 }
 
-/// Tiles of C are numbered down bands of eight rows of tiles: blocks that run together share
-/// rows of A and columns of B in the L2 cache.
+/// Finds this block's tile. Tiles are numbered column by column within bands of eight rows of
+/// tiles, so that blocks that run together share rows of A and columns of B in the L2 cache.
 STRATA_DEVICE void my_tile(const ProductResult& c, int tile_rows, int tile_cols, std::int64_t& row,
                            std::int64_t& col) {
   constexpr std::uint32_t kBand = 8;
@@ -87,8 +88,8 @@ STRATA_DEVICE void add_and_store(const ProductResult& c, std::int64_t row, std::
     if (col + i < c.cols) at[i] = from_float<T>(c.accumulate ? sums[i] + to_float(at[i]) : sums[i]);
 }
 
-/// Columns [col, col + N) of row `row` of C from their sums; what lies outside C is left out. N is
-/// at most 4 and divides col.
+/// Stores columns [col, col + N) of row `row` of C, given their sums, and skips places outside C. N
+/// is at most 4 and divides col.
 template <int N>
 STRATA_DEVICE void finish(const ProductResult& c, std::int64_t row, std::int64_t col,
                           float (&sums)[N]) {

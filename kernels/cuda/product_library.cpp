@@ -18,7 +18,7 @@ cudaDataType_t data_type(DType type) {
   return type == DType::f32 ? CUDA_R_32F : type == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F;
 }
 
-/// Answers that mean "no algorithm for this", not "something is broken".
+/// True for answers that mean "no algorithm for this", not "something is broken".
 bool means_not_offered(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
          status == CUBLAS_STATUS_ARCH_MISMATCH;
@@ -30,7 +30,7 @@ cublasLtMatmulAlgo_t to_library(const ProductAlgorithm& algorithm) {
   return result;
 }
 
-/// The kinds of products that a report tells apart: not by shape.
+/// The types of a product, by which reports tell products apart whatever their shapes.
 std::string kind_of(const MatrixProduct& product) {
   return std::string(name_of(product.a.dtype())) + " by " +
          std::string(name_of(product.b.dtype())) + " to " + std::string(name_of(product.c.dtype()));
@@ -38,7 +38,7 @@ std::string kind_of(const MatrixProduct& product) {
 
 }  // namespace
 
-/// The library's description of one product, freed with it.
+/// Owns the library's description of one product.
 class ProductLibrary::Descriptors {
  public:
   Descriptors(const ProductLibrary& library, const LibraryProduct& p)
@@ -55,7 +55,7 @@ class ProductLibrary::Descriptors {
     if (p.bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(*p.bias));
-      // The library looks only at the alignment of this address until a product runs.
+      // Until a product runs, the library looks only at the alignment of this address.
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
           std::uintptr_t{4096} + static_cast<unsigned>(p.bias_alignment));
     }
@@ -146,7 +146,7 @@ std::vector<ProductAlgorithm> ProductLibrary::proposals(const LibraryProduct& p,
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
       static_cast<std::uint64_t>(library_bytes(p.m * p.n)));
-  // Partial sums stay fp32: no INPLACE, no OUTPUT_TYPE.
+  // Partial sums must stay fp32, which excludes the schemes INPLACE and OUTPUT_TYPE.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(p.first_alignment));
@@ -168,7 +168,7 @@ std::vector<ProductAlgorithm> ProductLibrary::proposals(const LibraryProduct& p,
     ProductAlgorithm algorithm;
     std::memcpy(algorithm.words.data(), result.algo.data, sizeof result.algo.data);
     algorithm.workspace_bytes = static_cast<std::int64_t>(result.workspaceSize);
-    // What it proposes and would refuse must not stand in the table.
+    // The library may refuse its own proposals; those must not get into the table.
     if (refusal(p, descriptors, algorithm).empty()) algorithms.push_back(algorithm);
   }
   return algorithms;
@@ -245,7 +245,7 @@ ProductLibrary::Plan& ProductLibrary::plan_for(const LibraryProduct& product) {
   auto choice = choices.find(product);
   if (choice == choices.end()) choice = choices.emplace(product, first_choice(product)).first;
   auto made = std::make_unique<Plan>(Plan{Descriptors(*this, product), choice->second.algorithm});
-  // A table may come from a file: what the library would not run must not reach it.
+  // The table may come from a file, so the library checks the algorithm before it runs.
   if (made->algorithm)
     if (const std::string why = refusal(product, made->descriptors, *made->algorithm); !why.empty())
       throw DataError(table_file_ + ": cuBLASLt refuses the algorithm for " + product.to_string() +

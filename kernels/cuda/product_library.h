@@ -1,4 +1,4 @@
-// Matrix products by cuBLASLt. Seen by matrix_product.cpp and by the device that owns it.
+// Matrix products by cuBLASLt. Only matrix_product.cpp and the device that owns it use this.
 #pragma once
 
 #include <functional>
@@ -19,56 +19,55 @@ namespace strata::cuda {
 
 /// One device's cuBLASLt: its handle, the descriptors of the products met so far, and the choice of
 /// their algorithms. Results are fp32 sums rounded once, as matrix_product.h promises: algorithms
-/// that add partial sums in the type of the result, or in C itself, are not considered. Any thread.
+/// that add partial sums in the type of the result, or in C itself, are not used. Thread-safe.
 class ProductLibrary {
  public:
   struct Settings {
-    std::string gpu;    ///< cudaDeviceProp::name: choices are kept by it
+    std::string gpu;    ///< cudaDeviceProp::name, part of the table's key
     bool tf32 = false;  ///< fp32 operands may be rounded to TF32
-    /// Told once of every kind of product that our own kernels multiply instead, and of algorithms
-    /// that were dropped.
+    /// Gets a message once for every kind of product that our own kernels multiply instead, and for
+    /// algorithms that were dropped.
     std::function<void(const std::string&)> report = [](const std::string&) {};
   };
 
-  /// For the current device. `functions` must outlive this. Throws HostError where cuBLASLt does
+  /// Serves the current device. `functions` must outlive this. Throws HostError if cuBLASLt does
   /// not start.
   ProductLibrary(const CublasLtFunctions& functions, Settings settings);
   ~ProductLibrary();
   ProductLibrary(const ProductLibrary&) = delete;
   ProductLibrary& operator=(const ProductLibrary&) = delete;
 
-  /// Enqueues the product, by the algorithm of the table, else by the first that the library
-  /// proposes, which then stands in the table. False, and nothing enqueued, where the library
-  /// offers none. `workspace`: product_workspace_bytes of C. Allocates host memory for a product
-  /// that it meets for the first time. Throws HostError when the library fails, DataError naming
-  /// the table's file when the library refuses the algorithm in it.
+  /// Enqueues the product, by the algorithm of the table, or else by the library's first proposal,
+  /// which is then added to the table. Returns false, with nothing enqueued, if the library offers
+  /// none. `workspace` has product_workspace_bytes. Allocates host memory for a product that it
+  /// meets for the first time. Throws HostError when the library fails, and DataError, which names
+  /// the table's file, when the library refuses the algorithm in it.
   bool multiply(cudaStream_t stream, const MatrixProduct& product, std::span<std::byte> workspace);
 
-  /// Chooses for those products that the table lacks: the library's first proposal (`--autotune
-  /// off`) ...
+  /// Chooses the first proposal for each product that the table lacks (`--autotune false`).
   void choose_first(std::span<const MatrixProduct> products);
-  /// ... or the fastest of its first kProposals whose bits repeat, by running each on `trials`.
-  /// None of them: our own kernels. Where the memory for trials is missing, the first proposal, and
-  /// a report.
+  /// Chooses, for each product that the table lacks, the fastest of the first kProposals whose bits
+  /// repeat, by running each on `trials`; if none will do, our own kernels. Takes the first
+  /// proposal, and reports it, if there is no memory for trials.
   void tune(std::span<const MatrixProduct> products, ProductTrials& trials);
 
-  /// The table, with what it held for other machines: to keep with a checkpoint, and for rank 0 to
-  /// send to all.
+  /// Returns the table as text, other machines' choices included, to store with a checkpoint and to
+  /// send from rank 0 to all.
   [[nodiscard]] std::string save() const;
-  /// Replaces the table. Before the first multiply. Throws DataError naming `file`.
+  /// Replaces the table, before the first multiply. Throws DataError, which names `file`.
   void load(std::string_view json, const std::string& file);
 
   static constexpr int kProposals = 8;
 
  private:
   class Descriptors;
-  /// Descriptors and, where the library multiplies, the algorithm.
+  /// The descriptors of a product and its algorithm, or none if our own kernels multiply.
   struct Plan;
 
   Plan& plan_for(const LibraryProduct& product);
   [[nodiscard]] std::vector<ProductAlgorithm> proposals(const LibraryProduct& product,
                                                         const Descriptors& descriptors);
-  /// Why the library would not run it; empty: it would.
+  /// Says why the library would refuse `algorithm`; empty if it would run it.
   [[nodiscard]] std::string refusal(const LibraryProduct& product, const Descriptors& descriptors,
                                     const ProductAlgorithm& algorithm) const;
   ProductChoice first_choice(const LibraryProduct& product);

@@ -1,4 +1,4 @@
-// Matrix products of bf16 or fp16 by matrix instructions.
+// Matrix products of bf16 or fp16 by matrix instructions (mma).
 #pragma once
 
 #include "kernels/cuda/fragments.cuh"
@@ -6,9 +6,9 @@
 
 namespace strata::cuda {
 
-/// One operand's part of a step in shared memory, as rows of M or N when it lies along k, else as
-/// rows of k. Rows are cut into chunks of eight elements, permuted so that the eight rows of one
-/// 8x8 matrix lie in different banks.
+/// One operand's part of a step in shared memory, with a row per element of M or N if kAlongK, else
+/// with a row per k. Rows are cut into chunks of eight elements, permuted so that the eight rows of
+/// an 8x8 matrix lie in different banks.
 template <typename T, int kOuter, int kDepth, bool kAlongK>
 struct OperandTile {
   static constexpr int kChunksPerRow = (kAlongK ? kDepth : kOuter) / 8;
@@ -18,12 +18,12 @@ struct OperandTile {
   alignas(128) T data[kOuter * kDepth];
 
   STRATA_DEVICE T* chunk(int row, int index) {
-    // Two rows of four chunks fill 128 bytes: once around the banks.
+    // Two rows of four chunks fill 128 bytes, which is all banks once.
     const int permuted = kChunksPerRow == 4 ? index ^ (row / 2 % 4) : index ^ (row % 8);
     return data + (row * kChunksPerRow + permuted) * 8;
   }
 
-  /// Starts this thread's copies of the part of `from` at `first` in M or N (which has `count`) and
+  /// Starts this thread's copies of the part of `from` at `first` in M or N (of extent `count`) and
   /// at k; zeros outside the operand.
   template <int kThreads>
   STRATA_DEVICE void fetch(const ProductOperand<T>& from, std::int64_t first, std::int64_t count,
@@ -41,7 +41,7 @@ struct OperandTile {
     }
   }
 
-  /// Four 8x8 matrices, [M or N][k]; each lane says where the one begins that its address is of.
+  /// Loads four 8x8 matrices [M or N][k]. Each lane passes the start of the one it addresses.
   STRATA_DEVICE void load_matrices(std::uint32_t (&r)[4], int outer, int k) {
     const int line = lane() % 8;
     if constexpr (kAlongK)
@@ -51,9 +51,9 @@ struct OperandTile {
   }
 };
 
-/// One 128x128 tile of C per block, 64x32 per warp, K in steps of 32, of which three are in shared
-/// memory or on their way. Per k of 16 a warp reads 3 KiB of shared memory for 16 instructions.
-/// Operands consist of whole chunks of eight elements, 16-byte aligned.
+/// Makes one 128x128 tile of C per block, 64x32 per warp. K goes in steps of 32, of which three are
+/// in shared memory or on their way there. Per 16 of K a warp reads 3 KiB of shared memory for 16
+/// matrix instructions. Operands consist of whole chunks of eight elements, 16-byte aligned.
 template <typename T, bool kAAlongK, bool kBAlongK>
 struct MmaProduct {
   static constexpr int kWarpsDown = 2, kWarpsAcross = 4;
@@ -61,8 +61,8 @@ struct MmaProduct {
   static constexpr int kTile = 128;
   static constexpr int kDepth = 32;
   static constexpr int kSteps = 3;
-  static constexpr int kRows = kTile / kWarpsDown, kCols = kTile / kWarpsAcross;  // of a warp
-  static constexpr int kDown = kRows / 16, kAcross = kCols / 8;                   // fragments of C
+  static constexpr int kRows = kTile / kWarpsDown, kCols = kTile / kWarpsAcross;  // per warp
+  static constexpr int kDown = kRows / 16, kAcross = kCols / 8;                   // its fragments
   struct Step {
     OperandTile<T, kTile, kDepth, kAAlongK> a;
     OperandTile<T, kTile, kDepth, kBAlongK> b;
@@ -74,14 +74,14 @@ struct MmaProduct {
   static STRATA_DEVICE int warp_col() { return warp() % kWarpsAcross * kCols; }
 
   static STRATA_DEVICE void multiply(Sums& sums, Step& step) {
-    // Lanes 8i to 8i + 7 give the addresses of matrix i, which arrives in register i.
+    // Lanes 8i to 8i + 7 give the addresses of matrix i, which goes to register i.
     const int odd = lane() / 8 % 2 * 8, upper = lane() / 16 * 8;
 #pragma unroll
     for (int k = 0; k < kDepth; k += 16) {
       std::uint32_t b[kAcross][2];
 #pragma unroll
       for (int j = 0; j < kAcross; j += 2) {
-        std::uint32_t r[4];  // columns 0-7 with k 0-7 and 8-15, then columns 8-15
+        std::uint32_t r[4];  // columns 0-7 with k 0-7, then with k 8-15; the same for columns 8-15
         step.b.load_matrices(r, warp_col() + j * 8 + upper, k + odd);
         b[j][0] = r[0];
         b[j][1] = r[1];
@@ -90,7 +90,7 @@ struct MmaProduct {
       }
 #pragma unroll
       for (int i = 0; i < kDown; ++i) {
-        std::uint32_t a[4];  // rows 0-7 and 8-15 with k 0-7, then with k 8-15
+        std::uint32_t a[4];  // rows 0-7, then 8-15, with k 0-7; the same with k 8-15
         step.a.load_matrices(a, warp_row() + i * 16 + odd, k + upper);
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) multiply_fragments(T{}, sums[i][j], a, b[j]);
@@ -108,15 +108,15 @@ struct MmaProduct {
         step.a.template fetch<kThreads>(x.a, first_row, x.c.rows, k, x.k);
         step.b.template fetch<kThreads>(x.b, first_col, x.c.cols, k, x.k);
       }
-      copy_async_commit();  // an empty one too: one group per step, so that waiting counts steps
+      copy_async_commit();  // one group per step, even an empty one, so that waits count steps
     };
     Sums sums = {};
 #pragma unroll
     for (int i = 0; i < kSteps - 1; ++i) fetch(i * kDepth);
     for (std::int64_t k = 0; k < x.k; k += kDepth) {
       copy_async_wait<kSteps - 2>();
-      // Past it, this step has arrived for all, and all have done with the one before, whose place
-      // the next copies take.
+      // After the barrier this step has arrived for all threads, and none reads the step before,
+      // which the next copies overwrite.
       sync_block();
       fetch(k + (kSteps - 1) * kDepth);
       multiply(sums, steps[k / kDepth % kSteps]);

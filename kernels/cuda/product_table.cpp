@@ -15,7 +15,7 @@ namespace strata::cuda {
 namespace {
 
 constexpr std::string_view kFormat = "strata product algorithms 1";
-constexpr std::size_t kHexDigits = 16;  // of a word
+constexpr std::size_t kHexDigits = 16;  // digits per word
 
 std::string to_hex(const ProductAlgorithm& algorithm) {
   std::string text;
@@ -53,7 +53,7 @@ void write_choice(JsonWriter& json, const ProductChoice& choice) {
   json.member("microseconds", choice.microseconds);
 }
 
-/// An object, of which every member must be asked for.
+/// A JSON object, which must have no members but those that were asked for.
 class Members {
  public:
   explicit Members(const JsonValue& object) : object_(object), left_(object.size()) {}
@@ -146,9 +146,9 @@ ProductAlgorithm algorithm_from_hex(const JsonValue& value) {
   return algorithm;
 }
 
-/// Scratch of a library that is planned for this product, bytes.
+/// The bytes of scratch that are planned for a library that runs this product.
 std::int64_t scratch_of(const LibraryProduct& product) {
-  constexpr std::int64_t kMany = std::int64_t{1} << 40;  // elements; their scratch is the most
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;  // elements, enough for the most scratch
   return library_bytes(product.m > kMany / product.n ? kMany : product.m * product.n);
 }
 

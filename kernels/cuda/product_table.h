@@ -1,5 +1,5 @@
-// Which algorithm multiplies which matrices: part of what a run's bits depend on. The table is a
-// file that stays with a checkpoint, and what rank 0 sends to the others.
+// The table of algorithms for matrix products, on which a run's bits depend. It is stored with a
+// checkpoint, and rank 0 sends it to the others.
 #pragma once
 
 #include <array>
@@ -14,21 +14,21 @@
 
 namespace strata::cuda {
 
-/// An algorithm of cuBLASLt, in the form in which that library exchanges them.
+/// An algorithm of cuBLASLt: `words` are the content of its cublasLtMatmulAlgo_t.
 struct ProductAlgorithm {
   std::array<std::uint64_t, 8> words{};
   std::int64_t workspace_bytes = 0;
   bool operator==(const ProductAlgorithm&) const = default;
 };
 
-/// Without an algorithm our own kernels multiply: the library offered none that would do.
+/// The choice for one product; our own kernels multiply if the library has no algorithm that does.
 struct ProductChoice {
   std::optional<ProductAlgorithm> algorithm = {};
-  double microseconds = 0;  ///< median of one product; 0: taken without timing
+  double microseconds = 0;  ///< median time of one product; 0 if it was not measured
   bool operator==(const ProductChoice&) const = default;
 };
 
-/// Choices hold on such machines alone.
+/// The kind of machine for which choices hold.
 struct ProductMachine {
   std::string gpu;           ///< "NVIDIA H200"
   std::int64_t library = 0;  ///< version of cuBLASLt, 130100 for 13.1.0
@@ -39,12 +39,12 @@ struct ProductMachine {
 using ProductChoices = std::map<LibraryProduct, ProductChoice>;
 using ProductTable = std::map<ProductMachine, ProductChoices>;
 
-/// JSON, the same text for equal tables.
+/// Writes the table as JSON; equal tables give the same text.
 std::string to_json(const ProductTable& table);
 
-/// Throws DataError naming `file`, line and member for anything that to_json does not write:
-/// unknown or missing members, values out of range (more workspace than is planned for the product
-/// among them), a product or a machine that occurs twice.
+/// Reads what to_json writes. Throws DataError, which names `file`, line and member, for anything
+/// else: unknown or missing members, values out of range (also more workspace than is planned for
+/// the product), a product or a machine that occurs twice.
 ProductTable product_table_from_json(std::string_view text, const std::string& file);
 
 }  // namespace strata::cuda

@@ -1,4 +1,4 @@
-// What is accepted as a table of algorithms must be written and read back the same.
+// Checks that an accepted table of algorithms is the same after it was written and read back.
 #include <cstdint>
 #include <string_view>
 
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const cuda::ProductTable table = cuda::product_table_from_json(text, "input");
     const std::string written = cuda::to_json(table);
     STRATA_CHECK(cuda::product_table_from_json(written, "written") == table, written);
-  } catch (const DataError&) {  // refused, as it may be
+  } catch (const DataError&) {  // input that is no table must be refused
   }
   return 0;
 }

@@ -40,7 +40,7 @@ std::string refusal(const std::string& text) {
   return message_of<DataError>([&] { product_table_from_json(text, "table"); });
 }
 
-/// The sample's text with its first `from` replaced.
+/// The text of the sample with the first occurrence of `from` replaced.
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = to_json(sample());
   const std::size_t at = text.find(from);

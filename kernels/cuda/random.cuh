@@ -1,5 +1,5 @@
-// Random numbers and dropout in kernels. The numbers are those of kernels/math/philox.h: its
-// functions are constexpr and run on the device, but for the product of two words.
+// Random numbers and dropout in kernels. The numbers are those of kernels/math/philox.h, whose
+// constexpr functions also run on the device; only the product of two words is replaced.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -10,8 +10,8 @@
 
 namespace strata::cuda {
 
-/// kernels::WordProduct in one instruction; the compiler makes two of its C++ form. constexpr, as
-/// philox() is, so that it runs on the device.
+/// Multiplies two words as kernels::WordProduct does, in one instruction; the compiler makes two of
+/// the C++ form. It is constexpr so that philox(), which is, may call it on the device.
 struct DeviceProduct {
   constexpr std::uint64_t operator()(std::uint32_t a, std::uint32_t b) const {
 #if defined(__CUDA_ARCH__)
@@ -24,22 +24,22 @@ struct DeviceProduct {
   }
 };
 
-/// source.words(block) on the device.
+/// Returns source.words(block), on the device.
 STRATA_DEVICE kernels::PhiloxBlock random_words(const kernels::RandomSource& source,
                                                 std::uint64_t block) {
   return source.words(block, DeviceProduct{});
 }
 
-/// Dropout of one operation call, as a kernel's argument.
+/// The dropout of one call of an operation, as an argument of its kernel.
 struct DropoutArguments {
-  const std::int64_t* rng = nullptr;  ///< device: seed, step, samples
+  const std::int64_t* rng = nullptr;  ///< in device memory: seed, step, samples
   std::int64_t columns = 0, key = 0;
   Divisor sequence;
   std::uint32_t threshold = 0;
   float scale = 1;
 };
 
-/// Attributes p, key, sequence; rows have `columns` elements.
+/// Reads the attributes p, key and sequence; rows have `columns` elements.
 inline DropoutArguments dropout_arguments(const kernels::Tensor& rng,
                                           const kernels::Attributes& attributes,
                                           std::int64_t columns) {
@@ -52,13 +52,13 @@ inline DropoutArguments dropout_arguments(const kernels::Tensor& rng,
           .scale = kernels::dropout_scale(p)};
 }
 
-/// Where the random numbers of elements from one on are.
+/// The source and position of the random numbers of an element; its neighbours' follow.
 struct DropoutPlace {
   kernels::RandomSource source;
   std::uint64_t position;
 };
 
-/// The place of element (row, col). Reads `rng`: call it where a kernel reads its operands.
+/// Returns the place of element (row, col). Reads `rng`: call it where operands are read.
 STRATA_DEVICE DropoutPlace dropout_place(const DropoutArguments& dropout, std::int64_t row,
                                          std::int64_t col) {
   const auto [sample, in_sample] = dropout.sequence.divide(row);
@@ -67,15 +67,15 @@ STRATA_DEVICE DropoutPlace dropout_place(const DropoutArguments& dropout, std::i
       static_cast<std::uint64_t>(in_sample * dropout.columns + col)};
 }
 
-/// values[i] becomes the dropout of the element i after `place`. N is 1 or a multiple of 4; then so
-/// are the columns and where packs begin, and four elements share one generator block.
+/// Applies dropout: values[i] is the element i after `place`. N is 1, or a multiple of 4 like the
+/// position, so that four elements share one block of random words.
 template <int N>
 STRATA_DEVICE void drop(float (&values)[N], const DropoutArguments& dropout,
                         const DropoutPlace& place) {
   static_assert(N == 1 || N % 4 == 0);
   if constexpr (N == 1) {
     const kernels::PhiloxBlock words = random_words(place.source, place.position / 4);
-    // Not words[position % 4]: registers have no index.
+    // Selecting avoids words[position % 4]: registers cannot be indexed at run time.
     const std::uint32_t low = place.position % 2 == 0 ? words[0] : words[1];
     const std::uint32_t high = place.position % 2 == 0 ? words[2] : words[3];
     const std::uint32_t word = place.position % 4 < 2 ? low : high;

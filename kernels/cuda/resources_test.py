@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the compiler gave each kernel: fails where one spills registers to memory or takes more static shared memory than
-every architecture grants. Writes the whole table.
+"""Checks the resources that the compiler gave each kernel: fails if one spills registers to memory, or takes more
+static shared memory than some architecture grants. Writes a table of all kernels.
 
     resources_test.py FOLDER TABLE     FOLDER holds OBJECT.ptxas files (cmake/nvcc_report)
 """
@@ -19,7 +19,7 @@ SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def kernels(text):
-    """Yields (name, architecture, registers, stack, spills, shared), bytes, of what ptxas said."""
+    """Yields name, architecture, registers, bytes of stack, of spills and of shared memory, per kernel in `text`."""
     name = architecture = None
     stack = spills = 0
     for line in text.splitlines():

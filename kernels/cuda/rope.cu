@@ -1,4 +1,4 @@
-// kernels/ops/rope.h on CUDA.
+// Implements kernels/ops/rope.h on CUDA.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -13,15 +13,15 @@ namespace strata::cuda {
 namespace {
 
 constexpr int kThreadsPerBlock = 256;
-constexpr std::int64_t kMostPairs = 512;  // of a head
+constexpr std::int64_t kMostPairs = 512;  // pairs of elements in a head
 
 LaunchShape one_thread_each(std::int64_t items) {
   return {{static_cast<std::uint32_t>((items + kThreadsPerBlock - 1) / kThreadsPerBlock), 1, 1}, 0};
 }
 
-/// Frequencies travel as an argument, so that the table is made again when a captured graph runs.
+/// Frequencies are part of the arguments, which a captured graph keeps for its replays.
 struct TableArguments {
-  static constexpr std::int64_t kPairs = 256;  ///< of one launch
+  static constexpr std::int64_t kPairs = 256;  ///< pairs that one launch takes
   RowPointer<float> cosines, sines;
   std::int64_t items;
   Divisor pairs;
@@ -48,13 +48,13 @@ struct RopeArguments {
   RowPointer<const float> table;
   RowPointer<T> y;
   std::int64_t items;
-  std::int64_t half;  ///< of a head's elements
+  std::int64_t half;  ///< half the elements of a head
   int heads;
-  float sign;  ///< -1: the inverse
+  float sign;  ///< -1 for the inverse rotation
   Divisor packs, groups, sequence;
 };
 
-/// Elements [0, N) of `from`, in packs of 16 bytes if N allows.
+/// Loads elements [0, N) of `from`, in packs of 16 bytes if N allows.
 template <int N>
 STRATA_DEVICE void load_numbers(float (&to)[N], const float* from) {
   constexpr int kWide = N % 4 == 0 ? 4 : 1;
@@ -66,9 +66,9 @@ STRATA_DEVICE void load_numbers(float (&to)[N], const float* from) {
   }
 }
 
-/// One thread turns N pairs of up to four heads of a row by the same angles: read once, the table
-/// (8 bytes per pair, from the caches) weighs half as much as the heads (16 at four heads of 16-bit
-/// elements, and 16 written).
+/// Rotates, per thread, N pairs of up to four heads of a row by the same angles. The table is read
+/// once for them: 8 bytes per pair, from the caches, compared with 16 bytes read and 16 written of
+/// four heads of 16-bit elements.
 template <typename T, int N>
 struct Rope {
   static constexpr int kThreads = kThreadsPerBlock;
@@ -85,8 +85,7 @@ struct Rope {
     Pack<T, N> low[kHeads], high[kHeads];
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
-      // Beyond the last head the first again, for nothing: without a branch all reads start at
-      // once.
+      // Heads beyond the last read the first again: without a branch all reads start at once.
       const T* head = first_head + h < a.heads ? from + h * 2 * a.half : from;
       low[h] = load<N>(head);
       high[h] = load<N>(head + a.half);

@@ -1,4 +1,4 @@
-// Operands of element-wise kernels, whose rows may lie apart, and which packs of them can be moved.
+// Operands of element-wise kernels, whose rows may have gaps, and the check if packs can be moved.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace strata::cuda {
 
-/// The common shape of an element-wise kernel's operands. Contiguous operands are one long row.
+/// The common shape of an element-wise kernel's operands, one row if all are contiguous.
 struct RowShape {
   std::int64_t rows = 0, cols = 0;
 };
@@ -34,8 +34,8 @@ inline RowShape row_shape(std::initializer_list<const kernels::Tensor*> operands
   return {first.rows(), first.cols()};
 }
 
-/// True when every row of every operand starts at a multiple of `elements` elements and is whole
-/// packs long, so that packs of that many may be moved. `shape` is how a kernel looks at them.
+/// True if in every operand each row is whole, aligned packs of `elements`. `shape` is the shape in
+/// which a kernel sees the operands.
 inline bool packs_fit(int elements, const RowShape& shape,
                       std::initializer_list<const kernels::Tensor*> operands) {
   if (shape.cols % elements != 0) return false;
@@ -50,7 +50,7 @@ inline bool packs_fit(int elements, std::initializer_list<const kernels::Tensor*
   return packs_fit(elements, row_shape(operands), operands);
 }
 
-/// Elements that one thread moves at once when the widest element has `bytes`: 16 bytes of it.
+/// The number of elements of `bytes` in a pack of 16 bytes.
 constexpr int pack_elements(std::size_t bytes) { return static_cast<int>(16 / bytes); }
 
 template <int N, typename T>

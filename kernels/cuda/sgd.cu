@@ -1,7 +1,6 @@
-// kernels/ops/sgd.h on CUDA, with the bits of the CPU: every operation is rounded by itself.
-//
-// Memory-bound: 8 bytes read and 4 written per element, with momentum 12 and 8, and the parameter's
-// 2 or 4.
+// Implements kernels/ops/sgd.h on CUDA, with the bits of the CPU: every operation is rounded by
+// itself. Memory is the bound: up to 8 bytes read and 4 written per element, with momentum 12 and
+// 8, and 2 or 4 written for the parameter.
 #include "kernels/ops/sgd.h"
 
 #include "kernels/cuda/cuda_kernels.h"
@@ -50,7 +49,7 @@ struct Sgd {
       float g = to_float(gradient.v[i]) * gradient_factor;
       if (s.weight_decay != 0) g = g + s.weight_decay * p.v[i];
       if constexpr (kMomentum) {
-        // Before the first update the buffer holds anything.
+        // The buffer's content is undefined before the first update.
         const float b = first ? g : s.momentum * momentum.v[i] + s.one_minus_dampening * g;
         momentum.v[i] = b;
         g = s.nesterov ? g + s.momentum * b : b;

@@ -1,6 +1,6 @@
-// kernels/ops/gradient_scale.h, add_loss.h, step_control.h and early_control.h on CUDA: a few
-// numbers each, so that no result has to travel to the host. The arithmetic is that of the CPU, in
-// the same functions.
+// Implements kernels/ops/gradient_scale.h, add_loss.h, step_control.h and early_control.h on CUDA.
+// Each computes only a few numbers, on the device so that no result has to travel to the host, with
+// the functions that the CPU uses.
 #include "kernels/ops/step_control.h"
 
 #include <cmath>
@@ -42,8 +42,8 @@ struct LossArguments {
   std::int64_t leaves;
 };
 
-/// One thread per number of the word, but one for the loss and what counts its faults: in and word
-/// may be the same.
+/// One thread per number of the word. Loss and both counts of non-finite numbers have a single
+/// thread, since `in` and `word` may be the same memory.
 struct AddLoss {
   static constexpr int kThreads = 96;
   static STRATA_DEVICE void run(const LossArguments& x) {

@@ -1,22 +1,22 @@
-// Workspace of embedding_backward on CUDA, for its kernels and for planning.
+// The workspace of embedding_backward on CUDA, for its kernels and for planning.
 #pragma once
 
 #include "kernels/device/tensor.h"
 
 namespace strata::cuda {
 
-/// Rows of dx in the order of their tokens, cut into tiles of this many. A token inside one tile is
-/// added there; of one that goes on into others each tile leaves a partial sum.
+/// The rows of a tile. Rows of dx, sorted by token, are cut into tiles. A token whose rows lie in
+/// one tile is summed there; of a token that spans tiles each tile makes a partial sum.
 inline constexpr std::int64_t kTileRows = 32;
 
 struct TokenTiles {
   std::int64_t rows = 0;
-  std::int64_t count = 0;   ///< tiles
+  std::int64_t count = 0;   ///< number of tiles
   std::int64_t stride = 0;  ///< elements of a partial sum: columns, rounded up to whole packs
 
   [[nodiscard]] std::int64_t keys_bytes() const { return (rows * 8 + 15) / 16 * 16; }
-  /// Two arrays of keys, then partial sums fp32 [count, 2, stride]: of the token that came from the
-  /// tile before, and of the one that begins here and goes on.
+  /// The bytes of two arrays of keys, then of partial sums fp32 [count, 2, stride]: of the token
+  /// that comes from the tile before, and of the token that begins here and goes on.
   [[nodiscard]] std::int64_t bytes() const { return 2 * keys_bytes() + count * 2 * stride * 4; }
 };
 

@@ -33,7 +33,7 @@ std::int64_t bias_bytes(TypeSpan inputs, TypeSpan, const Attributes&, const Devi
   return column_sums_bytes(inputs[0]);
 }
 
-/// What cuDNN needs where it may be asked.
+/// The bytes that cuDNN needs, 0 if it is not asked.
 std::int64_t cudnn_bytes(bool backward, TypeSpan inputs, TypeSpan outputs,
                          const Attributes& attributes, const DeviceCapabilities& device) {
   if (!device.cudnn || !no_library_attention(backward, inputs, outputs, attributes).empty())
@@ -47,7 +47,7 @@ std::int64_t attention_bytes(TypeSpan inputs, TypeSpan outputs, const Attributes
   return cudnn_bytes(false, inputs, outputs, attributes, device);
 }
 
-/// Our own kernels take delta, f32 [B, Hq, T]: as many numbers as lse.
+/// Our own kernels need scratch for delta, f32 [B, Hq, T], which is as large as lse.
 std::int64_t attention_backward_bytes(TypeSpan inputs, TypeSpan outputs,
                                       const Attributes& attributes,
                                       const DeviceCapabilities& device) {

@@ -1,11 +1,11 @@
-// Scratch of CUDA's kernels.
+// The scratch of CUDA kernels.
 #pragma once
 
 #include "kernels/ops/workspaces.h"
 
 namespace strata::kernels {
 
-/// The rows of CUDA's kernels; operations without one need no scratch.
+/// The table of the scratch of CUDA kernels; operations without a row need none.
 std::span<const WorkspaceRow> cuda_workspaces();
 
 }  // namespace strata::kernels

@@ -1,5 +1,5 @@
-// Static arguments of an operation: few named numbers, kept sorted so that printing, comparing and
-// fingerprinting a Program need nothing else.
+// Static arguments of an operation: a few named numbers. They are sorted by name, so equal sets
+// print, compare and hash (fingerprint) alike.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Attributes {
 
   void set(std::string_view name, double value);
   [[nodiscard]] bool has(std::string_view name) const;
-  /// The number under `name`; throws InvalidArgument when absent (a graph builder forgot it).
+  /// Returns the number under `name`. Throws InvalidArgument when there is none.
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
   [[nodiscard]] std::int64_t integer(std::string_view name) const;

@@ -1,4 +1,4 @@
-// Types and views of tensors. A view never owns: memory belongs to an arena.
+// Types and views of tensors. A view does not own its memory, which belongs to an arena.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace strata::kernels {
 
-/// Up to four extents, outermost first. All of a tensor but its first dimension is contiguous.
+/// Up to four extents, outermost first. Each row (an index of the first dimension) is contiguous.
 class Shape {
  public:
   static constexpr int kMaxDimensions = 4;
@@ -43,7 +43,7 @@ class Shape {
   int ndim_ = 0;
 };
 
-/// What a value is, without storage. `row_stride` is in elements, between starts of rows, >= cols.
+/// The type of a value. `row_stride` is the distance between starts of rows in elements, >= cols.
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;

@@ -53,7 +53,7 @@ kernels::Runner device_runner(Device& device) {
                    std::span<const Tensor> outputs, const Attributes& attributes) {
     const std::string call =
         std::string(operation.name) + "(" + list(inputs) + ") -> " + list(outputs);
-    // In the file of --gtest_output, so that a failed test shows what ran last.
+    // The property goes to the file of --gtest_output, so that a failed test shows what ran last.
     testing::Test::RecordProperty("last_call", call);
     try {
       run(device, operation, inputs, outputs, attributes);

@@ -1,4 +1,4 @@
-// A device's kernels for tests.
+// Runs a device's kernels in tests.
 #pragma once
 
 #include "kernels/device/device.h"
@@ -6,16 +6,16 @@
 
 namespace strata::cuda {
 
-/// Runs the operation's kernel on `device` and waits for it (StagedCall says what is checked). What
-/// goes wrong is thrown as InternalError with the operation and its operands. `device` outlives the
-/// runner.
+/// Returns a runner of operations, which runs the kernel on `device`, waits for it, and checks what
+/// StagedCall checks. Throws all errors as InternalError with the operation and its operands.
+/// `device` must outlive the runner.
 kernels::Runner device_runner(kernels::Device& device);
 
-/// Whether the tests of this program run our own kernels alone: STRATA_OWN_KERNELS is set. Else
-/// libraries run what they can, as in training.
+/// True if STRATA_OWN_KERNELS is set: the tests of this program then run our own kernels alone.
+/// Else libraries run what they can, as in training.
 bool tests_own_kernels();
 
-/// The first GPU, opened once for all tests of a program.
+/// Returns the first GPU, opened once for all tests of a program.
 kernels::Device& tested_gpu();
 
 }  // namespace strata::cuda

@@ -1,4 +1,4 @@
-// On the simulated device: what the runner itself does, whatever runs below it.
+// Tests the runner itself, on the simulated device.
 #include "kernels/cuda/gpu/device_runner.h"
 
 #include <gtest/gtest.h>

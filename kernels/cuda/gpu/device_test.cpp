@@ -1,5 +1,5 @@
-// What everybody above relies on of a device: memory, order, recordings. Runs on a GPU, where it
-// tests the driver's rules and the libraries inside recordings, and on the simulated device.
+// Tests what all users of a device rely on: memory, order, recordings. It runs on the simulated
+// device, and on a GPU, where it tests the driver's rules and the libraries inside recordings, too.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ std::vector<float> numbers(std::int64_t count, float first) {
   return values;
 }
 
-/// fp32 or raw memory of the device under test.
+/// Memory of the device under test, raw or as fp32 numbers.
 struct Block {
   std::unique_ptr<Memory> memory;
 
@@ -156,7 +156,7 @@ TEST(Device, RefusesMoreMemoryThanThereIsAndGoesOn) {
   EXPECT_EQ(block.values(), numbers(10, 1));
 }
 
-/// Records what `work` enqueues on two streams, the second of which is forked and joined.
+/// Records what `work` enqueues on `origin` and on `beside`, which is forked from it and joined.
 std::unique_ptr<kernels::Recording> recorded(Stream& origin, Stream& beside,
                                              const std::function<void()>& work) {
   Device& device = tested_device();
@@ -197,7 +197,7 @@ TEST(Device, AbandonedRecordingsLeaveTheirStreamsUsable) {
   const Block x = Block::of(numbers(kMany, 1)), y(4 * kMany);
   device.begin_recording(*stream);
   device.record(*stream, *fork);
-  device.wait(*beside, *fork);  // and is never joined
+  device.wait(*beside, *fork);  // it is never joined
   enqueue(*beside, "copy", {x.vector()}, {y.vector()});
   device.abandon_recording(*stream);
   for (Stream* each : {stream.get(), beside.get()}) {
@@ -224,7 +224,7 @@ TEST(Device, OtherThreadsMayAllocateAndCopyWhileOneRecords) {
   EXPECT_EQ(y.values(), numbers(kMany, 1));
 }
 
-/// An operation with operands of its own, which libraries may run.
+/// A call of an operation that libraries may run, with operands of its own.
 class LibraryCall {
  public:
   LibraryCall(std::string_view name, const kernels::Types& inputs, const Attributes& attributes)
@@ -242,7 +242,7 @@ class LibraryCall {
   void enqueue(Stream& stream) const {
     cuda::enqueue(stream, name_, inputs_, outputs_, attributes_, workspace_);
   }
-  /// Bits of all outputs; they become zeros.
+  /// Returns the bits of all outputs, and sets the outputs to zeros.
   [[nodiscard]] std::vector<std::byte> take() const {
     std::vector<std::byte> all;
     for (const Tensor& output : outputs_) {
@@ -274,7 +274,7 @@ class LibraryCall {
   std::span<std::byte> workspace_;
 };
 
-/// The same bits when it is enqueued and when it is recorded and replayed.
+/// Expects the same bits when the call is enqueued, and when it is recorded and replayed.
 void expect_recordable(const LibraryCall& call) {
   Device& device = tested_device();
   const auto stream = device.make_stream();

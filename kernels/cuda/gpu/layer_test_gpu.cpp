@@ -1,4 +1,4 @@
-// The CUDA backend under test, on a GPU.
+// Implements kernels/testing/layer_test_support.h for tests on a GPU.
 #include "kernels/cuda/gpu/device_runner.h"
 #include "kernels/testing/layer_test_support.h"
 
@@ -15,9 +15,9 @@ void verify(const OperationCase& test, const std::string& label) {
   const std::vector<TestOperand> first = outputs({});
   expect_close(test, first, label);
   expect_same_bits(first, outputs({}), label + ", again");
-  // A library plans for strides: another plan may have other bits.
+  // A library plans for strides, and another plan may have other bits.
   const bool planned = !cuda::tests_own_kernels() && test.operation.name.starts_with("attention");
-  // 16: rows that lie apart and yet let packs of 16 bytes be moved.
+  // A gap of 16 elements still allows packs of 16 bytes.
   for (const std::int64_t gap : {test.gap, std::int64_t{16}}) {
     const std::string what = label + ", " + std::to_string(gap) + " elements between rows";
     if (planned)

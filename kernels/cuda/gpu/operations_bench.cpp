@@ -1,10 +1,10 @@
 // Times each operation on a GPU at the shapes of Qwen2.5-3B (16 x 1024 tokens, bf16; attention also
-// over sequences of 4096 and 16384) and sets it beside the rate at which the same GPU copies
-// memory. One JSON object per operation.
+// over sequences of 4096 and 16384), and compares it with the rate at which the same GPU copies
+// memory. Prints one JSON object per operation.
 //
-//   gpu_operations_bench            on the first GPU; ends with 77 where there is none. What
-//                                   libraries run is timed by our own kernels, too
-//   gpu_operations_bench --list     what would be timed, and which of it has no kernel yet
+//   gpu_operations_bench            runs on the first GPU; exits with 77 if there is none. Times
+//                                   operations that libraries run with our own kernels, too
+//   gpu_operations_bench --list     prints what would be timed, and what has no kernel yet
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -133,13 +133,13 @@ std::vector<TimedCase> cases() {
   return all;
 }
 
-/// Whether a library may run it.
+/// True if a library may run the operation.
 bool in_libraries(const TimedCase& c) {
   return c.operation.starts_with("attention") || c.operation.starts_with("linear") ||
          c.operation.starts_with("head_loss");
 }
 
-/// Needs no device: every case's operands must be what its operation takes.
+/// Lists the cases, without a device. Fails if an operation does not take the operands of its case.
 void list() {
   for (const TimedCase& c : cases()) {
     const Operation& operation = kernels::find_operation(c.operation);

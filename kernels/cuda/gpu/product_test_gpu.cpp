@@ -1,4 +1,4 @@
-// A GPU under the tests of products.
+// Implements kernels/testing/product_test_support.h for tests on a GPU.
 #include "kernels/testing/product_test_support.h"
 
 namespace strata::kernels::testing {

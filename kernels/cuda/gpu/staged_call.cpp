@@ -11,7 +11,7 @@ namespace {
 
 using kernels::Tensor;
 
-constexpr std::size_t kAlignment = 256;     // of arenas and of cudaMalloc
+constexpr std::size_t kAlignment = 256;     // that of arenas and of cudaMalloc
 constexpr std::size_t kKeptAlignment = 16;  // the widest access of a thread
 constexpr std::size_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xA5}, kPoison{0xFF};
@@ -50,7 +50,8 @@ void StagedCall::place(std::size_t workspace_bytes) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return places_[a].host.data < places_[b].host.data;
   });
-  // Operands whose host bytes overlap become one region: its host range and where it lies.
+  // Operands whose host bytes overlap become one region, which ends at region_end and in the block
+  // at `end`.
   std::size_t end = kGuardBytes;
   const std::byte* region_end = nullptr;
   for (const std::size_t i : order) {
@@ -79,7 +80,7 @@ void StagedCall::place(std::size_t workspace_bytes) {
     std::fill_n(writable_.begin() + static_cast<std::ptrdiff_t>(offset), bytes, true);
   };
   fill(workspace_offset_, workspace_bytes_);
-  // Gaps between rows keep what the host has there.
+  // Whole operands are copied first, so that gaps between rows have the host's bytes.
   for (const Place& p : places_)
     if (const std::size_t bytes = span_bytes(p.host); bytes > 0)
       std::memcpy(image_.data() + p.offset, p.host.data, bytes);
@@ -87,7 +88,7 @@ void StagedCall::place(std::size_t workspace_bytes) {
     if (p.output)
       for_each_row(p.host,
                    [&](std::size_t row, std::size_t bytes) { fill(p.offset + row, bytes); });
-  // What an operation updates in place holds its input.
+  // Inputs are copied after outputs were poisoned, since an output in place must hold its input.
   for (const Place& p : places_)
     if (!p.output)
       for_each_row(p.host, [&](std::size_t row, std::size_t bytes) {

@@ -16,7 +16,7 @@ using kernels::Shape;
 using kernels::Tensor;
 using kernels::TensorType;
 
-/// The block as a device would hold it.
+/// A block in host memory, in place of a device's.
 class Block {
  public:
   explicit Block(const StagedCall& call)
@@ -35,7 +35,7 @@ class Block {
   std::unique_ptr<std::byte[], Free> bytes_;
 };
 
-/// Two rows of three floats, five apart.
+/// Two rows of three floats, with a row stride of five.
 struct Matrix {
   alignas(16) float values[10] = {1, 2, 3, -7, -7, 4, 5, 6, -7, -7};
   [[nodiscard]] Tensor view() {
@@ -109,7 +109,7 @@ TEST(StagedCall, AlignmentIsThatOfTheHost) {
   }
 }
 
-/// What finish says when a kernel does `damage` to the block.
+/// Returns the message of finish() when a kernel does `damage` to the block.
 template <typename Damage>
 std::string refusal(const Damage& damage) {
   Matrix in, out;

@@ -1,4 +1,4 @@
-// The device under device_test.cpp, chosen at link time: the first GPU (tested_gpu.cpp) or a
+// The device that device_test.cpp tests, chosen at link time: the first GPU (tested_gpu.cpp) or the
 // simulated one (tested_device_simulated.cpp).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace strata::cuda {
 
-/// One for all tests of a program.
+/// Returns the one device of all tests of a program.
 kernels::Device& tested_device();
 
 }  // namespace strata::cuda

@@ -1,4 +1,4 @@
-// The CUDA backend under test, on a GPU.
+// The GPU on which tests run, and their runners on it.
 #include <cstdlib>
 
 #include "kernels/cuda/gpu/device_runner.h"
@@ -10,7 +10,7 @@ namespace strata::cuda {
 bool tests_own_kernels() { return std::getenv("STRATA_OWN_KERNELS") != nullptr; }
 
 kernels::Device& tested_gpu() {
-  // Never destroyed: at exit the libraries that it uses may already be gone.
+  // The device is never destroyed, since the libraries that it uses may be gone at exit.
   static kernels::Device& device =
       *open_device(0, tests_own_kernels() ? Libraries::left_out : Libraries::used).release();
   return device;
@@ -22,7 +22,7 @@ kernels::Device& tested_device() { return tested_gpu(); }
 
 namespace strata::kernels {
 
-// Twice, so that tests which compare runners see whether bits differ from run to run.
+// The GPU appears twice, so that tests that compare runners notice bits that differ between runs.
 std::vector<NamedRunner> all_runners() {
   return {{"GPU", cuda::device_runner(cuda::tested_gpu())},
           {"GPU again", cuda::device_runner(cuda::tested_gpu())}};

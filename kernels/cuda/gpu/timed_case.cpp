@@ -24,8 +24,8 @@ using kernels::Tensor;
 using kernels::TensorType;
 using kernels::Types;
 
-/// Random values of `type`, one megabyte or what the tensor needs. Zeros would flatter: multipliers
-/// that do not switch let the clock rise.
+/// Random values of `type`, at most 512 Ki of them. Zeros would give too good times, because
+/// multipliers that do not switch let the clock rise.
 std::vector<std::byte> random_values(const TensorType& type, std::int64_t below, unsigned seed) {
   const std::int64_t count =
       std::min<std::int64_t>(type.span_bytes() / size_of(type.dtype), 1 << 19);
@@ -55,7 +55,7 @@ std::vector<std::byte> random_values(const TensorType& type, std::int64_t below,
   return bytes;
 }
 
-/// Repeats the pattern over the tensor, doubling what is there.
+/// Fills the tensor with repetitions of `pattern`, and doubles the filled part with each copy.
 void fill(Device& device, const Tensor& tensor, const std::vector<std::byte>& pattern) {
   const std::int64_t all = tensor.type.span_bytes();
   std::int64_t done = std::min<std::int64_t>(static_cast<std::int64_t>(pattern.size()), all);
@@ -69,8 +69,8 @@ struct Timing {
   int stretches = 0;
 };
 
-/// Times `work`, after two runs that warm up. A time is that of one run in a stretch of a
-/// millisecond: the few microseconds in which the device waits for the first launch do not count.
+/// Times `work`, after two runs that warm up. A time is that of one run in a stretch of about a
+/// millisecond, in which the few microseconds until the first launch hardly count.
 template <typename Work>
 Timing time_on(Device& device, kernels::Stream& stream, const Work& work) {
   constexpr double kStretch_us = 1000, kEnough_us = 3e5;

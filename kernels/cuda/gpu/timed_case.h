@@ -1,4 +1,4 @@
-// Timing operations on a device, for benchmarks: one JSON object per operation.
+// Times operations on a device, for benchmarks, and prints one JSON object per operation.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct TimedCase {
   kernels::Types inputs;
   kernels::Attributes attributes = {};
   std::int64_t below = 1;
-  bool in_place = false;  ///< where the operation offers it; else outputs have their own memory
+  bool in_place = false;  ///< outputs take the storage of inputs, where the operation offers that
 };
 
-/// Bytes per second read and written by device-to-device copies of one gigabyte.
+/// Measures device-to-device copies of 1 GiB: bytes per second, read and written.
 double measure_copies(kernels::Device& device, kernels::Stream& stream);
 
-/// Prints time, GB/s, share of `copy_rate` and TFLOP/s; a line that is no JSON where it fails.
-/// Libraries choose their algorithms by measuring, as before a run's first step.
+/// Prints time, GB/s, the share of `copy_rate` and TFLOP/s; if the case fails, a line that is no
+/// JSON. Libraries choose their algorithms by measuring, as before a run's first step.
 void measure(kernels::Device& device, kernels::Stream& stream, const TimedCase& timed,
              double copy_rate);
 

@@ -16,7 +16,7 @@ using kernels::KernelCall;
 using kernels::Tensor;
 using kernels::TensorType;
 
-/// Counts what it is asked, and takes it or not.
+/// Counts the calls that it is asked to run, and takes all of them or none.
 class CountingLibrary final : public AttentionLibrary {
  public:
   explicit CountingLibrary(bool takes) : takes_(takes) {}
@@ -36,7 +36,7 @@ class CountingLibrary final : public AttentionLibrary {
   int forward_ = 0, backward_ = 0;
 };
 
-/// One head of two positions; every operand holds `kBefore` at first.
+/// Attention of one head and two positions, whose operands all hold `kBefore` at first.
 class OneHead {
  public:
   static constexpr float kBefore = 3;
@@ -53,7 +53,7 @@ class OneHead {
                                       std::as_writable_bytes(std::span(delta_)), attributes_});
   }
 
-  /// Whether our own kernels wrote lse (0.125 * 16 * 9 + ln 2 at the second position) and dv.
+  /// True if our own kernels wrote lse (0.125 * 16 * 9 + ln 2 at the second position), or dv.
   [[nodiscard]] bool forward_ran() const { return lse_[1] != kBefore; }
   [[nodiscard]] bool backward_ran() const { return operands_[7][0] != kBefore; }
 

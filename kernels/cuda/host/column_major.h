@@ -1,5 +1,5 @@
-// What a library of column-major matrices does with a LibraryProduct, in plain loops over host
-// memory: tests only.
+// Computes a LibraryProduct as a library of column-major matrices does, in plain loops over host
+// memory. For tests only.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct ColumnMajorOperands {
   const std::byte* bias = nullptr;
 };
 
-/// Sums in doubles, rounded once.
+/// Computes the product, with sums in doubles, rounded once.
 void column_major_product(const LibraryProduct& product, const ColumnMajorOperands& operands);
 
 }  // namespace strata::cuda

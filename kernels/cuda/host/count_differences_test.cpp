@@ -10,7 +10,7 @@ namespace strata::cuda {
 namespace {
 
 TEST(CountDifferences, AddsHowManyPlacesDiffer) {
-  // More than all threads of the largest grid: some look at two places.
+  // There are more elements than threads in the largest grid, so some threads look at two.
   constexpr std::int64_t kElements = 4096 * 256 + 1000;
   const std::vector<std::uint16_t> a(kElements, 7);
   std::vector<std::uint16_t> b = a;

@@ -1,5 +1,5 @@
-// kernels/cuda/device.cuh as a C++ compiler sees it: the same functions on the simulated block
-// (simulation.h). Documentation of each function is in device_nvcc.cuh.
+// The functions of kernels/cuda/device.cuh for a C++ compiler: they act on the simulated block
+// (simulation.h). device_nvcc.cuh documents each of them.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,6 @@ T shuffle_xor(T value, int mask) {
       host::self().block().exchange(host::WarpOperation::shuffle_xor, mask, host::to_bits(value));
   return host::from_bits<T>(words[static_cast<std::size_t>((lane() ^ mask) % kWarp)]);
 }
-/// Lanes may name different sources.
 template <typename T>
 T shuffle_from(T value, int source) {
   const host::WarpWords words =
@@ -113,8 +112,8 @@ inline void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint3
   host::multiply(d, a, b, host::HalfKind::f16);
 }
 
-/// Enqueues the grid on the stream. Ends the process with the kernel's name when the kernel breaks
-/// a rule of CUDA (what is checked: simulation.h).
+/// Enqueues the kernel on the stream. Ends the process with the kernel's name if the kernel breaks
+/// a rule of CUDA; simulation.h says which rules are checked.
 template <typename Body, typename Arguments>
 void launch(kernels::Stream& stream, const LaunchShape& shape, const Arguments& arguments) {
   static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) <= 4096);

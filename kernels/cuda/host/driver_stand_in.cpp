@@ -1,12 +1,12 @@
-// A libcuda.so.1 for machines without NVIDIA's driver: it takes code and runs none. cuDNN loads the
-// code of a plan before the plan tells its workspace; nothing else is asked of a driver. Tests
-// only.
+// A libcuda.so.1 for machines without NVIDIA's driver, which accepts code and runs none. cuDNN
+// loads the code of a plan before the plan tells its workspace, and asks nothing else of a driver.
+// For tests only.
 #include <cstdint>
 
 namespace {
 
 constexpr int kSuccess = 0, kStubLibrary = 34;  // cudaErrorStubLibrary
-char code;                                      // what handles point to
+char code;                                      // handles point to this
 
 }  // namespace
 

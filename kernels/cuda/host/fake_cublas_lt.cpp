@@ -60,7 +60,7 @@ int number_of(const cublasLtMatmulAlgo_t& algorithm) {
   return static_cast<int>(algorithm.data[0]) - 1000;
 }
 
-/// The product that the descriptors describe; the layouts must fit it.
+/// Returns the product that the descriptors describe, and checks that the layouts fit it.
 LibraryProduct described(const FakeProduct& product, const FakeLayout& first,
                          const FakeLayout& second, const FakeLayout& result, bool accumulate) {
   const auto attribute = [&](int name) {

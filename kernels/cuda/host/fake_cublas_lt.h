@@ -1,5 +1,5 @@
-// A stand-in for NVIDIA's library: takes the same descriptors and multiplies host memory in plain
-// loops, so that what ProductLibrary tells cuBLASLt is tested where there is no device.
+// A stand-in for cuBLASLt: it takes the same descriptors and multiplies host memory in plain loops,
+// so that what ProductLibrary tells the library is tested without a device.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace strata::cuda {
 
-/// One at a time: C functions find it by a static pointer. Algorithm i is named 1000 + i.
+/// Only one exists at a time, since C functions find it. The first word of algorithm i is 1000 + i.
 class FakeCublasLt {
  public:
   FakeCublasLt();
@@ -21,21 +21,21 @@ class FakeCublasLt {
 
   [[nodiscard]] const CublasLtFunctions& functions() const { return functions_; }
 
-  // What it does:
-  int offered = 3;                     ///< algorithms that it proposes
-  int noisy = -1;                      ///< this one gives other bits each time
-  int refusing = -1;                   ///< this one is proposed, and fails when it runs
-  int unchecked = -1;                  ///< this one is proposed, and does not pass the check
-  std::size_t workspace_bytes = 1024;  ///< of every algorithm
+  // Settings of its behaviour.
+  int offered = 3;                     ///< number of algorithms that it proposes
+  int noisy = -1;                      ///< the algorithm that gives other bits each time
+  int refusing = -1;                   ///< the algorithm that is proposed, and fails when it runs
+  int unchecked = -1;                  ///< the algorithm that is proposed, and fails the check
+  std::size_t workspace_bytes = 1024;  ///< that every algorithm needs
   bool starts = true;
 
-  // What it saw:
+  // Records of its calls.
   int alive = 0;             ///< handles, descriptors, layouts, preferences not destroyed
   std::vector<int> ran;      ///< algorithms of products, in order
   std::int32_t compute = 0;  ///< cublasComputeType_t of the last product
-  std::map<int, std::uint64_t> preferences;  ///< of the last question
-  std::uintptr_t bias_asked = 0;             ///< bias address at that question
-  void* workspace = nullptr;                 ///< of the last product
+  std::map<int, std::uint64_t> preferences;  ///< those of the last call of the heuristic
+  std::uintptr_t bias_asked = 0;             ///< bias address in that call
+  void* workspace = nullptr;                 ///< that of the last product
 
  private:
   CublasLtFunctions functions_;

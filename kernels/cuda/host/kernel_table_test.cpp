@@ -1,4 +1,4 @@
-// Every operation runs on every backend, so that a Program planned for one can be run there.
+// Tests that every operation has a kernel in each backend, so that each can run any Program.
 #include <gtest/gtest.h>
 
 #include <algorithm>

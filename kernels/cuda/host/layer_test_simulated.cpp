@@ -1,4 +1,4 @@
-// The CUDA backend under test, simulated.
+// Implements kernels/testing/layer_test_support.h for tests on the simulated device.
 #include "kernels/cuda/host/simulated_runner.h"
 #include "kernels/testing/layer_test_support.h"
 
@@ -22,7 +22,7 @@ void verify(const OperationCase& test, const std::string& label) {
   expect_same_bits(first, outputs(cuda::ThreadOrder::backward, {}), label + ", threads backward");
   expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {test.gap, false}),
                    label + ", threads shuffled and strides");
-  // Rows that lie apart and yet let packs of 16 bytes be moved.
+  // A gap of 16 elements still allows packs of 16 bytes.
   expect_same_bits(first, outputs(cuda::ThreadOrder::shuffled, {16, false}),
                    label + ", aligned strides");
   if (!test.operation.aliases.empty()) {

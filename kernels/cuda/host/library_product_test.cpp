@@ -22,7 +22,7 @@ TensorType matrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_
   return {dtype, {rows, cols}, cols + gap};
 }
 
-/// Our own kernels and the library's view of the same product give the same.
+/// Expects the same result of our own kernels and of the product as a library sees it.
 void expect_same(const Case& c, DType operands, DType result, int form) {
   const bool a_transposed = (form & 1) != 0, b_transposed = (form & 2) != 0;
   const bool with_bias = (form & 4) != 0, accumulate = (form & 8) != 0;

@@ -1,4 +1,4 @@
-// The simulation has no library: our own kernels multiply, and the stream remembers what.
+// Implements matrix_product for the simulation, by our own kernels; the stream records products.
 #include "kernels/cuda/host/simulated_stream.h"
 #include "kernels/cuda/matrix_product.h"
 #include "kernels/cuda/product_workspace.h"

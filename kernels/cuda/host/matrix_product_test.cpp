@@ -1,5 +1,5 @@
-// What the operations' own tests do not ask of our own products: every layout, mixed types, sums
-// into 16-bit results, operands that are not aligned.
+// Tests our own matrix products in cases that tests of operations do not have: every layout, mixed
+// types, accumulation into 16-bit results, operands that are not aligned.
 #include "kernels/cuda/matrix_product.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Case {
   DType a = DType::f32, b = DType::f32, c = DType::f32;
   bool a_transposed = false, b_transposed = false, accumulate = false, bias = false;
   std::int64_t gap = 0;    ///< elements between rows of all operands
-  std::int64_t shift = 0;  ///< elements by which A and B miss the alignment of their storage
+  std::int64_t shift = 0;  ///< elements between the start of the storage and A or B
 
   [[nodiscard]] std::string to_string() const {
     return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " +
@@ -35,7 +35,7 @@ struct Case {
   }
 };
 
-/// A matrix within wider storage, `shift` elements from its start.
+/// A matrix within wider storage, which begins `shift` elements after the storage does.
 struct Shifted {
   Storage storage;
   TensorType type;
@@ -56,7 +56,7 @@ struct Shifted {
   }
 };
 
-/// What C must be, in doubles.
+/// Returns the right C, computed in doubles.
 reference::Values right(const Case& c, Shifted& a, Shifted& b, Storage& bias, Storage& result) {
   reference::Values sums =
       reference::matmul(a.values(), c.a_transposed, b.values(), c.b_transposed, c.m, c.n, c.k);

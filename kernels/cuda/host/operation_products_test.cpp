@@ -1,4 +1,4 @@
-// Compares the products predicted for an operation with those its kernels ask for.
+// Compares the products that products_of says with those that kernels ask for.
 #include "kernels/cuda/operation_products.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using kernels::Tensor;
 using kernels::TensorType;
 using kernels::testing::Storage;
 
-/// All that tells products apart.
+/// Returns all that distinguishes products.
 auto facts(const MatrixProduct& p) {
   const auto operand = [](const Tensor& t) { return std::pair(t.type.to_string(), t.data); };
   std::optional<std::pair<std::string, std::byte*>> bias;
@@ -28,7 +28,7 @@ auto facts(const MatrixProduct& p) {
                     p.accumulate);
 }
 
-/// Runs the operation and returns how many products it had.
+/// Runs the operation, expects the products that products_of says, and returns their number.
 std::size_t expect_as_said(std::string_view name, std::vector<Storage*> inputs,
                            const Attributes& attributes) {
   SCOPED_TRACE(name);

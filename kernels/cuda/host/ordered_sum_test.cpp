@@ -1,4 +1,4 @@
-// The bits of the device's ordered sums against those of the CPU.
+// Compares the bits of the device's ordered sums with those of the CPU.
 #include "kernels/cuda/ordered_sum.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16};
 constexpr float kScale = 1.0F / 3;
 
-/// Bytes at a chosen distance from 64-byte alignment.
+/// Memory that begins `shift` bytes after a multiple of 64.
 class Bytes {
  public:
   Bytes(std::int64_t bytes, std::int64_t shift)
@@ -34,7 +34,7 @@ class Bytes {
   std::size_t first_ = 0;
 };
 
-/// Values of so different sizes that any other order of additions shows in the bits.
+/// Fills `bytes` with values of such different sizes that another order of sums has other bits.
 void fill(Bytes& bytes, DType type, std::int64_t count, std::uint32_t seed) {
   const std::vector<float> values = kernels::random_floats(count, seed, 100);
   kernels::convert_range(DType::f32, reinterpret_cast<const std::byte*>(values.data()), type,

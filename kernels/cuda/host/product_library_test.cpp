@@ -21,7 +21,7 @@ struct Form {
   bool a_transposed = false, b_transposed = true, with_bias = false, accumulate = false;
 };
 
-/// A product of 6x5x4 with rows that lie apart, and what it must give.
+/// A product of 6x5x4 with gaps between rows, and its error.
 struct Product {
   static constexpr std::int64_t kM = 6, kN = 5, kK = 4;
   Form form;
@@ -60,7 +60,7 @@ struct Product {
   }
 };
 
-/// Runs on host memory and takes scripted times, in the order of the trials.
+/// Runs products on host memory, and gives trials scripted times, in their order.
 class HostTrials final : public ProductTrials {
  public:
   explicit HostTrials(std::vector<double> times) : times_(std::move(times)) {}
@@ -89,7 +89,7 @@ class HostTrials final : public ProductTrials {
   }
 
   int prepared = 0;
-  bool fits = true;  ///< in memory
+  bool fits = true;  ///< false: prepare throws OutOfMemory
 
  private:
   std::vector<double> times_;
@@ -109,7 +109,7 @@ class ProductLibraryTest : public testing::Test {
   static bool multiply(ProductLibrary& library, Product& product) {
     return library.multiply(nullptr, product.get(), product.workspace);
   }
-  /// The algorithm that the next product takes.
+  /// Multiplies once, and returns the algorithm that the library took.
   int chosen(ProductLibrary& library) {
     Product product;
     EXPECT_TRUE(multiply(library, product));

@@ -1,4 +1,4 @@
-// The simulated CUDA device under the tests of products.
+// Implements kernels/testing/product_test_support.h for tests on the simulated device.
 #include "kernels/testing/product_test_support.h"
 
 namespace strata::kernels::testing {

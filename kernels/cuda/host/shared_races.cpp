@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kWordBytes = 4;
 
-// Which simulated thread runs is a property of the host thread that simulates.
+// Each host thread simulates threads of its own, so each has its own watcher.
 thread_local SharedRaces* watched = nullptr;
 
 }  // namespace
@@ -68,7 +68,7 @@ void SharedRaces::read(const void* address, std::size_t bytes) {
     } else if (read.who == Access::Who::warps || read.thread / kWarp != now.thread / kWarp) {
       read.who = Access::Who::warps;
     } else if (read.warp_round != now.warp_round) {
-      read = now;  // whatever comes later in this warp comes after the earlier reads, too
+      read = now;  // an access ordered after this read comes after the warp's earlier reads, too
     } else if (read.thread != now.thread) {
       read.who = Access::Who::lanes;
     }
@@ -98,7 +98,7 @@ void SharedRaces::report(const Access& before, const char* verb_before, const Ac
 
 }  // namespace strata::cuda::host
 
-// The functions that the compiler calls in marked code.
+// The functions that code compiled with -fsanitize=thread calls.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 namespace {
 
@@ -140,7 +140,7 @@ void __tsan_unaligned_write8(void* at) { marked_write(at, 8); }
 void __tsan_unaligned_write16(void* at) { marked_write(at, 16); }
 void __tsan_read_range(void* at, std::size_t bytes) { marked_read(at, bytes); }
 void __tsan_write_range(void* at, std::size_t bytes) { marked_write(at, bytes); }
-// Serves host code between the kernels; it reads no shared memory of a block.
+// The atomic functions serve host code between kernels, which does not touch shared memory.
 unsigned char __tsan_atomic8_load(const volatile void* at, int) {
   return __atomic_load_n(static_cast<const volatile unsigned char*>(at), __ATOMIC_SEQ_CST);
 }

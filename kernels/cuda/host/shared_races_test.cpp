@@ -1,5 +1,5 @@
-// What the simulation says of kernels whose threads touch shared memory without synchronization,
-// and that it leaves right ones alone. Compiled as simulated kernels are.
+// Tests that the simulation stops kernels with races in shared memory, and no others. It is
+// compiled with the flags of simulated kernels.
 #include "kernels/cuda/host/shared_races.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ STRATA_DEVICE void pass() {
   if (kBetween == Between::sync_block) sync_block();
 }
 
-/// Each thread writes a word; another one, `kDistance` away, reads it.
+/// Each thread writes a word, which the thread `kDistance` away reads.
 template <Between kBetween, int kDistance>
 struct Handover {
   static constexpr int kThreads = 64;
@@ -37,7 +37,7 @@ struct Handover {
   }
 };
 
-/// Lanes take turns in adding to one word, as a loop of a reduction does.
+/// Lanes add to one word in turn, as in the loop of a reduction.
 template <Between kBetween>
 struct TakeTurns {
   static constexpr int kThreads = 32;
@@ -70,7 +70,7 @@ struct ReusesTile {
   }
 };
 
-/// An asynchronous copy is issued into what the other warp reads.
+/// An asynchronous copy overwrites what the other warp reads.
 template <Between kBetween>
 struct CopiesOver {
   static constexpr int kThreads = 64;

@@ -25,7 +25,7 @@ using kernels::EventUse;
 using kernels::MemoryKind;
 using Work = std::function<void()>;
 
-constexpr std::align_val_t kAlignment{4096};  // pages, as pinned memory
+constexpr std::align_val_t kAlignment{4096};  // that of pages, like pinned memory
 
 class HostMemory final : public kernels::Memory {
  public:
@@ -57,7 +57,7 @@ class HostMemory final : public kernels::Memory {
   bool counts_;
 };
 
-/// How often an event was recorded and reached; records of one event are reached in order.
+/// The number of times an event was recorded and reached. Its records are reached in order.
 struct EventState {
   std::mutex mutex;
   std::condition_variable changed;
@@ -65,7 +65,7 @@ struct EventState {
   std::int64_t reached = 0;
   std::chrono::steady_clock::time_point when;
 
-  /// Told under the lock: who waits may end this object's life as soon as it is free.
+  /// Notifies under the lock, because a waiting thread may destroy this object once it is free.
   void reach(std::int64_t number) {
     const std::lock_guard lock(mutex);
     reached = std::max(reached, number);
@@ -86,17 +86,17 @@ struct EventState {
   }
 };
 
-/// What a recording keeps: work and the earlier nodes that must have run.
+/// A node of a recording: its work, and the earlier nodes that must run before it.
 struct Node {
-  Work work;  ///< may be empty: a mere meeting point
+  Work work;  ///< empty if the node only joins others
   std::vector<int> after;
 };
 
-/// A recording under way, of one origin and the streams that have joined it.
+/// A recording under way, of its origin and the streams that were forked from it.
 struct Capture {
   std::vector<Node> nodes;
-  std::map<const void*, int> last;              ///< by stream: its last node
-  std::map<const EventState*, int> event_node;  ///< by event: the node that reaches it
+  std::map<const void*, int> last;              ///< the last node of each stream
+  std::map<const EventState*, int> event_node;  ///< the node that reaches each event
 };
 
 class QueuedStream final : public SimulatedStream {
@@ -126,7 +126,7 @@ class QueuedStream final : public SimulatedStream {
     wake_.notify_all();
   }
 
-  /// Its index. After the stream's last node.
+  /// Adds a node that runs after the stream's last one, and returns its index.
   int add_node(Work work) {
     Node node{std::move(work), {}};
     if (const auto last = capture->last.find(this); last != capture->last.end())
@@ -137,7 +137,7 @@ class QueuedStream final : public SimulatedStream {
     return index;
   }
 
-  /// Set while this stream is recorded; touched by the thread that enqueues.
+  /// Set while this stream is recorded. Only the thread that enqueues uses it.
   std::shared_ptr<Capture> capture;
 
  private:
@@ -162,7 +162,7 @@ class QueuedStream final : public SimulatedStream {
     if (microseconds > 100) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
   }
 
-  std::uint64_t delays_;  ///< state of the random numbers; touched by the thread
+  std::uint64_t delays_;  ///< state of the random numbers, which only thread_ uses; 0: no delays
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Work> work_;
@@ -175,7 +175,7 @@ class SimulatedEvent final : public kernels::Event {
   explicit SimulatedEvent(EventUse made_for) : use(made_for) {}
   EventUse use;
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
-  /// The recording in which it was recorded last; a later record outside ends that.
+  /// The recording in which the event was recorded last, if it was not recorded outside since.
   std::weak_ptr<Capture> capture;
 };
 
@@ -183,7 +183,7 @@ class SimulatedRecording final : public kernels::Recording {
  public:
   explicit SimulatedRecording(std::vector<Node> nodes) : nodes_(std::move(nodes)) {}
 
-  /// Every time in another order that the dependencies allow.
+  /// Runs the nodes, each time in another order that the dependencies allow.
   void run() {
     std::vector<int> missing(nodes_.size());
     std::vector<std::vector<int>> followers(nodes_.size());
@@ -243,7 +243,7 @@ std::unique_ptr<kernels::Memory> SimulatedDevice::allocate(MemoryKind kind, std:
 }
 
 std::unique_ptr<kernels::Stream> SimulatedDevice::make_stream() {
-  if (delays_ != 0) delays_ += 0x9E3779B97F4A7C15ull;  // each stream its own
+  if (delays_ != 0) delays_ += 0x9E3779B97F4A7C15ull;  // a seed of its own for each stream
   return std::make_unique<QueuedStream>(order_, delays_);
 }
 
@@ -328,7 +328,7 @@ void SimulatedDevice::begin_recording(kernels::Stream& origin) {
 std::unique_ptr<kernels::Recording> SimulatedDevice::end_recording(kernels::Stream& origin) {
   const auto capture = queued(origin).capture;
   STRATA_CHECK(capture != nullptr, "no recording was begun on this stream");
-  // Everything must lie before the origin's last node.
+  // All nodes must come before the origin's last node.
   std::set<int> covered;
   std::vector<int> open;
   if (const auto last = capture->last.find(&queued(origin)); last != capture->last.end())

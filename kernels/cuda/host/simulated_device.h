@@ -1,6 +1,6 @@
-// A device of kernels/device/device.h without a GPU: tests only. Each stream is a thread that works
-// through what was enqueued, so work of different streams really runs at once and in orders that
-// only waits restrict; kernels run as simulation.h says.
+// A kernels::Device without a GPU, for tests only. Each stream is a thread that runs what was
+// enqueued, so work of different streams really runs at once, and in orders that only waits
+// restrict. Kernels run as simulation.h says.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace strata::cuda {
 
-/// Memory is the host's, filled with 0xFF. A replayed recording runs its nodes one after another,
-/// each time in another order that their dependencies allow. What CUDA forbids while recording ends
-/// the process: waits on the host, streams that are not joined to the origin at the end.
+/// Memory is host memory, filled with 0xFF. A replay of a recording runs its nodes one after
+/// another, each time in another order that their dependencies allow. Recording as CUDA forbids it
+/// ends the process: with waits on the host, or streams that are not joined to the origin.
 class SimulatedDevice : public kernels::Device {
  public:
-  /// `memory_bytes`: what allocate grants of device memory in all.
-  /// `delays`: not 0, streams sleep random whiles of this seed before each piece of work.
+  /// The device has `memory_bytes` of device memory. If `delays` is not 0, streams sleep for random
+  /// times, of which it is the seed, before each piece of work.
   explicit SimulatedDevice(ThreadOrder order, std::int64_t memory_bytes = std::int64_t{1} << 40,
                            std::uint64_t delays = 0);
   ~SimulatedDevice() override;
@@ -51,12 +51,12 @@ class SimulatedDevice : public kernels::Device {
   void abandon_recording(kernels::Stream& origin) noexcept override;
   void replay(kernels::Stream& stream, kernels::Recording& recording) override;
 
-  /// How often a recording was replayed on this device.
+  /// The number of replays of recordings on this device.
   [[nodiscard]] int replays() const { return replays_; }
 
  private:
   ThreadOrder order_;
-  std::shared_ptr<std::int64_t> free_bytes_;  ///< shared with what was allocated
+  std::shared_ptr<std::int64_t> free_bytes_;  ///< shared with all memory that was allocated
   std::int64_t memory_bytes_;
   std::uint64_t delays_;
   int replays_ = 0;

@@ -1,4 +1,4 @@
-// The CUDA backend for tests, simulated.
+// Runs simulated CUDA kernels in tests.
 #pragma once
 
 #include "kernels/cuda/host/simulated_stream.h"
@@ -6,8 +6,8 @@
 
 namespace strata::cuda {
 
-/// Runs the operation's CUDA kernel. Workspace is aligned as arenas align, exactly as large as
-/// asked for, and holds NaN.
+/// Returns a runner of operations, which runs the CUDA kernel in the simulation. Its workspace is
+/// aligned to 64 bytes, exactly as large as asked for, and filled with 0xFF (NaN).
 kernels::Runner simulated_runner(ThreadOrder order);
 
 }  // namespace strata::cuda

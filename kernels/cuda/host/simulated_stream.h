@@ -1,4 +1,4 @@
-// A stream whose kernels are simulated: tests only.
+// A stream whose kernels are simulated, for tests only.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace strata::cuda {
 
-/// In which order the simulation lets blocks, and threads between two synchronizations, run. A
+/// The order in which the simulation runs blocks, and threads between two synchronizations. A
 /// kernel whose result depends on it lacks a barrier.
 enum class ThreadOrder : std::uint8_t { forward, backward, shuffled };
 
@@ -19,14 +19,14 @@ class SimulatedStream : public kernels::Stream {
  public:
   explicit SimulatedStream(ThreadOrder order) : order_(order) {}
   [[nodiscard]] ThreadOrder order() const { return order_; }
-  /// Runs `work` at once. Streams of a SimulatedDevice keep it for later.
+  /// Runs `work` at once. Streams of a SimulatedDevice queue it instead.
   virtual void enqueue(std::function<void()> work) { work(); }
-  /// Largest dynamic shared memory of a launch so far, bytes.
+  /// The largest dynamic shared memory of a launch so far, in bytes.
   [[nodiscard]] std::int64_t shared_bytes() const { return shared_bytes_; }
   void saw_shared_bytes(std::int64_t bytes) {
     if (bytes > shared_bytes_) shared_bytes_ = bytes;
   }
-  /// From now on the products that operations ask for are added to `products`, which outlives this.
+  /// Adds the products that operations ask for from now on to `products`, which must outlive this.
   void record_products(std::vector<MatrixProduct>& products) { products_ = &products; }
   void saw_product(const MatrixProduct& product) {
     if (products_ != nullptr) products_->push_back(product);

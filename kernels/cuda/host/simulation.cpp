@@ -30,15 +30,15 @@
 namespace strata::cuda::host {
 namespace {
 
-/// A stack and where it stands.
+/// A stack, and the place in its code at which it was left.
 struct Context {
   ucontext_t entry{};
   jmp_buf place{};
   bool entered = false;
 };
 
-/// Goes on where `to` stands; returns when somebody switches back. Contexts serve to enter a stack
-/// only: swapcontext makes two system calls for the signal mask, which took most of a simulation.
+/// Continues `to` where it was left; returns when `from` is continued. The ucontext only serves to
+/// enter a stack: swapcontext makes two system calls, which took most of a simulation's time.
 void switch_stack(Context& from, Context& to) {
 #if STRATA_FOLLOWED_SWITCH
   ::swapcontext(&from.entry, &to.entry);
@@ -50,14 +50,14 @@ void switch_stack(Context& from, Context& to) {
 #endif
 }
 
-/// What one lane brings to a product and takes from it.
+/// The parts of one lane in the operands and the result of a product.
 struct Fragments {
   const std::uint32_t* a;
   const std::uint32_t* b;
   float* d;
 };
 
-/// d += a b of the whole warp; `words` are the addresses of its lanes' Fragments.
+/// Adds a * b to d for the whole warp. `words` are the addresses of the lanes' Fragments.
 void multiply_warp(const WarpWords& words, HalfKind kind) {
   const auto of_lane = [&](std::size_t lane) -> const Fragments& {
     return *reinterpret_cast<const Fragments*>(words[lane]);
@@ -67,7 +67,7 @@ void multiply_warp(const WarpWords& words, HalfKind kind) {
     return static_cast<double>(kind == HalfKind::bf16 ? kernels::bf16_to_f32(bits)
                                                       : kernels::f16_to_f32(bits));
   };
-  double a[16][16], b[8][16];  // by row, k and by column, k
+  double a[16][16], b[8][16];  // a[row][k], b[column][k]
   for (std::size_t lane = 0; lane < kWarp; ++lane)
     for (std::size_t half = 0; half < 2; ++half) {
       const std::size_t major = lane / 4, k = lane % 4 * 2 + half;
@@ -87,8 +87,8 @@ void multiply_warp(const WarpWords& words, HalfKind kind) {
 
 constexpr std::size_t kStackBytes = STRATA_ASAN ? 256 << 10 : 64 << 10;
 
-/// Makes `entry` call `function` with the halves of `argument` on `stack`. A function of its own:
-/// what returns twice has no loop around it.
+/// Makes `entry` call `function` with the halves of `argument` on `stack`. It is a function of its
+/// own because getcontext, which may return twice, should not be called in a loop.
 void make_entry(ucontext_t& entry, std::byte* stack, void (*function)(), const void* argument) {
   ::getcontext(&entry);
   entry.uc_stack.ss_sp = stack;
@@ -99,11 +99,11 @@ void make_entry(ucontext_t& entry, std::byte* stack, void (*function)(), const v
                 static_cast<unsigned>(address));
 }
 
-constexpr std::size_t kRowBytes = 16;  ///< of load_matrix
+constexpr std::size_t kRowBytes = 16;  ///< bytes of a matrix row that load_matrix reads
 constexpr int kMostThreads = 1024;
 constexpr std::uint32_t kMostBlocksX = 0x7FFFFFFF, kMostBlocksYZ = 65535;
 
-// Which thread runs is a property of the host thread that simulates, as threadIdx is of a core.
+// Each host thread simulates threads of its own, so each has its own running one.
 thread_local Thread* running = nullptr;
 
 const char* name_of(WarpOperation operation) {
@@ -122,7 +122,7 @@ Thread& self() {
 void Thread::copy_async(void* to, const void* from, std::size_t bytes) {
   check_alignment(to, bytes);
   if (from != nullptr) check_alignment(from, bytes);
-  // It may arrive at any time until it was waited for.
+  // The copy may arrive at any time until it was waited for, so it counts as a write already.
   block_->races_->write(to, bytes);
   open_.push_back({to, from, bytes});
 }
@@ -143,15 +143,15 @@ void Thread::wait_copies(int groups_left) {
     }
 }
 
-/// What the lanes of one warp hand to one another. Two rounds are kept: a lane may enter the next
-/// exchange while others still read this one, but not the one after.
+/// The exchanges of the lanes of a warp. Two rounds are kept: a lane may enter the next exchange
+/// while others still read this one, but not the one after.
 struct Block::WarpState {
   struct Round {
     WarpOperation operation = WarpOperation::none;
     int argument = 0;
     int arrived = 0;
     WarpWords words{};
-    std::array<std::array<std::byte, 16>, kWarp> rows{};  ///< load_matrix: what the addresses held
+    std::array<std::array<std::byte, 16>, kWarp> rows{};  ///< load_matrix: bytes at the addresses
   };
   std::array<Round, 2> rounds;
   std::uint64_t complete = 0;  ///< exchanges that all lanes have entered
@@ -242,7 +242,7 @@ void Block::run(Index3 index, void (*body)(const void*), const void* arguments) 
   barrier_arrived_ = 0;
   barrier_round_ = 0;
   for (WarpState& warp : warps_) warp = WarpState{};
-  // A fresh allocation per block: what one block leaves behind is nothing to the next.
+  // Each block gets a fresh allocation, so it cannot use what another block left in shared memory.
   const auto bytes = static_cast<std::size_t>(launch_.shape.shared_bytes);
   shared_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{128})));
   std::memset(shared_.get(), 0xFF, bytes);
@@ -312,7 +312,7 @@ void Block::sync_block() {
     ++barrier_round_;
     races_->passed_block_barrier();
   }
-  leave_thread();  // also the last one: whoever runs next is the order's choice
+  leave_thread();  // even the last to arrive, so that the order chooses who runs next
 }
 
 WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t word) {
@@ -334,7 +334,7 @@ WarpWords Block::exchange(WarpOperation operation, int argument, std::uint64_t w
   fiber.wait = Fibers::Fiber::Wait::warp;
   fiber.wait_round = number;
   if (++round.arrived == kWarp) {
-    // The warp acts as one: no lane goes on before all rows are read, all products made.
+    // The last lane to arrive acts for all: no lane goes on before rows are read, products made.
     if (operation == WarpOperation::load_matrix)
       for (std::size_t i = 0; i < kWarp; ++i)
         std::memcpy(round.rows[i].data(), reinterpret_cast<const void*>(round.words[i]), 16);

@@ -1,17 +1,15 @@
-// One block of a CUDA grid on the CPU. Its threads are fibers of the calling thread: each runs
-// until it synchronizes with others, so between two synchronizations every order of threads is
-// legal and the stream's ThreadOrder chooses one.
+// Runs a block of a CUDA grid on the CPU. Its threads are fibers of the calling thread. Each runs
+// until it synchronizes with others; between two synchronizations every order of threads is legal,
+// and the stream's ThreadOrder chooses one.
 //
-// What ends the process, naming the kernel, block and thread:
-//   - a barrier that some threads of the block do not reach, because they returned or wait
-//   elsewhere
-//   - a warp function that the 32 lanes do not call together, or with another constant argument
-//   - a packed access that is not aligned to its size, an asynchronous copy that is not to 16 bytes
-//   - an asynchronous copy that nobody waited for when its thread returns
+// These errors end the process with a message that names the kernel, block and thread:
+//   - a barrier that some threads of the block do not reach, since they returned or wait elsewhere
+//   - a warp function that the 32 lanes do not call together, or with different constant arguments
+//   - a packed access that is not aligned to its size, an asynchronous copy not aligned to 16 bytes
+//   - an asynchronous copy for which its thread did not wait before it returned
 //   - more threads, shared memory or blocks than any device grants
-//   - two threads at one byte of shared memory without synchronization between them
-//   (shared_races.h)
-// Shared memory is exactly as large as asked for, so AddressSanitizer sees what lies outside.
+//   - two threads that access one byte of shared memory without synchronization (shared_races.h)
+// Shared memory is exactly as large as asked for, so AddressSanitizer finds accesses outside it.
 #pragma once
 
 #include <array>
@@ -49,7 +47,7 @@ class Thread {
   int index = 0;
 
   [[nodiscard]] Block& block() const { return *block_; }
-  /// `from` null: zeros.
+  /// Copies `bytes` from `from`, or zeros if it is null, when the copy is waited for.
   void copy_async(void* to, const void* from, std::size_t bytes);
   void commit_copies();
   void wait_copies(int groups_left);
@@ -62,11 +60,11 @@ class Thread {
     std::size_t bytes;
   };
   Block* block_ = nullptr;
-  std::vector<Copy> open_;                ///< not committed yet
-  std::deque<std::vector<Copy>> groups_;  ///< committed, not arrived
+  std::vector<Copy> open_;                ///< copies that are not committed yet
+  std::deque<std::vector<Copy>> groups_;  ///< copies that are committed and have not arrived
 };
 
-/// The thread that runs now.
+/// Returns the thread that runs now.
 Thread& self();
 
 struct GridLaunch {
@@ -82,20 +80,20 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// Runs all threads of block `index` to their ends.
+  /// Runs all threads of block `index` to their end.
   void run(Index3 index, void (*body)(const void*), const void* arguments);
 
   [[nodiscard]] Index3 index() const { return index_; }
   [[nodiscard]] Index3 grid() const;
   [[nodiscard]] std::byte* shared_memory() { return shared_.get(); }
 
-  // Called by the running thread.
+  // The running thread calls these.
   void sync_block();
   /// Gives one word to the warp and returns all 32, lane by lane.
   WarpWords exchange(WarpOperation operation, int argument, std::uint64_t word);
-  /// Gives an address to the warp and returns the 16 bytes that stood at each lane's, read at once.
+  /// Gives an address to the warp and returns the 16 bytes at each lane's address, read at once.
   std::array<std::array<std::byte, 16>, kWarp> read_rows(std::uint64_t address, int argument);
-  /// Ends the process with the kernel, the block and the running thread.
+  /// Ends the process with a message that names the kernel, the block and the running thread.
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
@@ -103,7 +101,7 @@ class Block {
   friend class Thread;
   struct Fibers;
   struct WarpState;
-  void leave_thread();  // back to the scheduler until this thread may go on
+  void leave_thread();  // returns to the scheduler until this thread may go on
   void finish_thread();
   static void enter(unsigned high, unsigned low);
 
@@ -124,7 +122,7 @@ class Block {
   const void* arguments_ = nullptr;
 };
 
-/// Every block of the grid, one after another.
+/// Runs all blocks of the grid, one after another.
 void run_grid(SimulatedStream& stream, const GridLaunch& launch, void (*body)(const void*),
               const void* arguments);
 

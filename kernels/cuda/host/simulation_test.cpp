@@ -1,4 +1,4 @@
-// The simulation itself: what it must compute like a device, and what it must catch.
+// Tests that the simulation computes as a device does, and that it catches broken rules.
 #include "kernels/cuda/host/simulation.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Numbers {
   int count;
 };
 
-/// out[block] = sum of the block's part, through shuffles and shared memory.
+/// Computes out[block], the sum of the block's part, through shuffles and shared memory.
 struct BlockSum {
   static constexpr int kThreads = 128;
   static STRATA_DEVICE void run(const Numbers& a) {
@@ -53,7 +53,7 @@ TEST(Simulation, BlocksReduceThroughShufflesAndSharedMemory) {
   }
 }
 
-/// Lacks the barrier between writing and reading shared memory.
+/// A kernel that lacks the barrier between writing and reading shared memory.
 struct Forgotten {
   static constexpr int kThreads = 64;
   static STRATA_DEVICE void run(const Numbers& a) {
@@ -68,7 +68,7 @@ TEST(Simulation, AMissingBarrierShowsInTheOrders) {
   SimulatedStream up(ThreadOrder::forward), down(ThreadOrder::backward);
   launch<Forgotten>(up, {{1, 1, 1}, 256}, Numbers{in.data(), forward.data(), 64});
   launch<Forgotten>(down, {{1, 1, 1}, 256}, Numbers{in.data(), backward.data(), 64});
-  EXPECT_TRUE(std::isnan(forward[0]));  // what was not written is NaN
+  EXPECT_TRUE(std::isnan(forward[0]));  // shared memory is NaN before it is written
   EXPECT_TRUE(std::isnan(backward[63]));
   EXPECT_EQ(forward[63], 1.0f);
 }
@@ -80,7 +80,7 @@ struct Halves {
   bool bf16;
 };
 
-/// One 16x8x16 product: operands through cp.async and ldmatrix as a real kernel loads them.
+/// Computes one 16x8x16 product. Operands come by cp.async and ldmatrix, as in a real kernel.
 struct Product {
   static constexpr int kThreads = 32;
   static STRATA_DEVICE void run(const Halves& h) {
@@ -92,9 +92,9 @@ struct Product {
     copy_async_wait<0>();
     sync_block();
     std::uint32_t af[4], bf[4];
-    // Matrices 0..3 of A: rows 0-7 and 8-15 of columns 0-7, then of columns 8-15.
+    // Matrices 0 to 3 of A are rows 0-7 and 8-15 of columns 0-7, then those of columns 8-15.
     load_matrix4(af, a + (lane() % 16) * 16 + lane() / 16 * 8);
-    // B lies as rows of k, so its fragments are those of the transposed matrices: k 0-7, then 8-15.
+    // B has a row per k, so its fragments are those of the transposed matrices: k 0-7, then 8-15.
     load_matrix4_transposed(bf, b + (lane() % 16) * 8);
     const std::uint32_t b2[2] = {bf[0], bf[1]};
     float d[4] = {0, 0, 0, 0};

@@ -1,4 +1,4 @@
-// CUDA kernels around a step give the bits of the CPU's, wherever operands lie.
+// Tests that CUDA kernels of the update give the bits of the CPU's, whatever their alignment.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -32,8 +32,7 @@ namespace {
 
 constexpr std::byte kPattern{0xA5};
 
-/// A tensor whose first element lies `lead` elements after a 64-byte border, with a pattern
-/// around.
+/// A tensor that begins `lead` elements after a multiple of 64 bytes, with a pattern around it.
 class Placed {
  public:
   Placed(const TensorType& type, std::int64_t lead)
@@ -53,7 +52,7 @@ class Placed {
     return placed;
   }
   [[nodiscard]] Tensor view() { return {type_, bytes_.data() + begin_}; }
-  /// What surrounds the elements as well.
+  /// Compares the bytes around the elements, too.
   bool operator==(const Placed& other) const { return bytes_ == other.bytes_; }
 
  private:
@@ -71,12 +70,12 @@ class Placed {
   std::vector<std::byte, Aligned<std::byte>> bytes_;
 };
 
-/// One call with its operands.
+/// A call of an operation with its operands.
 struct Call {
   const Operation& operation;
   std::vector<Placed> operands;
-  std::size_t inputs;              ///< the first ones; the others are outputs
-  std::vector<int> in_place = {};  ///< inputs that are the first outputs
+  std::size_t inputs;              ///< number of inputs, the first operands; the others are outputs
+  std::vector<int> in_place = {};  ///< inputs that serve as the first outputs
   Attributes attributes = {};
 
   void run(const KernelTable& table, Stream& stream, const std::uint32_t* predicate = nullptr) {
@@ -89,7 +88,7 @@ struct Call {
   }
 };
 
-/// The operands after the CPU's kernel ran.
+/// Returns the operands after the CPU's kernel ran.
 std::vector<Placed> on_cpu(Call call) {
   CpuDevice device(1);
   CpuStream stream(device);
@@ -111,7 +110,7 @@ std::vector<float> squared(std::vector<float> values) {
   return values;
 }
 
-/// Some of them half-way between two bf16 numbers, where they stay when the learning rate is 0.
+/// Random masters, every third half-way between two bf16 numbers (it stays at learning rate 0).
 std::vector<float> masters(std::int64_t count, std::uint32_t seed) {
   std::vector<float> values = random_floats(count, seed);
   for (std::size_t i = 0; i < values.size(); i += 3)
@@ -131,7 +130,7 @@ StepControl some_control(std::uint32_t seed) {
   return control;
 }
 
-/// Where the operands of one call start after a pack border; the last is the parameter's.
+/// The number of elements between a multiple of 64 bytes and the start of each kind of operand.
 struct Leads {
   std::int64_t states, gradient, parameter;
 };
@@ -186,7 +185,7 @@ Call sgd_call(const OptimizerCase& test) {
   return call;
 }
 
-/// visit(attributes with every kind of parameter output added).
+/// Calls visit(attributes) without a parameter output, and with one of each type.
 template <typename Visit>
 void with_parameters(const Attributes& attributes, const Visit& visit) {
   visit(attributes);
@@ -233,7 +232,7 @@ TEST(SgdOnCuda, GivesTheBitsOfTheCpu) {
                                          {"nesterov", nesterov}});
 }
 
-/// Leads count bf16 elements; attributes: gradient (a DType), first.
+/// Makes a call of adamw_bf16. Attributes say the gradient's type (a DType), and `first`.
 Call adamw_bf16_call(const OptimizerCase& test) {
   const std::int64_t n = test.count, lead = test.leads.states;
   const auto rounded = [](const std::vector<float>& values) {
@@ -259,7 +258,7 @@ Call adamw_bf16_call(const OptimizerCase& test) {
   return call;
 }
 
-/// visit(attributes) for both types of gradients; ranges that start at a generator block and not.
+/// Calls visit(attributes) for both gradient types, and starts at and inside random blocks.
 template <typename Visit>
 void with_bf16_recipes(const Visit& visit) {
   for (const DType gradient : {DType::bf16, DType::f32})
@@ -285,13 +284,13 @@ TEST(AdamwBf16OnCuda, GivesTheBitsOfTheCpu) {
   });
 }
 
-/// An operand of `dtype` with `values`, rounded.
+/// Makes an operand of `dtype` with `values`, rounded.
 Placed rounded_operand(DType dtype, std::vector<float> values, std::int64_t lead) {
   if (dtype == DType::f32) return Placed(dtype, values, lead);
   return Placed(dtype, rounded_tensor(dtype, values).values<std::uint16_t>(), lead);
 }
 
-/// Attributes: packed, moment and gradient (DTypes), first.
+/// Makes a call of an optimizer. Attributes say packed, moment and gradient (DTypes), and first.
 Call formats_call(const Operation& plain, const Operation& packed_operation, std::size_t moments,
                   const OptimizerCase& test) {
   const std::int64_t n = test.count, lead = test.leads.states;
@@ -331,7 +330,7 @@ Call adamw_formats_call(const OptimizerCase& test) {
   return formats_call(adamw_operation(), adamw_packed_operation(), 2, test);
 }
 
-/// visit(attributes) for every format of the state but plain fp32, with some gradient.
+/// Calls visit(attributes) for every format of state with every type of gradient.
 template <typename Visit>
 void with_formats(const Visit& visit) {
   int number = 0;
@@ -373,7 +372,7 @@ Call lion_formats_call(const OptimizerCase& test) {
 
 TEST(LionFormatsOnCuda, GiveTheBitsOfTheCpu) { expect_format_bits(lion_formats_call); }
 
-/// Attributes: gradient (a DType). Whole blocks of 128.
+/// Makes a call of adamw_8bit on whole blocks of 128. Attributes say the gradient's type, a DType.
 Call adamw_8bit_call(const OptimizerCase& test) {
   const std::int64_t n = test.count, lead = test.leads.states;
   const auto codes = [&](std::uint32_t seed) {
@@ -402,7 +401,7 @@ Call adamw_8bit_call(const OptimizerCase& test) {
   return call;
 }
 
-/// visit(attributes) for every type of gradients and parameters.
+/// Calls visit(attributes) for every type of gradients and parameters.
 template <typename Visit>
 void with_8bit_recipes(const Visit& visit) {
   for (const DType gradient : {DType::f32, DType::bf16, DType::f16})
@@ -487,7 +486,7 @@ TEST(NormSquaresOnCuda, GivesTheBitsOfTheCpu) {
           expect_bits_of_cpu(norm_call(gradient, seed % 4, first, in_place),
                              std::to_string(count) + (first ? " first" : ""), order);
     if (count < 70'000) continue;
-    // Every size of number, so that digits far apart are met; cells that are not finite.
+    // Numbers of all sizes, so that cells go to digits far apart, and cells that are not finite.
     for (std::size_t i = 0; i < gradient.size(); ++i)
       gradient[i] = std::ldexp(gradient[i], static_cast<int>(i / 1024) * 4 - 130);
     gradient[3 * 1024] = std::numeric_limits<float>::infinity();
