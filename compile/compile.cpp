@@ -29,7 +29,7 @@ using zero::MicroStepKind;
 
 constexpr std::size_t index_of(Tier tier) { return static_cast<std::size_t>(tier); }
 
-/// After the last pass: ends the process when an operand is not spread as its node takes it.
+/// Runs after the last pass: ends the process if an operand's distribution does not suit its node.
 void finish(const ProgramKey& key, Graph& graph, const comm::MeshSeat& where) {
   const std::string problem = runtime::infer_distributions(graph, where.mesh);
   STRATA_CHECK(problem.empty(), name_of(key), problem);
@@ -76,7 +76,7 @@ class Compiling {
     return shape;
   }
 
-  /// Makes of a forward pass all that a micro-batch computes, whatever the ranks.
+  /// Adds all else that a micro-batch computes to its forward pass, whatever the ranks.
   void finish_micro_batch(Graph& graph) const {
     std::vector<bool> frozen;
     for (const runtime::UnitPlan& unit : plan_.units) frozen.push_back(!unit.recipe.trainable);
@@ -161,7 +161,8 @@ class Compiling {
     graphs_.emplace(key, std::move(graph));
   }
 
-  /// Host memory is one budget: what only the host touches is known, the rest is for transfers.
+  /// Divides host memory: pageable memory holds persistent values alone, so its size is known, and
+  /// transfers get the rest. Returns what is too much if these values exceed the budget.
   [[nodiscard]] std::optional<KeptTooMuch> limit_host_memory(runtime::TierBytes& budget) const {
     if (plan_.host_bytes == runtime::kUnlimited) return {};
     const std::int64_t pageable = set_.persistent.bytes(Tier::pageable);
@@ -179,7 +180,7 @@ class Compiling {
     return {};
   }
 
-  /// Shorter Programs find the same state, and their inputs at the beginning of the others' rooms.
+  /// Shorter sequences use the same state; their inputs begin where those of the longest begin.
   void lay_out_persistent() {
     for (const auto& [key, graph] : graphs_)
       if (key.shorter_sequence == 0) set_.persistent.add_state(graph);

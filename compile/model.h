@@ -1,4 +1,4 @@
-// Describes a model and its training as far as compiling must know them, beside the Plan.
+// Describes a model and its training as far as compiling must know them and the Plan does not say.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace strata::compile {
 
-/// Names what the Graph ends in.
+/// Names what the Graph computes in the end.
 enum class ModelUse : std::uint8_t {
-  train,     ///< loss with gradients of head
+  train,     ///< loss, with the head's gradients
   evaluate,  ///< loss, forward only, no dropout
   generate,  ///< logits of selected rows: input "rows" int32 [batch], no dropout
 };
@@ -30,23 +30,23 @@ inline constexpr const char* kLogits = "logits";
 /// Builds the forward Graph of one micro-batch. Parameters and blocks are the same each time.
 using ModelFunction = std::function<BuiltModel(const runtime::BatchShape& shape, ModelUse use)>;
 
-/// Host memory that writing a checkpoint uses on this rank, bytes (runtime/graph/state_names.h).
+/// Bytes of host memory that writing a checkpoint uses on this rank (runtime/graph/state_names.h).
 struct SaveRooms {
-  std::int64_t blocks = 0;             ///< on their way to the disk
-  std::int64_t arriving = 0;           ///< from other ranks, where training stands still meanwhile
-  std::int64_t snapshot_arriving = 0;  ///< all of a snapshot
-  std::int64_t leaving = 0;            ///< to other ranks, of a snapshot that goes through windows
+  std::int64_t blocks = 0;             ///< data on its way to the disk
+  std::int64_t arriving = 0;           ///< data from other ranks, if training waits
+  std::int64_t snapshot_arriving = 0;  ///< data from other ranks, for a whole snapshot
+  std::int64_t leaving = 0;            ///< data to other ranks, for a snapshot by windows
 };
 using SaveRoomsFunction = std::function<SaveRooms(const std::vector<runtime::ParameterUnit>& units,
                                                   const step::StepSettings& settings)>;
 
 struct TrainingModel {
-  ModelFunction build;            ///< segments of its units have their weight decay
-  kernels::Attributes optimizer;  ///< of every update: numbers of the optimizer
-  kernels::Attributes control;    ///< of step_control: clipping, loss scale, schedule
-  SaveRoomsFunction save_rooms;   ///< asked where the Plan saves
-  std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
-  // The state begins with these.
+  ModelFunction build;            ///< its units' segments have their weight decay
+  kernels::Attributes optimizer;  ///< the optimizer's numbers, for every update
+  kernels::Attributes control;    ///< attributes of step_control: clipping, loss scale, schedule
+  SaveRoomsFunction save_rooms;   ///< called if the Plan saves
+  std::int64_t vocabulary = 0;    ///< tokens and targets are less; 0: not known
+  // The state that a run begins with:
   std::int64_t seed = 1;
   double initial_loss_scale = 1;
 };

@@ -41,7 +41,7 @@ std::int64_t StepPrograms::second_places_bytes() const {
 }
 
 runtime::Outlet StepPrograms::outlet() const {
-  // Declared one after another.
+  // The copies were declared one after another, so the first and the last one bound them.
   if (snapshot_pieces.empty() || snapshot_pieces.front().tier != runtime::Tier::disk) return {};
   const runtime::PersistentValue& last = persistent.find(snapshot_pieces.back().copy);
   return {persistent.find(snapshot_pieces.front().copy).offset_bytes,

@@ -1,4 +1,4 @@
-// All Programs of a run for one rank, over one layout of persistent storage.
+// All Programs of one rank in a run, over one layout of persistent storage.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace strata::compile {
 
 enum class ProgramKind : std::uint8_t {
   train,       ///< a micro-step
-  drain,       ///< of Updates::next_step: the updates of the last step
-  read_ahead,  ///< reads what a step leaves in pinned memory for the updates after it
-               ///< (offload::RecordsAhead): before a step that none went before
+  drain,       ///< updates of the last step, with Updates::next_step
+  read_ahead,  ///< reads what the step before would have left in pinned memory for the updates
+               ///< after it (offload::RecordsAhead); runs if there was no step before
   snapshot,    ///< a micro-step that also copies the state that the step before it left
-               ///< (step/snapshot.h); none: saving stands still, or nothing is saved
+               ///< (step/snapshot.h); none if training waits for saves, or saves nothing
   evaluate,    ///< held-out loss of one micro-batch
   generate,    ///< logits of one row
 };
@@ -29,16 +29,16 @@ std::string_view name_of(ProgramKind kind);
 
 struct ProgramKey {
   ProgramKind kind = ProgramKind::train;
-  zero::MicroStepKind micro_step = zero::MicroStepKind::only;  ///< of micro-steps
-  /// One of Plan::shorter_sequences, for micro-steps and evaluation; 0: Plan::shape.
+  zero::MicroStepKind micro_step = zero::MicroStepKind::only;  ///< used for micro-steps
+  /// One of Plan::shorter_sequences, for micro-steps and evaluation; 0: the length of Plan::shape.
   std::int64_t shorter_sequence = 0;
   auto operator<=>(const ProgramKey&) const = default;
-  /// A micro-step that trains on samples of Plan::shape.
+  /// True for a micro-step that trains on samples of Plan::shape.
   [[nodiscard]] bool is_train() const {
     return kind == ProgramKind::train && shorter_sequence == 0;
   }
 };
-/// "train.only", "train.snapshot", "drain"; "train.only@512" of a shorter sequence.
+/// Examples: "train.only", "train.snapshot", "drain"; "train.only@512" for a shorter sequence.
 std::string name_of(const ProgramKey& key);
 
 struct StepPrograms {
@@ -47,33 +47,33 @@ struct StepPrograms {
   runtime::PersistentLayout persistent;
   std::map<ProgramKey, runtime::Program> programs;
   std::vector<step::SnapshotPiece> snapshot_pieces;
-  std::vector<std::string> snapshot_records;  ///< storages of the disk, which have two places
+  std::vector<std::string> snapshot_records;  ///< records on the disk that have two places each
   runtime::BatchShape shape;
   std::int64_t seed = 1;          ///< TrainingModel::seed
   double initial_loss_scale = 1;  ///< TrainingModel::initial_loss_scale
-  std::int64_t vocabulary = 0;    ///< tokens and targets lie below it; 0: not known
+  std::int64_t vocabulary = 0;    ///< tokens and targets are less; 0: not known
 
-  /// The only one of a kind but train, for Plan::shape; null: there is none.
+  /// Returns the Program of a kind (for train the first) for Plan::shape; null if there is none.
   [[nodiscard]] const runtime::Program* find(ProgramKind kind) const;
-  /// The Program of a kind of micro-step, which there is, for Plan::shape.
+  /// Returns the Program, which must exist, of a kind of micro-step for Plan::shape.
   [[nodiscard]] const runtime::Program& train(const zero::MicroStepKind& micro_step) const {
     return programs.at({ProgramKind::train, micro_step});
   }
   [[nodiscard]] bool trains() const { return find(ProgramKind::train) != nullptr; }
 
-  /// The largest arena of all Programs, bytes of one tier.
+  /// Returns the bytes of the largest arena that a Program has in this tier.
   [[nodiscard]] std::int64_t arena_bytes(runtime::Tier tier) const;
-  /// Bytes that the second places of snapshot_records take on the disk.
+  /// Returns the bytes that the second places of snapshot_records take on the disk.
   [[nodiscard]] std::int64_t second_places_bytes() const;
-  /// The part of the disk's arena for snapshot_pieces that go through windows: it takes no bytes of
-  /// the disk.
+  /// Returns the part of the disk's arena that belongs to snapshot_pieces that go through windows.
+  /// It takes no bytes of the disk.
   [[nodiscard]] runtime::Outlet outlet() const;
   [[nodiscard]] std::int64_t disk_bytes() const {
     return arena_bytes(runtime::Tier::disk) - outlet().bytes() + second_places_bytes();
   }
-  /// Time of one micro-step of each kind that is scheduled, of Plan::shape.
+  /// Returns the sum of the scheduled times of one micro-step of each kind, for Plan::shape.
   [[nodiscard]] std::int64_t scheduled_ns() const;
-  /// One step on this rank, of Plan::shape.
+  /// Returns the foreseen time of one step on this rank, for Plan::shape.
   [[nodiscard]] double foreseen_step_seconds() const;
 };
 

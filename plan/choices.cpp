@@ -14,7 +14,7 @@ namespace {
 using runtime::Tier;
 using runtime::Updates;
 
-/// Where each kind of state of each unit lives.
+/// Decides where each kind of state of each unit lives.
 void place_units(runtime::Plan& plan, const Choices& choices,
                  const std::vector<runtime::ParameterUnit>& units) {
   std::int64_t in_host_memory = choices.parameter_host_elements;
@@ -30,24 +30,24 @@ void place_units(runtime::Plan& plan, const Choices& choices,
     }
     if (choices.optimizer == Home::device) continue;
     unit.optimizer_tier = choices.optimizer == Home::disk ? Tier::disk : Tier::pageable;
-    // Counted from the largest part of any rank, so that all ranks plan alike.
+    // Cells are counted on the rank with the largest part, so that all ranks plan alike.
     const std::int64_t cells =
         zero::largest_shard(units[u].elements, unit.shard_optimizer ? plan.data_ranks() : 1) /
         runtime::kCellElements;
-    // Parameters on the disk move as a whole, so the whole unit is updated on one side.
+    // Parameters on the disk move as a whole, so the whole unit is updated on the same side.
     if (unit.parameter_tier != Tier::disk)
       unit.optimizer_device_elements =
           std::llround((1 - choices.optimizer_part) * static_cast<double>(cells)) *
           runtime::kCellElements;
-    // With several micro-steps the sum would cross the link in each of them.
+    // Several micro-steps one by one would move the sum over the link in each of them.
     if (choices.micro_steps == 1 || choices.layer_major) unit.gradient_tier = Tier::pinned;
   }
 }
 
-/// What is smaller costs more as a transfer than it frees.
+/// Sending smaller values away costs more time than the memory that it frees is worth.
 constexpr std::int64_t kLeastLeavingBytes = 1 << 16;
 
-/// Indices of blocks that are layers.
+/// Returns the indices of the blocks that are layers.
 std::vector<int> layers_of(const std::vector<std::string>& blocks) {
   std::vector<int> layers;
   for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -55,9 +55,9 @@ std::vector<int> layers_of(const std::vector<std::string>& blocks) {
   return layers;
 }
 
-/// Actions on all that the blocks of a forward Graph save: of layers checkpointed by segments, of
-/// norms and activation functions that are made again, of values that leave the device; all else is
-/// kept.
+/// Returns the actions on all values that a forward Graph's blocks save: recomputing layers by
+/// segments, or norms and activation functions alone, and sending values away from the device. All
+/// else is kept.
 std::vector<runtime::BlockActions> plan_saved(const Choices& choices, runtime::Graph graph,
                                               DType produced) {
   const std::vector<int> layers = layers_of(graph.blocks);
@@ -94,7 +94,7 @@ runtime::Plan with_choices(runtime::Plan frame, const Choices& choices,
   plan.units = zero::plan_units(units, choices.sharding, plan.data_ranks(), plan.virtual_ranks);
   for (runtime::UnitPlan& unit : plan.units) unit.recipe = choices.recipe;
   place_units(plan, choices, units);
-  // Without offload nothing is to be hidden behind the next forward pass.
+  // Without offload there is nothing to hide behind the next forward pass.
   const bool on_device = choices.optimizer == Home::device;
   plan.updates =
       on_device && choices.updates == Updates::next_step ? Updates::step_end : choices.updates;

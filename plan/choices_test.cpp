@@ -19,7 +19,7 @@ Plan chosen(const Choices& choices, int ranks = 1) {
   return with_choices(small_frame(ranks), choices, small_training().build);
 }
 
-/// How many values of all blocks have each action, "keep" left out.
+/// Counts the values of all blocks per action, leaving out "keep".
 std::map<SavedAction, int> actions_of(const Plan& plan) {
   std::map<SavedAction, int> counts;
   for (const runtime::BlockActions& blocks : plan.saved)

@@ -18,10 +18,10 @@ using runtime::Plan;
 using runtime::SaveMemory;
 using runtime::Tier;
 
-/// Steps that are foreseen within this factor of one another are equally fast: rates are not known
-/// any better.
+/// Steps whose foreseen times are within this factor of one another count as equally fast: rates
+/// are not known any better.
 constexpr double kAsFast = 1.01;
-/// One is filled, one is on its way to the disk, and two so that neither waits for the other.
+/// One window is filled, one is on its way to the disk, and two keep both from waiting.
 constexpr int kSnapshotWindows = 4;
 
 bool has_records_on_disk(const Plan& plan) {
@@ -30,8 +30,8 @@ bool has_records_on_disk(const Plan& plan) {
   });
 }
 
-/// Moves gradients from host memory to the disk where other state of their unit lies there already;
-/// nullopt where there are none.
+/// Moves gradients from host memory to the disk for units that have other state on the disk;
+/// nullopt if there are none.
 std::optional<Plan> with_gradients_on_disk(Plan plan) {
   bool moved = false;
   for (runtime::UnitPlan& unit : plan.units) {
@@ -50,9 +50,9 @@ bool lacks_host_memory(const compile::Fit& fit) {
          (fit.shortage && fit.shortage->tier == Tier::pinned);
 }
 
-/// What no order of the same instructions goes below, also where reads for the next step move from
-/// one micro-step to another: what the busiest queue does in all of them, where a disk reads and
-/// writes in turn.
+/// Returns a time that no order of the same instructions can beat, even if reads for the next step
+/// move from one micro-step to another: the sum over Programs of what the busiest queue does. Reads
+/// and writes of a disk count as one queue, because they take turns.
 std::int64_t busiest_ns(const Compiled& found, const machine::Machine& machine) {
   std::array<std::int64_t, runtime::kQueues> busy{};
   for (const auto& [key, program] : found.programs.programs) {
@@ -76,8 +76,8 @@ class Searching {
     widest_.at.at[data] = widest_.mesh.sizes[data] - 1;
   }
 
-  /// A sum in host memory is neither written nor read again: the disk only where that is too
-  /// little.
+  /// Moves gradients to the disk only if host memory is too little: a sum that stays in host memory
+  /// need be neither written nor read again.
   Compiled run() const {
     Attempt attempt = first_accepted(search_.plan);
     if (attempt.lacks_host_memory)
@@ -89,7 +89,7 @@ class Searching {
  private:
   struct Attempt {
     Compiled found;
-    /// On the rank whose shards are largest, so that all ranks agree, where something is open.
+    /// Judged on the rank with the largest shards if something is open, so that all ranks agree.
     bool lacks_host_memory = false;
   };
 
@@ -103,7 +103,7 @@ class Searching {
     return try_saving(asked, search_.savings.back());
   }
 
-  /// For the rank whose shards are largest: partitions give the last one what is left over.
+  /// Compiles for the rank with the largest shards, the last one.
   [[nodiscard]] Compiled compiled(const Plan& plan) const {
     return compile::compile(search_.model, plan, search_.machine, widest_);
   }
@@ -114,7 +114,7 @@ class Searching {
     return compile::compile(search_.model, plan, search_.machine, search_.where);
   }
 
-  /// For the rank that asks. Where nothing is open in the Plan, it alone is compiled.
+  /// Answers for the rank that asks. If nothing is open in the Plan, that rank alone is compiled.
   [[nodiscard]] Attempt try_saving(Plan plan, SaveMemory saving) const {
     plan.saving = saving;
     const bool shares = compile::shares_host_memory(plan);
@@ -128,10 +128,10 @@ class Searching {
     return {compiled_here(found.programs.settings.plan)};
   }
 
-  /// Of a host that is the device: schedules take all memory that makes them faster, and know of no
-  /// sum over tiers. So the device gets what it takes, or, where that is too much, what it needs at
-  /// least and half of what is left then, or no more; the host gets the rest. Without schedule
-  /// where only that fits, or nothing: then what is needed at least is known.
+  /// Divides the memory of a host that is the device. Schedules take all memory that makes them
+  /// faster and know of no sum over tiers. So the device gets what its schedules take; if that is
+  /// too much, its least need and half of what is left; else its least need. The host gets the
+  /// rest. The Plan without a schedule says the least needs, and is returned if nothing else fits.
   [[nodiscard]] Compiled divide(const Plan& plan) const {
     Plan unscheduled = plan;
     unscheduled.scheduled = false;
@@ -154,7 +154,7 @@ class Searching {
     return least;
   }
 
-  /// `bytes`, or what its schedules need of the device at least.
+  /// Gives the device `bytes`, or the least that its schedules need.
   [[nodiscard]] Compiled with_device_bytes(const Plan& plan, std::int64_t bytes) const {
     Plan divided = plan;
     std::int64_t& budget = divided.budget_bytes[static_cast<std::size_t>(Tier::device)];
@@ -180,8 +180,8 @@ class Searching {
                               [&](const Plan& resident) { return with_records_ahead(resident); });
   }
 
-  /// Schedules take as many windows as they may have: as many as without a snapshot, and those of
-  /// the snapshot. Reading ahead needs no more memory than windows of transfers have anyway.
+  /// Returns the pinned bytes to allow, since schedules take as many windows as they may: those
+  /// without a snapshot, and the snapshot's. Reading ahead needs no more memory than these windows.
   [[nodiscard]] std::optional<std::int64_t> with_windows(Plan plan) const {
     plan.saving = SaveMemory::writing;
     const Compiled still =
@@ -194,8 +194,8 @@ class Searching {
     return still.programs.arena_bytes(Tier::pinned) + kSnapshotWindows * window;
   }
 
-  /// What transfers need of host memory is known when they are scheduled: fewer records stay there
-  /// when that is too much. `attempt`: of a Plan with that share of them.
+  /// Calls `attempt` for Plans with fewer and fewer records in host memory until one fits: only a
+  /// schedule tells how much of it transfers need.
   template <typename Attempt>
   [[nodiscard]] Compiled with_fewer_records(const Plan& plan, const Attempt& attempt) const {
     if (!has_records_on_disk(plan) || plan.host_bytes == runtime::kUnlimited) return attempt(plan);
@@ -205,8 +205,8 @@ class Searching {
     return attempt(plan);
   }
 
-  /// `share` of what the budget of host memory leaves beside gradients, parameters and windows of
-  /// the disk.
+  /// Keeps records in `share` of the host memory that gradients, parameters and windows of the disk
+  /// leave free.
   [[nodiscard]] Plan with_resident_records(const Plan& plan, double share) const {
     step::StepSettings settings = settings_of(plan);
     runtime::PersistentLayout others;
@@ -218,11 +218,11 @@ class Searching {
     return settings.plan;
   }
 
-  /// With records read ahead into windows of transfers, which stand idle during the backward pass:
-  /// the arena does not grow. With as many as they hold, unless the step is faster with less: these
-  /// leave windows to the rest, which otherwise reads, updates and writes one after another. A
-  /// number of them is tried where it may gain: no more than its reading takes, and no more than
-  /// the busiest queue leaves.
+  /// Reads records ahead into windows of transfers, which are idle during the backward pass, so
+  /// that the arena does not grow. Takes as many as the windows hold, unless the step is faster
+  /// with fewer: those leave windows to the other records, which otherwise are read, updated and
+  /// written in turn. A number of records is tried only if it may pay: the gain is at most the time
+  /// to read them, and the time by which the plain schedule exceeds the busiest queue.
   [[nodiscard]] Compiled with_records_ahead(const Plan& plan) const {
     Compiled plain = compiled(plan);
     if (!plain.fit.fits() || !has_records_on_disk(plan) ||
@@ -256,7 +256,7 @@ class Searching {
     return std::move(*best);
   }
 
-  /// All ranks answer alike.
+  /// All ranks get the same answer.
   [[nodiscard]] static bool may_move_gradients(const Plan& plan) {
     return plan.host_bytes != runtime::kUnlimited && with_gradients_on_disk(plan);
   }

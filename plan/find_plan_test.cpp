@@ -18,7 +18,7 @@ class FindPlan : public testing::Test {
     const runtime::Plan plan = with_choices(small_frame(ranks), choices, model_.build);
     return {model_, plan, machine_, {plan.mesh, comm::point_of(plan.mesh, rank)}};
   }
-  /// Optimizer state on the disk, gradients in host memory, and as much of the device as it takes.
+  /// Keeps optimizer state on the disk, gradients in host memory; the device gets all it can use.
   [[nodiscard]] Search on_disk(int ranks = 1, int rank = 0) const {
     Choices choices;
     choices.sharding.stage = ranks > 1 ? 1 : 0;
@@ -106,7 +106,7 @@ TEST_F(FindPlan, GradientsGoToTheDiskOnlyWhereHostMemoryIsTooLittle) {
   expect_gradients_in(Tier::disk);
 }
 
-/// What fits without a schedule fits with what is found: then the device's arena is limited, too.
+/// What fits without a schedule also fits with one: the search then limits the device's arena.
 TEST_F(FindPlan, AHostThatIsTheDeviceHoldsAllThatAPlanTakes) {
   Search asked = on_disk();
   asked.plan.budget_bytes[static_cast<std::size_t>(Tier::device)] = runtime::kUnlimited;

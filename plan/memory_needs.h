@@ -1,4 +1,4 @@
-// What Programs need of a machine's memories, and whether they have it.
+// Compares what Programs need of a machine's memories with what it has.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace strata::plan {
 
-/// Bytes of one rank.
+/// The bytes that one rank needs.
 struct MemoryNeeds {
   std::int64_t device = 0;
-  std::int64_t host = 0;  ///< pinned and pageable
+  std::int64_t host = 0;  ///< pinned and pageable memory
   std::int64_t disk = 0;
 };
 inline MemoryNeeds memory_needs(const compile::StepPrograms& programs) {
@@ -20,15 +20,15 @@ inline MemoryNeeds memory_needs(const compile::StepPrograms& programs) {
           programs.arena_bytes(pinned) + programs.arena_bytes(pageable), programs.disk_bytes()};
 }
 
-/// Where the ranks of one host find their memory.
+/// The memory that the ranks of one host find there.
 struct MachineMemory {
   int local_world = 1;  ///< ranks of this host, which share its memory
-  /// Free for the arena of one rank, on a device of its own; nothing: the CPU plays the device, and
-  /// arenas are in host memory.
+  /// Bytes free for the arena of one rank on a device of its own; nullopt: the CPU plays the
+  /// device, and arenas are in host memory.
   std::optional<std::int64_t> device_bytes;
-  std::int64_t host_bytes = 0;  ///< free for all ranks; 0: not known
+  std::int64_t host_bytes = 0;  ///< bytes free for all ranks together; 0: not known
 
-  /// Bytes of host memory that one rank needs.
+  /// Returns the bytes of host memory that one rank needs.
   [[nodiscard]] std::int64_t host_share(const MemoryNeeds& needs) const {
     return needs.host + (device_bytes ? 0 : needs.device);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// As people type it.
+/// Rounds down to whole MiB, as people type it.
 std::int64_t in_mebibytes(std::int64_t bytes) {
   constexpr std::int64_t kUnit = std::int64_t{1} << 20;
   return bytes < kUnit ? bytes : bytes / kUnit * kUnit;
@@ -38,7 +38,7 @@ class Nearing {
  private:
   [[nodiscard]] std::optional<Nearest> nearest() {
     const std::vector<Choices> here = cheapest_first(asked_, search_.plan);
-    // The last ones, which differ in the stage alone, tell whether there is anything to look for.
+    // The last ones differ in the stage alone and need least, so they tell whether to search.
     const auto needs_least = std::ranges::find_if(here, [&](Choices choices) {
       choices.sharding.stage = here.back().sharding.stage;
       return choices == here.back();
@@ -58,7 +58,7 @@ class Nearing {
     return smallest_;
   }
 
-  /// All limits that a Plan may have besides.
+  /// Returns all limits that the Plan may need in addition.
   [[nodiscard]] NewLimits new_limits(const Choices& choices) const {
     NewLimits limits;
     if (!choices.moves_state()) return limits;
@@ -82,9 +82,9 @@ class Nearing {
     return changed;
   }
 
-  /// Nothing where that cannot be planned, because it exceeds a budget or because choices exclude
-  /// each other. Schedules take as much memory as they may have; what they need at least is known
-  /// sooner.
+  /// Returns the least memory that the choices need: without a schedule, since schedules take as
+  /// much as they may. Nullopt if they cannot be planned: they exceed a budget or exclude each
+  /// other.
   [[nodiscard]] std::optional<MemoryNeeds> least_needs(const Choices& choices,
                                                        const NewLimits& limits) const {
     try {
@@ -92,7 +92,7 @@ class Nearing {
       changed.savings = {search_.savings.back()};
       changed.plan.scheduled = false;
       compile::Compiled found = find_plan(changed);
-      found.fit.host = {};  // the sum: holds() is to judge it
+      found.fit.host = {};  // the sum over both is for holds() to judge
       if (!found.fit.fits()) return {};
       return memory_needs(found.programs);
     } catch (const InvalidArgument&) {
@@ -100,8 +100,8 @@ class Nearing {
     }
   }
 
-  /// Compiles the Plan as it is: what is open in it takes no less. With no more for the device than
-  /// there is: the fewer bytes, the faster.
+  /// Compiles the Plan as it is, since searching would take no less memory. Limits the device to
+  /// the bytes that are free: fewer bytes compile faster.
   [[nodiscard]] compile::Compiled closed(const Search& search) const {
     runtime::Plan plan = search.plan;
     std::int64_t& device = plan.budget_bytes[static_cast<std::size_t>(runtime::Tier::device)];
@@ -112,7 +112,7 @@ class Nearing {
     return compile::compile(search.model, plan, search.machine, search.where);
   }
 
-  /// As a run would plan it, with the first limits that it needs.
+  /// Plans as a run would do, with the first combination of new limits that makes it fit.
   [[nodiscard]] std::optional<Nearest> as_planned(const Choices& choices, Nearness nearness) const {
     const NewLimits all = new_limits(choices);
     const auto holds = [&](const compile::Compiled& found) {
@@ -136,7 +136,7 @@ class Nearing {
     return {};
   }
 
-  /// What was refused does not fit, whatever is said to be free, unless a limit is new.
+  /// True if the memory holds `needs`. What was refused does not fit, whatever is said to be free.
   [[nodiscard]] bool holds(const MemoryNeeds& needs, const NewLimits& limits) const {
     const bool less = !refused_needs_ || limits.host_bytes || limits.device_bytes ||
                       needs.device < refused_needs_->device ||
@@ -144,7 +144,7 @@ class Nearing {
     return less && memory_.holds(needs);
   }
 
-  /// Whether least_needs fits, or there was no time to look.
+  /// True if least_needs fits; false also if time has run out.
   [[nodiscard]] bool may_fit(const Choices& choices) {
     complete_ = complete_ && Clock::now() <= until_;
     if (!complete_) return false;
@@ -158,7 +158,7 @@ class Nearing {
     return false;
   }
 
-  /// As `reduced` to the change that is needed, where that fits.
+  /// Returns the first neighbour that fits: as `reduced` makes it if that fits, else as it is.
   template <typename Reduce>
   [[nodiscard]] std::optional<Nearest> first_that_fits(const std::vector<Choices>& neighbours,
                                                        const Reduce& reduced) {
@@ -173,7 +173,7 @@ class Nearing {
     return {};
   }
 
-  /// Takes back one part of the change after another.
+  /// Takes back one part of the change after another, as long as the rest fits.
   [[nodiscard]] Choices with_less_changed(Choices changed) {
     const bool own_device = memory_.device_bytes.has_value();
     for (const Part part : kParts) {
@@ -185,8 +185,8 @@ class Nearing {
     return changed;
   }
 
-  /// Where all that layers save is made again and was not before: the least part of it that fits,
-  /// in sixteenths, by bisection: memory falls nearly steadily with the part.
+  /// If all that layers save is recomputed and was not before: finds the smallest share, in
+  /// sixteenths, that fits. Bisects, because memory falls nearly steadily with the share.
   [[nodiscard]] Choices with_less_made_again(Choices changed) {
     constexpr int kSixteenths = 16;
     const bool was = asked_.again == Again::everything;
@@ -206,7 +206,7 @@ class Nearing {
     return changed;
   }
 
-  /// How many times what is free of the scarcer memory is needed; of unknown ones, bytes.
+  /// Returns needed over free bytes of the scarcer memory; needed bytes if those are not known.
   [[nodiscard]] double size(const MemoryNeeds& needs) const {
     const auto times = [](std::int64_t needed, std::int64_t free) {
       return static_cast<double>(needed) / static_cast<double>(std::max<std::int64_t>(free, 1));
@@ -222,8 +222,8 @@ class Nearing {
   const MachineMemory& memory_;
   Clock::time_point until_;
   bool refused_;
-  std::optional<MemoryNeeds> refused_needs_;  ///< nothing: cannot be planned
-  std::optional<Nearest> smallest_;           ///< that was tried
+  std::optional<MemoryNeeds> refused_needs_;  ///< nullopt: it cannot be planned
+  std::optional<Nearest> smallest_;           ///< smallest needs that were tried
   bool complete_ = true;
 };
 

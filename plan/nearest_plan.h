@@ -1,4 +1,4 @@
-// Where the Plan that was asked for does not fit: the nearest one that does.
+// Finds the nearest Plan that fits if the one that was asked for does not.
 #pragma once
 
 #include <chrono>
@@ -11,42 +11,41 @@
 namespace strata::plan {
 
 enum class Nearness : std::uint8_t {
-  cheapest,  ///< of all that fit
-  fits,      ///< there was no time to find the cheapest
-  smallest,  ///< does not fit, but needs least of all that were tried
+  cheapest,  ///< the cheapest Plan that fits
+  fits,      ///< a Plan that fits; there was no time to find the cheapest
+  smallest,  ///< a Plan that does not fit, but needs least of all that were tried
 };
 
-/// Limits that a Plan must have besides, because schedules take what they may; bytes.
+/// Limits in bytes that a Plan must have in addition, because schedules take as much as they may.
 struct NewLimits {
   std::optional<std::int64_t> device_bytes;
-  std::optional<std::int64_t> host_bytes;  ///< of all ranks of the host
+  std::optional<std::int64_t> host_bytes;  ///< total of the host's ranks
 };
 
 struct Nearest {
   Choices choices;
   NewLimits limits;
-  MemoryNeeds needs;  ///< of the smallest at least, of others what find_plan's Plan takes
+  MemoryNeeds needs;  ///< least needs for Nearness::smallest, else what find_plan's Plan takes
   Nearness nearness = Nearness::smallest;
 };
 
 struct NearestSearch {
   std::optional<Nearest> found;
-  bool complete = true;  ///< false: neighbours were left untried for want of time
+  bool complete = true;  ///< false: time ran out before all neighbours were tried
 };
 
-/// What is looked for, and where.
+/// The Choices asked for, and the memory that is there.
 struct Wanted {
   Choices asked;
   MachineMemory memory;
   bool refused = true;  ///< `asked` does not fit; false: it may be the answer
 };
 
-/// Finds the first of the neighbours (neighbours.h) of what is asked for that the memory holds:
-/// where it and Plans' budgets are too little for `asked` itself. Takes back what of the change is
-/// not needed. `search.plan` is the frame of their Plans; `search.accepts` is not called.
-/// Where the neighbour moves state and the frame does not limit memory, what is free becomes a
-/// limit if the Plan takes more without. Finds nothing where no neighbour that was planned by
-/// `until` keeps the budgets of the frame.
+/// Finds the first of the neighbours (neighbours.h) of `wanted.asked` that fits into memory and the
+/// budgets of its Plan, then takes back every part of the change that is not needed. `search.plan`
+/// is the frame of their Plans; `search.accepts` is not called. If a neighbour moves state and the
+/// frame does not limit memory, what is free becomes a limit if the Plan would take more without
+/// it. Finds nothing if no neighbour that was planned by `until` keeps the budgets of the frame.
 NearestSearch find_nearest(const Search& search, const Wanted& wanted,
                            std::chrono::steady_clock::time_point until);
 

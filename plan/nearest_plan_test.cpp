@@ -80,14 +80,14 @@ TEST_F(FindNearest, WhereNothingFitsTheSmallestIsNamed) {
   for (const Choices& tried : cheapest_first(asked_, frame_))
     EXPECT_LE(search.found->needs.device + search.found->needs.host,
               needs(tried).device + needs(tried).host);
-  const NearestSearch further = nearest({1, 1, 0});  // of host memory nothing is known
+  const NearestSearch further = nearest({1, 1, 0});  // nothing is known about host memory
   ASSERT_TRUE(further.found);
   EXPECT_EQ(further.found->nearness, Nearness::smallest);
   EXPECT_TRUE(further.found->choices.moves_state());
   EXPECT_LT(further.found->needs.device, search.found->needs.device);
 }
 
-/// Schedules without a limit take more than these.
+/// Without a limit, schedules take more than the amounts given here.
 TEST_F(FindNearest, WhatIsFreeBecomesALimitOnlyWhereItIsNeeded) {
   asked_.optimizer = Home::disk;
   const MemoryNeeds most = needs(asked_);

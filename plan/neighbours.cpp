@@ -6,7 +6,7 @@
 namespace strata::plan {
 namespace {
 
-/// 8, 4, 2, 1 of 8; 6, 3, 1 of 6: each divides the one before.
+/// Returns, for instance, 8, 4, 2, 1 or 6, 3, 1: each size divides the one before.
 std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
   std::vector<std::int64_t> sizes{micro_batch};
   while (sizes.back() > 1) {
@@ -17,7 +17,7 @@ std::vector<std::int64_t> smaller_micro_batches(std::int64_t micro_batch) {
   return sizes;
 }
 
-/// With as many samples in a step.
+/// Changes the micro-batch and keeps the number of samples in a step.
 void set_micro_batch(Choices& choices, std::int64_t micro_batch) {
   choices.micro_steps *= static_cast<int>(choices.micro_batch / micro_batch);
   choices.micro_batch = micro_batch;
@@ -32,7 +32,7 @@ int highest_stage(const Choices& asked, const runtime::Plan& frame) {
   return frame.data_ranks() > 1 ? zero::kHighestStage : asked.sharding.stage;
 }
 
-/// Where optimizer state, parameters and activations live, in this order.
+/// Homes of optimizer state, parameters and activations, in this order.
 using Homes = std::array<Home, 3>;
 constexpr Home kStay = Home::device, kHost = Home::host, kDisk = Home::disk;
 constexpr std::array<Homes, 6> kLevels{{{kHost, kStay, kStay},
@@ -42,8 +42,8 @@ constexpr std::array<Homes, 6> kLevels{{{kHost, kStay, kStay},
                                         {kDisk, kDisk, kStay},
                                         {kDisk, kDisk, kDisk}}};
 
-/// Levels that move something more, and the one of `now` where it has something on the disk: within
-/// a limit more goes there. Host memory gains a CPU nothing that plays the device in it.
+/// True for a level that moves something more, and for `now` itself if it uses the disk, since a
+/// new limit may send more there. Host memory gains nothing for a CPU that plays the device in it.
 bool is_further(const Homes& level, const Homes& now, bool own_device) {
   if (!own_device && std::ranges::find(level, kHost) != level.end()) return false;
   for (std::size_t i = 0; i < level.size(); ++i)
@@ -92,7 +92,7 @@ std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& fr
       set_micro_batch(changed, 1);
       all.push_back(changed);
     }
-    // Micro-steps of one layer after another: sums of gradients need not stay on the device.
+    // Layer by layer, sums of gradients need not stay on the device.
     if (changed.micro_steps == 1 || changed.layer_major || frame.virtual_ranks > 0) continue;
     changed.layer_major = true;
     all.push_back(changed);

@@ -1,4 +1,4 @@
-// What a run could do otherwise to need less memory, cheapest first.
+// Lists what a run could do otherwise to need less memory, cheapest first.
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 
 namespace strata::plan {
 
-/// `asked` first, then what costs more time and mostly less memory: a higher ZeRO stage moves more
-/// bytes; small products, of smaller micro-batches in more micro-steps, run slower; recomputing
-/// norms reads and writes once more; checkpointing computes the forward pass again, all of it. The
-/// last ones differ in the stage alone, and need least. `frame`: ranks and virtual ranks.
+/// Returns `asked` and then choices that cost more time and mostly less memory: a higher ZeRO stage
+/// moves more bytes; smaller micro-batches in more micro-steps make small, slower products;
+/// recomputing norms reads and writes once more; checkpointing computes the whole forward pass
+/// again. The last ones differ in the stage alone, and need least. `frame` gives the ranks.
 std::vector<Choices> cheapest_first(const Choices& asked, const runtime::Plan& frame);
 
-/// State in other homes: each leaves less on the device, or in host memory, than those before it;
-/// with all else as it was asked for and the highest stage, then with the least activations.
-/// `own_device`: host memory is other memory than the device's.
+/// Returns choices with state in other homes: each leaves less on the device, or in host memory,
+/// than those before it. Each comes with all else as it was asked for and the highest stage, then
+/// with the least activations. `own_device`: the device's memory is not the host's.
 std::vector<Choices> further_homes(const Choices& asked, const runtime::Plan& frame,
                                    bool own_device);
 
-/// Of a change, in the order in which it is taken back: what costs most time first.
+/// A part of a change, in the order in which it is taken back: what costs most time first.
 enum class Part : std::uint8_t {
   activations,
   parameters,
@@ -35,7 +35,7 @@ inline constexpr std::array kParts{Part::activations, Part::parameters, Part::op
                                    Part::micro_batch, Part::order,      Part::again,
                                    Part::stage};
 
-/// `changed` with less of a part of its change from `asked`, the least first.
+/// Returns variants of `changed` with less of one part of its change from `asked`, the least first.
 std::vector<Choices> with_less(Part part, const Choices& changed, const Choices& asked,
                                bool own_device);
 

@@ -15,7 +15,7 @@ runtime::Plan frame(int ranks, int virtual_ranks = 0) {
   return plan;
 }
 
-/// "2 3x2 norms": stage, micro-batch, micro-steps, what is made again.
+/// Prints "2 3x2 norms": stage, micro-batch x micro-steps, what is recomputed.
 std::string text(const std::vector<Choices>& all) {
   std::string text;
   for (const Choices& c : all)
@@ -25,7 +25,7 @@ std::string text(const std::vector<Choices>& all) {
   return text;
 }
 
-/// "hd-L": homes of optimizer state, parameters and activations; L: layer by layer.
+/// Prints "hd-L": homes of optimizer state, parameters and activations; L: layer by layer.
 std::string homes(const std::vector<Choices>& all) {
   std::string text;
   for (const Choices& c : all) {

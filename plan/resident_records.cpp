@@ -8,10 +8,10 @@
 namespace strata::plan {
 namespace {
 
-/// One is read, one is updated, one is written; one more of each keeps the disk busy in between.
+/// One window is read, one updated, one written; one more of each keeps the disk busy in between.
 constexpr std::int64_t kWindows = 6;
 
-/// Rounded up: block scales take a fraction of a byte per element.
+/// Rounds up, since block scales take a fraction of a byte per element.
 std::int64_t record_bytes_per_element(const runtime::UnitRecipe& recipe) {
   std::int64_t per_cell = 0;
   for (const step::OptimizerState& state : step::optimizer_states(recipe))
@@ -29,14 +29,14 @@ void keep_records_in_host_memory(step::StepSettings& settings,
     runtime::UnitPlan& plan = settings.plan.units[u];
     const std::int64_t each = record_bytes_per_element(plan.recipe);
     if (each == 0 || plan.optimizer_tier != runtime::Tier::disk) continue;
-    // The largest part of any rank, so that all ranks plan alike.
+    // The largest part of any rank counts, so that all ranks plan alike.
     const std::int64_t whole = units[u].elements;
     const int owners = plan.shard_optimizer ? settings.plan.data_ranks() : 1;
     const std::int64_t part = zero::largest_shard(whole, owners) - plan.optimizer_device_elements;
     const std::int64_t tile =
         zero::cut(whole, settings.plan.limits.tile_elements).front().elements();
     const std::int64_t fits = std::max<std::int64_t>(0, free_bytes - taken) / each;
-    // A tile that begins inside stays whole; where the first begins inside a tile it ends later.
+    // A tile that begins in the range stays whole; if the range begins inside one, it ends later.
     const bool begins_inside = owners > 1 || plan.optimizer_device_elements % tile != 0;
     const std::int64_t stays =
         fits >= part ? part : fits / tile * tile - (begins_inside ? tile : 0);

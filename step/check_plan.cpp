@@ -17,7 +17,7 @@ using runtime::Tier;
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-/// What a recipe says of an operation's state, by key of the Plan's text.
+/// Returns what a recipe says about an operation's state, by key of the Plan's text.
 Fields fields_of(const runtime::OptimizerRecipe& recipe) {
   return {{"master", std::string(name_of(recipe.master))},
           {"moments", std::to_string(recipe.moments)},
@@ -102,7 +102,7 @@ class Checking {
           &unit);
   }
 
-  /// Stages nest: what owns a part of the parameters or gradients updates it.
+  /// Checks that stages nest: a rank that owns a part of parameters or gradients updates that part.
   void check_shards(const runtime::UnitPlan& unit) {
     if (plan_.data_ranks() == 1) return;
     if (unit.shard_parameter && !unit.shard_gradient)
@@ -126,7 +126,7 @@ class Checking {
           " elements, and parameters on the disk, which move as a whole; set 0", &unit);
   }
 
-  /// The optimizer of a frozen unit is none of its parameters' type.
+  /// Checks formats. The optimizer of a frozen unit, which is not used, may contradict its dtype.
   void check_recipe(const runtime::UnitPlan& unit) {
     const runtime::UnitRecipe& recipe = unit.recipe;
     const runtime::MasterFormat master = recipe.optimizer.master;
@@ -139,8 +139,8 @@ class Checking {
           &unit);
   }
 
-  /// The optimizer's state is in one of its operation's formats. Of others it says what to change
-  /// to get the nearest of them, to which another `random` is half a step.
+  /// Checks that the optimizer's state is in one of its operation's formats. Otherwise says what to
+  /// change to get the nearest one; a change of `random` counts half.
   void check_format(const runtime::UnitPlan& unit) {
     const std::string& operation = unit.recipe.optimizer.operation;
     const Fields found = fields_of(unit.recipe.optimizer);
@@ -172,8 +172,8 @@ class Checking {
           fmt::format(", which is no format of {}; set {}", operation, changes), &unit);
   }
 
-  /// Windows keep what is read ahead until the next Program, where only a schedule keeps others
-  /// out.
+  /// Checks that records are read ahead only with a schedule: windows keep them until the next
+  /// Program, and only a schedule keeps other values out of the windows.
   void check_read_ahead() {
     if (plan_.read_ahead_bytes > 0 && !plan_.scheduled)
       add("read_ahead_bytes", std::to_string(plan_.read_ahead_bytes),

@@ -1,5 +1,5 @@
-// Rules about Plans: which of them can be compiled. What people type is held against these rules,
-// too, by way of the Plan that it asks for (train/config/resolver_checks.cpp).
+// The rules that say which Plans can be compiled. Options that people type are checked by them,
+// too, by way of the Plan that the options ask for (train/config/resolver_checks.cpp).
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace strata::step {
 
-/// Why a Plan cannot be obeyed.
+/// A reason why a Plan cannot be obeyed.
 struct PlanProblem {
-  std::string path;   ///< before `field`: "units[5]."; "" of the Plan's own
-  std::string field;  ///< as the Plan's text calls it: "updates", in a unit "tier.parameter"
-  std::string unit;   ///< its name; "": the field is the Plan's
+  std::string path;   ///< path that precedes `field`: "units[5]."; "" for the Plan itself
+  std::string field;  ///< name in the Plan's text: "updates", in a unit "tier.parameter"
+  std::string unit;   ///< name of the unit; "": the field is the Plan's
   std::string found;  ///< the field's value
   std::string text;   ///< follows `found`: what is wrong with it, and what to change
-  std::string with;   ///< the setting of a run that it contradicts: "gradient_clipping"; or ""
+  std::string with;   ///< option that it contradicts: "gradient_clipping"; or ""
 };
 
-/// Finds what is wrong with `plan` for a model of `units`: other units than the model's, kinds in a
-/// tier where they cannot live (docs/offload.md), shards that no stage has, recipes that contradict
-/// themselves, gradients summed in a type of their own, shorter sequences that are none, ranks
-/// along another axis than data, virtual ranks that the ranks cannot stand for. Of training (under
-/// `rules`; null: there is none) also that no unit is trained, and updates after their own
-/// gradients where something of the whole gradient enters them. Finds nothing else where the units
-/// differ.
+/// Finds what is wrong with `plan` for a model of `units`: units of another model, kinds of state
+/// in a tier where they cannot live (docs/offload.md), combinations of shards that no stage has,
+/// contradictory recipes, gradients accumulated in a type of their own, shorter sequences that are
+/// not shorter or not ascending, ranks along another axis than data, virtual ranks that do not fit
+/// the ranks. For training (under `rules`; null: none) also: no unit is trained, and updates that
+/// follow their own gradients though they need something of the whole gradient. If the units
+/// differ, only that is reported.
 std::vector<PlanProblem> find_problems(const runtime::Plan& plan,
                                        const std::vector<runtime::ParameterUnit>& units,
                                        const kernels::StepRules* rules = nullptr);

@@ -10,7 +10,7 @@
 namespace strata::step {
 namespace {
 
-/// What is said of a Plan for units "unit.0" and "unit.1" after `change`; "" if nothing.
+/// Returns the complaint about a Plan for units "unit.0" and "unit.1" after `change`; "" if none.
 std::string complaint(const std::function<void(runtime::Plan&)>& change) {
   std::vector<runtime::ParameterUnit> units(2);
   units[0] = {.name = "unit.0", .elements = 1024};

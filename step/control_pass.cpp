@@ -42,20 +42,20 @@ class ControlPass {
   }
 
  private:
-  /// Whether updates stand in front of step_control.
+  /// True if updates come before step_control.
   [[nodiscard]] bool updates_run_early() const {
     return settings_.plan.updates == runtime::Updates::gradient;
   }
 
-  /// Adds norms after the last writer of each unit's reduced gradient, where it is still near. The
-  /// sum is exact, so its order does not matter. Each element counts on one rank: its owner's.
+  /// Adds norms after the last writer of each unit's reduced gradient, while that is still at hand.
+  /// The sum is exact, so its order does not matter. Each element counts on one rank, its owner.
   void add_norms() {
-    std::map<ValueId, int> last_writer;  // of a root
+    std::map<ValueId, int> last_writer;  // keyed by root
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
       for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
         last_writer[graph_.root_of(out)] = i;
     const int loss = last_writer.at(graph_.root_of(word_));
-    std::vector<std::pair<int, int>> places;  // after which node, unit
+    std::vector<std::pair<int, int>> places;  // the node to follow, unit
     for (int u = 0; u < static_cast<int>(graph_.units.size()); ++u)
       if (settings_.plan.units[static_cast<std::size_t>(u)].recipe.trainable && owns_some(u))
         places.emplace_back(std::max(last_writer.at(graph_.root_of(gradient(u))), loss), u);
@@ -126,7 +126,7 @@ class ControlPass {
                                      bytes_type(sizeof(kernels::StepState)), Role::control);
   }
 
-  /// What updates read.
+  /// Returns the control that updates read.
   ValueId shared_control() {
     return runtime::persistent_value(graph_, runtime::kStepControl,
                                      bytes_type(sizeof(kernels::StepControl)), Role::control);
@@ -141,7 +141,7 @@ class ControlPass {
     return graph_.add_value(std::move(value));
   }
 
-  /// In front of everything, since updates may run from the first gradient on.
+  /// Adds early_control before all other nodes, since updates may run from the first gradient on.
   void control_early() {
     Node node;
     node.operation = &kernels::find_operation("early_control");
@@ -156,7 +156,7 @@ class ControlPass {
     inserter.apply(graph_);
   }
 
-  /// Two slots, so that the host may read step t's metrics while step t + 1 ends.
+  /// Copies metrics out to one of two slots: the host may read step t's while step t + 1 ends.
   void publish_metrics(ValueId metrics, ValueId control) {
     const std::int64_t size = sizeof(kernels::StepMetrics);
     const ValueId slots =
@@ -174,7 +174,7 @@ class ControlPass {
     }
   }
 
-  /// What stochastic rounding draws from, for the updates of this step in the next one.
+  /// Keeps seed and step for stochastic rounding in this step's updates, which run in the next one.
   void keep_random() {
     const TensorType type(DType::i64, Shape{2});
     const ValueId kept =
@@ -191,7 +191,7 @@ class ControlPass {
 
   Graph& graph_;
   const StepSettings& settings_;
-  ValueId word_;  // as written last
+  ValueId word_;  // the last version written
   int block_;
 };
 

@@ -1,5 +1,5 @@
-// Whole steps on two ranks: every operand is cut, summed or replicated as its operation takes it,
-// and a collective that a pass left out is found.
+// Checks on whole steps of two ranks that every operand is sharded, summed or replicated as its
+// operation takes it, and that a missing collective is found.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -113,7 +113,7 @@ TEST(Distributions, OfOtherProgramsFit) {
   }
 }
 
-/// The step with the collective of this label, in all its pieces, turned into a copy.
+/// Returns the problem of a step in which all pieces of this collective are turned into copies.
 std::string problem_without(const std::string& label, const Kind& kind) {
   Graph graph = step(kind);
   int found = 0;

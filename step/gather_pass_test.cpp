@@ -1,4 +1,4 @@
-// Gathered parameters against the Plan's limits, on whole lowered steps.
+// Checks gathered parameters against the Plan's limits, on whole lowered steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Graph lowered(int world, const TransferLimits& limits, bool tied = true, DType d
                           zero::MicroStepKind::only);
 }
 
-/// One gathered copy: list positions, and the elements of its pieces by position.
+/// One gathered copy: its list positions, and the elements of its pieces by position.
 struct Copy {
   std::string unit;
   std::int64_t elements = 0;
@@ -63,7 +63,7 @@ std::vector<Copy> copies_of(const Graph& graph) {
       }
     for (ValueId in : node.inputs)
       if (is_gathered(graph, in)) {
-        Copy& copy = copies.at(graph.root_of(in));  // gathered before it is read
+        Copy& copy = copies.at(graph.root_of(in));  // it must be gathered before it is read
         if (copy.first_use < 0) copy.first_use = i;
         copy.last_use = i;
       }
@@ -73,7 +73,7 @@ std::vector<Copy> copies_of(const Graph& graph) {
   return list;
 }
 
-/// The most elements of gathered copies that live at one position.
+/// Returns the most elements of gathered copies alive at one position.
 std::int64_t most_live(const Graph& graph) {
   std::int64_t most = 0;
   const auto copies = copies_of(graph);
@@ -86,7 +86,7 @@ std::int64_t most_live(const Graph& graph) {
   return most;
 }
 
-/// The most elements that are gathered ahead of their first reader while some other node computes.
+/// Returns the most elements gathered ahead of their first reader while another node computes.
 std::int64_t most_ahead(const Graph& graph) {
   std::int64_t most = 0;
   const auto copies = copies_of(graph);
@@ -107,7 +107,7 @@ std::map<std::string, int> gathers_per_unit(const Graph& graph) {
   return count;
 }
 
-/// Limits under which every use has its own gather, right before it.
+/// Returns limits under which every use has its own gather, just before it.
 TransferLimits strictest() {
   TransferLimits limits;
   limits.prefetch_elements = 0;
@@ -126,7 +126,7 @@ TEST_P(GatherPass, NeverHoldsMoreThanTheLiveLimitWhenItCanBeMet) {
   const std::int64_t least = most_live(lowered(world, strictest()));
   const std::int64_t all = most_live(lowered(world, {}));
   ASSERT_GT(least, 0);
-  ASSERT_GT(all, least);  // else the limit would never bind
+  ASSERT_GT(all, least);  // otherwise the limit would never bind
   for (std::int64_t bucket : {std::int64_t{1024}, std::int64_t{2048}, runtime::kUnlimited})
     for (std::int64_t limit = least; limit <= all; limit += 512) {
       TransferLimits limits;
@@ -172,11 +172,11 @@ TEST_P(GatherPass, GathersTheNextLayerWhileTheOneBeforeComputes) {
   }
 }
 
-/// Operations of the small model read fp32.
+/// The small model's operations read fp32.
 TEST_P(GatherPass, UnitsOfAnotherTypeAreConvertedBeforeTheyAreGathered) {
   const int world = GetParam();
   const Graph graph = lowered(world, strictest(), true, DType::bf16);
-  std::map<ValueId, int> readers;  // of a converted root
+  std::map<ValueId, int> readers;  // keyed by converted root
   for (const runtime::Node& node : graph.nodes)
     for (ValueId in : node.inputs) {
       const runtime::Value& root = graph.values[graph.root_of(in)];
@@ -194,7 +194,7 @@ TEST_P(GatherPass, UnitsOfAnotherTypeAreConvertedBeforeTheyAreGathered) {
       EXPECT_EQ(node.attributes.integer("master"), 1) << "rounds as an update does";
       ++conversions;
     }
-  // Matrices and vectors of each layer, in both directions.
+  // Matrices and vectors of each layer are converted in both directions.
   EXPECT_GE(conversions, 4 * kLayers);
 }
 
@@ -217,7 +217,7 @@ TEST_P(GatherPass, ReuseJoinsTheNearestUsesFirst) {
     limits.max_reuse_distance = distance;
     const Graph graph = lowered(world, limits);
     const auto counts = gathers_per_unit(graph);
-    bool joined = false;  // once a layer is near enough, so are all that stand after it
+    bool joined = false;  // once a layer is near enough, all that follow it are, too
     for (int layer = 0; layer < kLayers; ++layer) {
       const int count = counts.at("gathered/layer." + std::to_string(layer) + ".matrices");
       EXPECT_FALSE(joined && count > 1) << "layer " << layer << " at distance " << distance;

@@ -7,7 +7,7 @@
 
 namespace strata::step {
 
-/// All optimizer recipes that there are.
+/// Returns all optimizer recipes that exist.
 std::vector<runtime::OptimizerRecipe> optimizer_formats();
 
 }  // namespace strata::step

@@ -18,8 +18,8 @@ namespace {
 using kernels::Shape;
 using kernels::TensorType;
 
-/// Whether the operation takes bf16 parameters with the state of `recipe`, as an update hands them
-/// over.
+/// True if the operation accepts bf16 parameters with the state of `recipe`, passed as an update
+/// passes them.
 bool is_taken(const runtime::OptimizerRecipe& recipe) {
   constexpr std::int64_t kElements = 1024;
   const runtime::UnitRecipe unit{DType::bf16, true, recipe};
@@ -51,7 +51,7 @@ TEST(OptimizerFormats, AreWhatOperationsTake) {
         for (const DType dtype : {DType::f32, DType::bf16, DType::u8})
           for (const std::int64_t block : {0, 64, 128})
             for (const bool random : {false, true}) {
-              // Of what there is none has one type alone.
+              // Without moments only one type makes sense.
               if (moments == 0 && (dtype != DType::f32 || block != 0)) continue;
               const runtime::OptimizerRecipe recipe{operation, master, moments,
                                                     dtype,     block,  random};

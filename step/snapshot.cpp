@@ -21,9 +21,9 @@ using runtime::Graph;
 using runtime::Tier;
 using runtime::ValueId;
 
-/// Roughly the most pieces with windows: each is two instructions or more.
+/// Rough limit on the number of pieces with windows, since each costs two instructions or more.
 constexpr std::int64_t kMostPieces = 1024;
-/// Window size; a drive gains nothing from more.
+/// The size of a window; a drive gains nothing from more.
 constexpr std::int64_t kWindowBytes = std::int64_t{16} << 20;
 
 /// Bytes of a root in one version, and the node after which they hold it (-1: from the start).
@@ -33,7 +33,7 @@ struct Held {
   int behind = -1;
 };
 
-/// Returns what is left of `held` when a later write covers `written`.
+/// Returns what remains of `held` after a write to `written`.
 std::vector<Held> without(const std::vector<Held>& held, const ByteRange& written) {
   std::vector<Held> left;
   for (const Held& part : held) {
@@ -109,7 +109,7 @@ class SnapshotPass {
            behind);
   }
 
-  /// The node after which the last part is copied.
+  /// Adds the copies of a piece's parts; returns the node after which the last part is copied.
   int copy_to(ValueId to, const SnapshotPiece& piece) {
     const ValueId root = roots_.at(piece.storage);
     std::vector<Held> parts;
@@ -143,7 +143,7 @@ class SnapshotPass {
 
   Graph& graph_;
   std::map<std::string, ValueId> roots_;
-  std::map<ValueId, std::vector<Held>> held_;  // of a root, what is to be copied
+  std::map<ValueId, std::vector<Held>> held_;  // root -> bytes to copy
   runtime::NodeInserter inserter_;
 };
 

@@ -19,11 +19,11 @@ struct Kept {
   runtime::Tier tier;
   DType dtype;
   zero::Extent held;                 ///< elements of the unit's flat space
-  std::int64_t storage_element = 0;  ///< place in the storage of the first value held
+  std::int64_t storage_element = 0;  ///< place of the first value in the storage
   std::int64_t elements_per_value = 1;
 
-  /// The first value at or after an element of flat space. A value belongs to the tensor in which
-  /// its block begins.
+  /// Returns the first value at or after an element of flat space. A value belongs to the tensor in
+  /// which its block begins.
   [[nodiscard]] std::int64_t value_at(std::int64_t element) const {
     return (element + elements_per_value - 1) / elements_per_value;
   }
@@ -129,7 +129,7 @@ class StateLister {
     entries_.push_back(std::move(entry));
   }
 
-  /// Every rank keeps them; the first one saves them.
+  /// Adds the scalars, which every rank keeps and the first rank saves.
   void add_scalars() {
     for (const ScalarField& field : kScalars) {
       StateEntry entry;

@@ -19,10 +19,10 @@ using runtime::MasterFormat;
 using runtime::ParameterUnit;
 using runtime::Tier;
 
-/// Of quantized moments.
+/// Block size of quantized moments.
 constexpr std::int64_t kBlock = 128;
 
-/// A large unit with a padded tensor, one of less than a cell with gaps, and a frozen one.
+/// Makes a large unit with a padded tensor, one of less than a cell with gaps, and a frozen one.
 std::vector<ParameterUnit> make_units() {
   std::vector<ParameterUnit> units(3);
   units[0].name = "embedding.matrices";
@@ -42,13 +42,13 @@ struct Case {
   int stage, world;
   DType dtype;
   runtime::OptimizerRecipe optimizer = {};
-  Tier tier = Tier::device;  ///< of the optimizer's state
+  Tier tier = Tier::device;  ///< tier of the optimizer's state
 };
 
 StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c, int rank) {
   StepSettings settings;
   settings.plan.mesh = comm::data_mesh(c.world);
-  // The small unit stays gathered at stage 3, as persistence thresholds make it.
+  // The small unit stays gathered at stage 3, since it is below the persistence threshold.
   settings.plan.units = zero::plan_units(units, {c.stage, 2048, INT64_MAX}, c.world);
   settings.at = comm::point_of(settings.plan.mesh, rank);
   settings.plan.shape.dtype = c.dtype;
@@ -58,7 +58,7 @@ StepSettings settings_of(const std::vector<ParameterUnit>& units, const Case& c,
     unit.optimizer_tier = c.tier;
     if (c.tier == Tier::device) continue;
     unit.parameter_tier = Tier::pinned;
-    unit.optimizer_device_elements = 1000;  // of each rank's part: one cell
+    unit.optimizer_device_elements = 1000;  // rounded up to one cell of each rank's part
     if (c.tier == Tier::disk && unit.unit == "embedding.matrices")
       unit.optimizer_host_elements = 3000;
   }
@@ -79,7 +79,7 @@ std::vector<std::string> kinds_of(const runtime::UnitRecipe& recipe) {
   return kinds;
 }
 
-/// Values of a kind that a stretch of flat space has: elements, or blocks that begin in it.
+/// Counts the values of a kind in a stretch of flat space: elements, or blocks that begin in it.
 std::int64_t values_in(const std::string& kind, std::int64_t begin, std::int64_t end) {
   if (!kind.ends_with("_scale")) return end - begin;
   std::int64_t blocks = 0;
@@ -87,7 +87,7 @@ std::int64_t values_in(const std::string& kind, std::int64_t begin, std::int64_t
   return blocks;
 }
 
-/// How often each element of each tensor and kind occurs.
+/// Counts the occurrences of each element, by tensor and kind.
 using Counts = std::map<std::string, std::vector<int>>;
 
 Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings& settings) {
@@ -104,7 +104,7 @@ Counts empty_counts(const std::vector<ParameterUnit>& units, const StepSettings&
 
 constexpr std::int64_t kUpdates = 17;
 
-/// Without the scalars.
+/// Lists all entries but the scalars.
 std::vector<StateEntry> tensors_of(const std::vector<ParameterUnit>& units,
                                    const StepSettings& settings, StateScope scope) {
   std::vector<StateEntry> entries = list_state(units, settings, scope, kUpdates);
@@ -235,7 +235,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
   const std::vector<std::string> fields{"loss_scale",    "hysteresis",  "scale_step",
                                         "last_overflow", "updates",     "skipped",
                                         "beta1_power",   "beta2_power", "at_floor"};
-  kernels::StepState state;  // each field another number
+  kernels::StepState state;  // a different number in each field
   state.loss_scale = 0;
   state.hysteresis = 1;
   state.scale_step = 2;
@@ -277,7 +277,7 @@ TEST_P(StateTable, ScalarsAreTheFieldsOfTheStepsStateAndTheFirstRankSavesThem) {
 TEST(StateTableOf, EachTileHasItsRecordInTheTierOfThePlan) {
   const std::vector<ParameterUnit> units = make_units();
   const Case c{0, 1, DType::bf16, {}, Tier::disk};
-  std::map<std::string, std::string> parts;  // of the kinds of one tensor
+  std::map<std::string, std::string> parts;  // kind -> parts, of one tensor
   for (const StateEntry& entry :
        list_state(units, settings_of(units, c, 0), StateScope::held, kUpdates))
     if (entry.name == "table" && entry.kind != "parameter") {
@@ -300,7 +300,7 @@ TEST(StateTableOf, AModelThatIsNotTrainedHasNoScalars) {
     EXPECT_EQ(entry.kind, "parameter");
 }
 
-/// Blocks that tensors share: the first of them has the scale.
+/// If tensors share a block, the first of them has the scale.
 TEST(StateTableOf, EveryScaleBelongsToTheTensorInWhichItsBlockBegins) {
   const std::vector<ParameterUnit> units = make_units();
   const runtime::OptimizerRecipe quantized{

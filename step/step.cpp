@@ -32,9 +32,9 @@ using runtime::ValueId;
 
 const TensorType kWordType{DType::i64, Shape{AgreedWord::kWords}};
 
-/// Tells gradient_scale the valid targets of the whole step: the Program that begins it takes the
-/// host's count and adds those of the other ranks `over` the mesh; the Programs of the step's other
-/// micro-steps find the sum. Each of `leaves` is one part of the mean.
+/// Gives gradient_scale the valid targets of the whole step. The Program that begins the step takes
+/// the host's count and adds those of the other ranks `over` the mesh; the Programs of the step's
+/// other micro-steps find the sum. Each of `leaves` is one part of the mean.
 void count_targets(Graph& graph, const comm::Mesh& over, bool begins, int leaves) {
   const TensorType type(DType::i64, Shape{1});
   ValueId targets = runtime::persistent_value(graph, runtime::kStepTargets, type, Role::control);
@@ -66,8 +66,8 @@ void count_targets(Graph& graph, const comm::Mesh& over, bool begins, int leaves
   }
 }
 
-/// The host's word (flags) starts the step's; every micro-step adds its loss. Returns the word with
-/// this one's loss in it.
+/// Adds the agreed word: the host's word (flags) starts that of the step, and every micro-step adds
+/// its loss. Returns the word with this micro-step's loss in it.
 ValueId add_word(Graph& graph, const std::vector<ValueId>& losses, bool begins, int leaves) {
   const auto part_of_sum = [&](const char* name, Role role, Tier tier) {
     const ValueId root = runtime::persistent_value(graph, name, kWordType, role, tier);
@@ -125,7 +125,7 @@ void declare_state(runtime::PersistentLayout& layout,
     for (int level = 0; level < zero::partial_sum_levels(settings.plan); ++level)
       flat(runtime::partial_sum_name(unit.name, level), DType::f32, shard, Role::gradient,
            plan.gradient_tier);
-    // Kinds outside, so that on the device each has its place whatever the tiles.
+    // The outer loop runs over kinds, so that their places on the device ignore the tiles.
     const std::vector<OptimizerTile> tiles = optimizer_tiles(unit, plan, o, settings);
     for (std::size_t kind = 0; kind < optimizer_states(plan.recipe).size(); ++kind)
       for (const OptimizerTile& tile : tiles) {
@@ -137,8 +137,8 @@ void declare_state(runtime::PersistentLayout& layout,
 
 namespace {
 
-/// Whole parameters live where the Plan says; shards are added with their home, and so are units
-/// that are kept in another type than operations read: what these read is made by gather_pass.
+/// Places whole parameters where the Plan says. Shards are added with their home. So are units that
+/// are kept in another type than operations read; gather_pass makes the type that operations read.
 void place_parameters(Graph& graph, const StepSettings& settings) {
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
     const runtime::UnitPlan& plan = settings.plan.units[u];
@@ -187,7 +187,7 @@ Graph lower_evaluation(Graph graph, ValueId loss, const StepSettings& settings) 
   place_parameters(graph, settings);
   if (loss != runtime::kNoValue) {
     const ValueId word = add_word(graph, {loss}, true, 1);
-    count_targets(graph, {}, true, 1);  // whoever evaluates divides what ranks add up
+    count_targets(graph, {}, true, 1);  // evaluation itself divides the sum over ranks
     if (settings.plan.mesh.ranks() > 1) {
       const comm::Mesh& mesh = settings.plan.mesh;
       const comm::Collective sum =

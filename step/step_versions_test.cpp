@@ -1,5 +1,5 @@
-// Whole steps in which one pass named the wrong version, or a later one lost an instruction. Waits
-// are placed anew each time, so that only the versions are wrong.
+// Tests whole steps in which one pass named the wrong version, or a later pass lost an instruction.
+// Waits are placed anew each time, so that only the versions are wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,9 +38,9 @@ struct Kind {
   int virtual_ranks = 0, micro_steps = 1;
 };
 
-/// One of two ranks. Tiles, reductions and gathers are cut into several pieces; of those of a
-/// layer's matrices, the first ones belong to rank 0 alone and those from kOwnPiece on to rank 1.
-/// Of the vectors rank 0 owns nothing.
+/// Makes the Program of one of two ranks. Tiles, reductions and gathers are cut into several
+/// pieces. Of a layer's matrices, the first pieces belong to rank 0 alone and those from kOwnPiece
+/// on to rank 1; of the vectors rank 0 owns nothing.
 Program step_program(const Kind& kind) {
   runtime::SmallModel model = runtime::small_model({.layers = 2, .hidden = 64, .width = 128});
   runtime::differentiate(model.graph, {kind.produced});
@@ -76,14 +76,14 @@ Program step_program(const Kind& kind) {
       {"step", {}, comm::MeshSeat::of(communicators[static_cast<std::size_t>(kind.rank)]->seat())});
 }
 
-/// Index of the `count`th instruction with this label.
+/// Returns the index of the instruction with this label, after `count` earlier ones.
 std::size_t find(const Program& program, const std::string& label, int count = 0) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].label == label && count-- == 0) return i;
   throw std::runtime_error("no instruction " + label + " in\n" + program.to_string());
 }
 
-/// What the verifier says first once the order of the list is made safe for any content.
+/// Returns the verifier's first problem after waits are placed for the order of the list.
 std::string problem(Program program) {
   for (Instruction& in : program.instructions) in.border_waits = 0;
   place_waits(program);
@@ -96,7 +96,7 @@ Program without(Program program, std::size_t index) {
   return program;
 }
 
-/// The instruction at `from` stands at the end of the list.
+/// Moves the instruction at `from` to the end of the list.
 Program moved_back(Program program, std::size_t from) {
   std::rotate(program.instructions.begin() + static_cast<std::ptrdiff_t>(from),
               program.instructions.begin() + static_cast<std::ptrdiff_t>(from) + 1,
@@ -104,7 +104,7 @@ Program moved_back(Program program, std::size_t from) {
   return program;
 }
 
-/// `operand` names the version before, as if its pass had kept the older id.
+/// Makes `operand` name the version before, as if its pass had kept the older id.
 void name_older(Program& program, Operand& operand) {
   runtime::Value older = program.values[static_cast<std::size_t>(operand.value)];
   if (older.root == runtime::kNoValue) older.root = operand.value;
@@ -155,7 +155,7 @@ TEST_P(StepVersions, EveryProgramWithPartialSumsHolds) {
 
 constexpr runtime::Updates kEarly = runtime::Updates::gradient;
 
-/// Traces and messages name instructions by it.
+/// Traces and messages name instructions by their labels.
 TEST_P(StepVersions, EveryInstructionHasALabel) {
   for (const runtime::Updates updates : {runtime::Updates::step_end, kEarly})
     for (const zero::MicroStepKind micro_step :
@@ -186,11 +186,11 @@ TEST_P(StepVersions, ProgramsHoldWithUpdatesBehindTheirGradients) {
         }
 }
 
-/// An update waits for the last writer of its gradient and the last reader of its parameters, and
-/// for nothing else.
+/// An early update waits for the last writer of its gradient and the last reader of its parameters,
+/// and for nothing else.
 struct Ready {
-  int update = -1;  ///< the unit's first
-  int node = -1;    ///< what it waits for
+  int update = -1;  ///< the unit's first update
+  int node = -1;    ///< the node that it waits for
 };
 
 Ready ready_of(const Program& program, const std::string& unit) {
@@ -246,7 +246,7 @@ TEST_P(StepVersions, UpdatesWaitForTheLastReaderOfTheirParameters) {
   EXPECT_EQ(problem(program), "");
   const Ready ready = ready_of(program, "layer.1.matrices");
   EXPECT_GT(ready.update, ready.node);
-  // At stage 3 only the gather has to come before.
+  // Only the gather has to come before the update at stage 3.
   const auto reader = static_cast<int>(find(program, "late reader"));
   EXPECT_EQ(ready.update > reader, stage() < 3);
 }

@@ -5,8 +5,8 @@
 namespace strata::step {
 namespace {
 
-/// Where element `number` of the rectangle stands in a matrix of so many columns, from the
-/// rectangle's own first column.
+/// Returns where element `number` of the rectangle is in a matrix of `columns` columns, counted
+/// from the rectangle's first column.
 std::int64_t place_of(const TensorWindow& window, std::int64_t number, std::int64_t columns) {
   return number / window.columns * columns + number % window.columns;
 }

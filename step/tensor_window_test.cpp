@@ -18,7 +18,7 @@ TEST(TensorWindow, OfARangeIsOneRunOfTensorAndStorage) {
   EXPECT_EQ(storage_extent({}), 0);
 }
 
-/// Columns [3, 7) of a [., 10], from the second element of its row 1 on.
+/// Makes a window of columns [3, 7) of a [., 10], from the second element of its row 1 on.
 TensorWindow columns_of_ten(std::int64_t storage_columns) {
   return {.first = 5,
           .elements = 9,

@@ -27,8 +27,8 @@ using runtime::ValueId;
 const TensorType kControlType{DType::u8, Shape{sizeof(kernels::StepControl)}};
 const TensorType kRandomType{DType::i64, Shape{2}};
 
-/// Appends the updates of one step. The step's own read what it has just written; those of the step
-/// before stand at the start, so they read version 0 of everything.
+/// Appends the updates of one step. Updates of this step read what it has just written; those of
+/// the step before come at the start, so they read version 0 of everything.
 class UpdatePass {
  public:
   enum class Of : std::uint8_t { this_step, step_before };
@@ -41,7 +41,7 @@ class UpdatePass {
                                     : latest(runtime::kUpdateRandom, kRandomType, Role::control);
   }
 
-  /// In the order in which the next forward pass needs them.
+  /// Updates units in the order in which the next forward pass needs them.
   void run() {
     for (std::size_t u = 0; u < graph_.units.size(); ++u) {
       if (!trains(u)) continue;
@@ -54,7 +54,7 @@ class UpdatePass {
     return settings_.plan.units[u].recipe.trainable;
   }
 
-  /// This rank's part of one unit.
+  /// Updates this rank's part of one unit.
   void update_unit(std::size_t u) {
     const runtime::ParameterUnit& unit = graph_.units[u];
     const runtime::UnitPlan& plan = settings_.plan.units[u];
@@ -67,7 +67,7 @@ class UpdatePass {
     }
   }
 
-  /// Every rank's updated shard to every rank that keeps the whole unit.
+  /// Gathers the updated shards of all ranks on every rank that keeps the whole unit.
   void publish(std::size_t u) {
     const runtime::ParameterUnit& unit = graph_.units[u];
     const runtime::UnitPlan& plan = settings_.plan.units[u];
@@ -91,13 +91,13 @@ class UpdatePass {
     }
   }
 
-  /// The root of the parameters that updates of this unit write.
+  /// Returns the root of the parameters that updates of this unit write.
   [[nodiscard]] ValueId parameter_root(std::size_t u) {
     return graph_.root_of(parameter(u, owned(u)).value);
   }
 
  private:
-  /// Persistent storage as the updates find it.
+  /// Returns persistent storage in the version that the updates find.
   ValueId latest(const std::string& name, const TensorType& type, Role role,
                  Tier tier = Tier::device) {
     const ValueId root = runtime::persistent_root(graph_, name, type, role, tier);
@@ -112,14 +112,14 @@ class UpdatePass {
     return zero::owned_unit(graph_.units[u], settings_.plan.units[u], settings_);
   }
 
-  /// A flat value and where in flat space it begins.
+  /// A flat value, and the element of flat space at which it begins.
   struct Flat {
     ValueId value;
     std::int64_t begin;
   };
 
-  /// The reduced gradient. Where it is not sharded the version is that of the part that this rank
-  /// reads: its own, or all.
+  /// Returns the reduced gradient. If it is not sharded, the version is that of the part that this
+  /// rank reads: its own, or all.
   Flat gradient(std::size_t u, const zero::OwnedUnit& o) {
     const runtime::ParameterUnit& unit = graph_.units[u];
     const runtime::UnitPlan& plan = settings_.plan.units[u];
@@ -134,7 +134,7 @@ class UpdatePass {
     return {found, begin};
   }
 
-  /// Where this rank keeps the parameters that the next step reads.
+  /// Returns the parameters that this rank keeps for the next step.
   Flat parameter(std::size_t u, const zero::OwnedUnit& o) {
     return {graph_.at_version(zero::kept_parameters(graph_, u, settings_), 0),
             settings_.plan.units[u].shard_parameter ? o.owned_begin : 0};
@@ -163,7 +163,7 @@ class UpdatePass {
     return states;
   }
 
-  /// Cuts an extent where the weight decay changes. Gaps hold zeros and take their neighbour's.
+  /// Cuts an extent where the weight decay changes. Gaps hold zeros and go with their neighbours.
   static std::vector<std::pair<zero::Extent, double>> decay_runs(const runtime::ParameterUnit& unit,
                                                                  const zero::Extent& extent) {
     std::vector<std::pair<zero::Extent, double>> runs;
@@ -231,7 +231,7 @@ class UpdatePass {
 constexpr int kNoUnit = -1;
 constexpr int kNoPlace = -1;
 
-/// For each root the trainable unit whose parameters it keeps for the step, or kNoUnit.
+/// Returns, for each root, the trainable unit whose parameters it keeps for the step, or kNoUnit.
 std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings) {
   std::map<std::string, int> kept;
   std::vector<int> unit_of(graph.values.size(), kNoUnit);
@@ -246,7 +246,7 @@ std::vector<int> units_of_roots(const Graph& graph, const StepSettings& settings
   return unit_of;
 }
 
-/// What the forward and backward passes read is what the updates before them leave behind.
+/// Lets the forward and backward passes read the versions that the updates before them leave.
 void read_updated_parameters(Graph& graph, const StepSettings& settings,
                              const std::vector<int>& unit_of) {
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
@@ -258,12 +258,12 @@ void read_updated_parameters(Graph& graph, const StepSettings& settings,
   }
 }
 
-/// Per unit a place in the block before the one that first reads its parameters: after what that
-/// block gathers, so that what ranks send one another after the update passes while it computes.
-/// The front where there is none.
+/// Returns, for each unit, a place in the block before the first reader of its parameters: after
+/// that block's gathers, so that ranks publish the update while the block computes. 0 if no block
+/// comes before.
 std::vector<int> places_ahead(const Graph& graph, const std::vector<int>& unit_of) {
   std::vector<int> places(graph.units.size(), kNoPlace);
-  int before = 0, here = 0;  // in the block before, and in this one
+  int before = 0, here = 0;  // last collective of the block before, and of this one
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const runtime::Node& node = graph.nodes[static_cast<std::size_t>(i)];
     if (i > 0) {
@@ -285,17 +285,17 @@ std::vector<int> places_ahead(const Graph& graph, const std::vector<int>& unit_o
   return places;
 }
 
-/// One unit and the node after which its update may stand.
+/// A unit, and the node after which its update may come.
 struct UpdatePlace {
   int node;
   std::size_t unit;
   auto operator<=>(const UpdatePlace&) const = default;
 };
 
-/// Places in the order in which units become ready. Ranks agree on it: what only one of them has
-/// (sums of its own part) stands right after a node that all have.
+/// Returns places in the order in which units become ready. Ranks agree on it: nodes that only one
+/// of them has (sums of its own part) come right after a node that all have.
 std::vector<UpdatePlace> update_places(const Graph& graph, UpdatePass& pass) {
-  std::map<ValueId, int> last_writer, last_reader;  // of a root
+  std::map<ValueId, int> last_writer, last_reader;  // keyed by root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     for (ValueId in : graph.nodes[i].inputs) last_reader[graph.root_of(in)] = i;
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
@@ -321,7 +321,7 @@ void update_pass(runtime::Graph& graph, const StepSettings& settings) {
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   const std::vector<int> unit_of = units_of_roots(graph, settings);
   read_updated_parameters(graph, settings, unit_of);
-  // The places are the same on all ranks, so the collectives among these nodes keep one order.
+  // The places are the same on all ranks, so the collectives among these nodes have one order.
   const std::vector<int> places = places_ahead(graph, unit_of);
   const std::size_t others = graph.nodes.size();
   UpdatePass pass(graph, settings, UpdatePass::Of::step_before);
@@ -349,8 +349,8 @@ void early_update_pass(runtime::Graph& graph, const StepSettings& settings) {
   };
   for (std::size_t k = 0; k < places.size(); ++k) {
     pass.update_unit(places[k].unit);
-    // Collectives keep their order. One unit later a slow update holds up no reduction that the
-    // next update waits for.
+    // Collectives keep their order. Publishing one unit later keeps a slow update from holding up a
+    // reduction that the next update waits for.
     if (k > 0) pass.publish(places[k - 1].unit);
     if (k + 1 == places.size()) pass.publish(places[k].unit);
     move_behind(places[k].node);

@@ -6,23 +6,23 @@
 
 namespace strata::step {
 
-/// Optimizer tiles, parameters back to where they live, at the end of the step (after
-/// control_pass).
+/// Updates optimizer tiles at the end of the step (after control_pass), and brings parameters back
+/// to where they live.
 void update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// The same for the step before, each a block before the first use of its parameters. Does nothing
-/// to the state when that step was skipped, drained, or never was.
+/// Does the same for the step before: each unit a block before the first use of its parameters. The
+/// state does not change if that step was skipped or drained, or if there was none.
 void late_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// The same after each unit's own gradient, inside the backward pass (Updates::gradient): after
-/// the last reduction and the last reader of the parameters. Runs after control_pass and
-/// gather_pass, from which on sharded parameters are read by their gathers alone.
+/// Does the same after each unit's own gradient, inside the backward pass (Updates::gradient):
+/// after its last reduction and the last reader of its parameters. Runs after control_pass and
+/// gather_pass: from then on only gathers read sharded parameters.
 void early_update_pass(runtime::Graph& graph, const StepSettings& settings);
 
-/// Whether updates of any unit round at random.
+/// True if updates of any unit round at random.
 bool rounds_at_random(const runtime::Plan& plan);
 
-/// Returns the block "update", added when it is not there yet.
+/// Returns the block "update", and adds it if it is not there yet.
 int update_block(runtime::Graph& graph);
 
 }  // namespace strata::step

@@ -19,7 +19,7 @@ using runtime::kNoValue;
 using runtime::Node;
 using runtime::ValueId;
 
-/// Consecutive uses of one unit served by one copy: list positions, inclusive.
+/// Consecutive uses of one unit that share a copy: list positions, inclusive.
 struct Region {
   int unit = 0;
   int first = 0;
@@ -43,19 +43,19 @@ class GatherPass {
   [[nodiscard]] bool converted(int unit) const {
     return of_.plan.units[unit].recipe.dtype != graph_.type(graph_.unit_values[unit]).dtype;
   }
-  /// That a gather of the unit brings together.
+  /// Returns the number of elements that a gather of the unit makes available.
   [[nodiscard]] std::int64_t gathered_elements(int unit) const {
     return sharded(unit) ? graph_.units[unit].elements : 0;
   }
 
-  /// One region per unit and uninterrupted stretch of one block in one direction. (Recomputing a
-  /// run of several blocks visits each twice on the way back, far apart.)
+  /// Makes one region per unit and uninterrupted stretch of one block in one direction. (If a run
+  /// of several blocks is recomputed, the backward pass visits each twice, far apart.)
   void find_regions() {
     std::map<ValueId, int> unit_of;
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
       if (const int unit = static_cast<int>(u); sharded(unit) || converted(unit))
         unit_of[graph_.unit_values[u]] = unit;
-    std::map<int, std::size_t> open;  // of the stretch under way, by unit
+    std::map<int, std::size_t> open;  // region of the current stretch, by unit
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[i];
       if (i > 0 && !same_stretch(i - 1, i)) open.clear();
@@ -73,21 +73,21 @@ class GatherPass {
     }
   }
 
-  /// Between two uses of one unit: what keeping the unit gathered would cost.
+  /// The gap between two uses of a unit, for the cost of keeping the unit gathered.
   struct Gap {
-    std::size_t before;       ///< the region before it; the next one follows it
-    std::size_t from, until;  ///< which regions begin inside it, in order of their begin
+    std::size_t before;       ///< the region before the gap; the next one follows it
+    std::size_t from, until;  ///< range of regions, by begin, that begin inside it
   };
 
   /// Joins neighbours, nearest first, so that the live limit keeps what is needed again soonest.
-  /// The distance of two uses counts elements of other units gathered between them, like
-  /// DeepSpeed's `max_reuse_distance`. A join brings others nearer but leaves less room.
+  /// The distance between two uses counts elements of other units gathered between them, like
+  /// DeepSpeed's `max_reuse_distance`. Each join reduces other distances, but leaves less memory.
   void merge_regions() {
     std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) {
       return std::pair(a.unit, a.first) < std::pair(b.unit, b.first);
     });
     count_live();
-    std::vector<bool> joined(regions_.size(), false);  // with the region before
+    std::vector<bool> joined(regions_.size(), false);  // true if joined with the region before
     std::vector<std::size_t> by_first(regions_.size());
     std::iota(by_first.begin(), by_first.end(), std::size_t{0});
     std::sort(by_first.begin(), by_first.end(),
@@ -109,7 +109,7 @@ class GatherPass {
     join(joined);
   }
 
-  /// Gathered elements at every position, each use with a gather of its own.
+  /// Counts the gathered elements at every position if each use has its own gather.
   void count_live() {
     live_.assign(graph_.nodes.size(), 0);
     for (const Region& region : regions_)
@@ -132,7 +132,7 @@ class GatherPass {
   }
 
   /// Keeps a unit between region `before` and the next one, if that stays within the live limit
-  /// everywhere. What does not fit never will: other units only take more room.
+  /// everywhere. If it does not fit now it never will: other units only take more memory.
   bool keep(std::size_t before) {
     const std::int64_t more = gathered_elements(regions_[before].unit);
     const auto begin = live_.begin() + regions_[before].last + 1;
@@ -162,7 +162,7 @@ class GatherPass {
     regions_ = std::move(regions);
   }
 
-  /// Makes a copy of the unit before the region and redirects its nodes to it.
+  /// Makes a copy of the unit before the region, and lets its nodes read the copy.
   void serve(const Region& region) {
     const auto u = static_cast<std::size_t>(region.unit);
     const ValueId parameters = graph_.unit_values[u];
@@ -179,8 +179,8 @@ class GatherPass {
     redirect(region, parameters, copy);
   }
 
-  /// Early enough that the gather may go on while the block before computes; on ranks without a
-  /// part, too, so that all of them order their gathers alike.
+  /// Converts this rank's shard early enough that the gather may run while the block before
+  /// computes. Ranks with an empty shard do so, too, so that all of them order their gathers alike.
   ValueId converted_shard(const Region& region, ValueId shard) {
     runtime::Value part = graph_.values[shard];
     part.type.dtype = graph_.type(graph_.unit_values[region.unit]).dtype;
@@ -210,8 +210,8 @@ class GatherPass {
            graph_.nodes[a].pass == graph_.nodes[b].pass;
   }
 
-  /// Where the stretch of one block in one direction begins that ends before the stretch of
-  /// `position`; 0 where there is none.
+  /// Returns the begin of the stretch (of one block in one direction) just before that of
+  /// `position`; 0 if there is none.
   [[nodiscard]] int stretch_before(int position) const {
     const auto begin = [&](int at) {
       while (at > 0 && same_stretch(at - 1, at)) --at;

@@ -6,7 +6,7 @@
 namespace strata::zero {
 namespace {
 
-/// Leaf `leaf` of round `round`, both from 0.
+/// Makes the kind of leaf `leaf` in round `round`, both counted from 0.
 MicroStepKind position_of(int round, int rounds, int leaf, int leaves, bool reduces_each) {
   MicroStepKind p;
   p.begins_step = round == 0 && leaf == 0;
@@ -16,7 +16,7 @@ MicroStepKind position_of(int round, int rounds, int leaf, int leaves, bool redu
   if (leaves == 1 || (!reduces_each && !p.closes_sum)) return p;
   p.joins = std::countr_one(static_cast<unsigned>(leaf));
   p.completes = leaf + 1 == leaves;
-  // What waits as a partial sum has not reached the accumulator.
+  // A leaf that waits as a partial sum has not reached the accumulator.
   if (reduces_each && !p.completes) p.opens_sum = p.closes_sum = true;
   return p;
 }

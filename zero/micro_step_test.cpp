@@ -1,4 +1,4 @@
-// What the micro-steps of a step add up, written out: which batches, in which order.
+// Checks what the micro-steps of a step add up, written out: which batches, in which order.
 #include "zero/micro_step.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ runtime::Plan plan_of(int leaves, int rounds, bool shard_gradient) {
   return plan;
 }
 
-/// A step's gradient: "a b" is a sum of micro-steps, "(a+b)" one of the tree.
+/// Writes a step's gradient: "a b" is a sum over micro-steps, "(a+b)" a sum in the tree.
 std::string gradient_of(const runtime::Plan& plan) {
   std::map<int, std::string> waiting;
   std::string accumulator;
@@ -69,7 +69,7 @@ TEST(MicroStepKind, LeavesFormTheTree) {
   }
 }
 
-/// Micro-batch a x leaves + k is of round a and virtual rank k (of a world of one).
+/// Micro-batch a x leaves + k belongs to round a and virtual rank k (in a world of one).
 TEST(MicroStepKind, RoundsAreAddedWhereTheStageAddsThem) {
   EXPECT_EQ(gradient_of(plan_of(4, 3, true)), "((0+1)+(2+3)) ((4+5)+(6+7)) ((8+9)+(10+11))");
   EXPECT_EQ(gradient_of(plan_of(4, 3, false)), "((0 4 8+1 5 9)+(2 6 10+3 7 11))");

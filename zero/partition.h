@@ -1,4 +1,4 @@
-// Partition arithmetic: which rank owns which elements of a unit's flat space. Pure functions.
+// Computes which rank owns which elements of a unit's flat space. All functions are pure.
 #pragma once
 
 #include <vector>
@@ -12,13 +12,13 @@ namespace strata::zero {
 /// at most one cell and may be empty.
 comm::Partition partition_unit(std::int64_t elements, int world);
 
-/// Elements of the largest of these shards.
+/// Returns the number of elements of the largest of these shards.
 std::int64_t largest_shard(std::int64_t elements, int world);
 
-/// The part of `partition` inside [begin, end), relative to begin.
+/// Returns the part of `partition` inside [begin, end), relative to begin.
 comm::Partition slice(const comm::Partition& partition, std::int64_t begin, std::int64_t end);
 
-/// [begin, end) of flat space.
+/// Elements [begin, end) of flat space.
 struct Extent {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -26,10 +26,10 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-/// `elements` cut into pieces of at most `bucket` elements (whole cells, at least one cell each).
+/// Cuts `elements` into pieces of at most `bucket` elements (whole cells, at least one cell each).
 std::vector<Extent> cut(std::int64_t elements, std::int64_t bucket);
 
-/// Overlap of two extents; empty ones have begin == end.
+/// Returns the overlap of two extents; an empty one has begin == end.
 Extent intersect(const Extent& a, const Extent& b);
 
 }  // namespace strata::zero

@@ -35,7 +35,7 @@ std::vector<std::int64_t> bounds_in_cells(std::int64_t cells, int world) {
   return bounds;
 }
 
-// Checkpoints, plans and the bits of a run rest on these very borders.
+// Checkpoints, Plans and the bits of a run depend on these very borders.
 TEST(Partition, BordersAreTheDocumentedOnes) {
   using Bounds = std::vector<std::int64_t>;
   EXPECT_EQ(bounds_in_cells(7, 3), (Bounds{0, 2, 4, 7}));
@@ -74,7 +74,7 @@ TEST(Partition, EndsTheProcessForElementsThatAreNotWholeCells) {
   EXPECT_DEATH(partition_unit(kCellElements, 0), "broken invariant");
 }
 
-/// Who owns flat element `at`.
+/// Returns the rank that owns flat element `at`.
 int owner(const comm::Partition& p, std::int64_t at) {
   for (int r = 0; r < p.ranks(); ++r)
     if (at >= p.begin(r) && at < p.begin(r) + p.count(r)) return r;

@@ -1,5 +1,5 @@
-// The ZeRO stage as a policy value: which of {optimizer state, gradient, parameter} of each unit is
-// sharded. Besides the configuration, the only place that knows what a stage number means.
+// The meaning of ZeRO stages: which of {optimizer state, gradient, parameter} of each unit is
+// sharded. No other code but the configuration knows what a stage number means.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ inline constexpr int kHighestStage = 3;
 
 struct StagePolicy {
   int stage = 0;
-  /// Stage 3: units up to this many elements stay gathered (their states are sharded all the same)
-  /// ...
+  /// Stage 3: units of up to this many elements stay gathered (their gradients and optimizer state
+  /// are sharded nevertheless) ...
   std::int64_t persistence_threshold_elements = 100'000;
   /// ... as long as all of them together stay within this.
   std::int64_t model_persistence_threshold_elements = INT64_MAX;
   bool operator==(const StagePolicy&) const = default;
 };
 
-/// One UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: for themselves). A
-/// world of one shards only gradients that virtual ranks reduce in each micro-step: so it has the
-/// bits of a larger world.
+/// Makes one UnitPlan per unit, for `world` ranks that stand for `virtual_ranks` (0: one each). A
+/// world of one shards only gradients that virtual ranks reduce in each micro-step, so that it has
+/// the bits of a larger world.
 std::vector<runtime::UnitPlan> plan_units(const std::vector<runtime::ParameterUnit>& units,
                                           const StagePolicy& policy, int world,
                                           int virtual_ranks = 0);

@@ -17,8 +17,8 @@ using runtime::Graph;
 using runtime::Node;
 using runtime::ValueId;
 
-/// Handles one unit's gradient. `at` is the list position of its last writer; everything is
-/// inserted after it, so a reduction can run while the backward pass goes on.
+/// Handles one unit's gradient. `at` is the list position of its last writer; all nodes are
+/// inserted after it, so that a reduction can run while the backward pass goes on.
 class UnitReduction {
  public:
   UnitReduction(Graph& graph, runtime::NodeInserter& inserter, const RankPlan& of,
@@ -33,20 +33,20 @@ class UnitReduction {
         owned_(owned_unit(unit_, plan_, of)),
         at_(at) {}
 
-  /// The gradient that the update is to read: the accumulator in its last version. A rank whose
-  /// part is empty may get its empty sum instead, so that on every rank the last writer stands
-  /// after the reduction. Before the rank's last leaf: what waits for it.
+  /// Returns the gradient that the update is to read: the accumulator in its last version. A rank
+  /// whose part is empty may get its empty sum instead, so that on every rank the last writer comes
+  /// after the reduction. Before the rank's last leaf, returns the partial sum that waits.
   ValueId run() {
     return plan_.shard_gradient ? reduce_then_accumulate() : accumulate_then_reduce();
   }
 
  private:
-  /// Elements of the own piece.
+  /// Returns the number of elements of the rank's own part.
   [[nodiscard]] std::int64_t mine() const { return owned_.owned_end - owned_.owned_begin; }
   [[nodiscard]] DType produced() const { return graph_.type(gradient_).dtype; }
   [[nodiscard]] DType accumulated() const { return of_.plan.gradient.accumulated; }
 
-  /// Sharded gradients: every micro-step is reduced and a leaf; only the own piece is kept.
+  /// Handles sharded gradients: each micro-step is a leaf and reduced; only the own part is kept.
   ValueId reduce_then_accumulate() {
     if (!kind_.completes) return keep_partial_sum(gradient_);
     const ValueId before = accumulator(mine(), kernels::sharded(0));
@@ -61,8 +61,8 @@ class UnitReduction {
     return sum;
   }
 
-  /// Whole gradients: micro-steps add up locally; the sum of a leaf's is reduced, which is the
-  /// step's where a rank has one leaf.
+  /// Handles whole gradients: micro-steps add up locally, then the sum of a leaf is reduced (the
+  /// sum of the step if a rank has one leaf).
   ValueId accumulate_then_reduce() {
     // The only micro-step of one of several leaves has nothing to add up.
     const bool alone = of_.plan.leaves_per_rank() > 1 && kind_.opens_sum && kind_.closes_sum;
@@ -71,7 +71,7 @@ class UnitReduction {
     if (!kind_.closes_sum || !changes_anything()) return sum;
     if (!kind_.completes) return keep_partial_sum(sum);
     const ValueId contribution = alone ? gradient_ : sum;
-    const ValueId reduced = graph_.next_version(sum);  // of the own part; the rest stays as it is
+    const ValueId reduced = graph_.next_version(sum);  // the own part; the rest is unchanged
     ValueId own = reduced;
     if (accumulated() == DType::f32)
       reduce(contribution, reduced, 0);
@@ -82,7 +82,7 @@ class UnitReduction {
     return own;
   }
 
-  /// The micro-step's gradient into the whole accumulator.
+  /// Adds the micro-step's gradient to the whole accumulator.
   ValueId accumulate() {
     ValueId sum = gradient_;
     if (kind_.opens_sum && produced() == accumulated() && !on_disk()) {
@@ -95,18 +95,18 @@ class UnitReduction {
     return sum;
   }
 
-  /// Backward operations write this storage themselves.
+  /// Lets backward operations write this storage themselves.
   void produce_in(const std::string& storage) {
     const ValueId root = graph_.root_of(gradient_);
     graph_.make_persistent(root, storage);
     graph_.set_home(root, plan_.gradient_tier);
   }
 
-  /// There roots are written as a whole, and by one block: not in the places where backward
-  /// operations make their parts.
+  /// True if the gradient lives on the disk. Roots there are written as a whole, and by one block,
+  /// so backward operations cannot make their parts in place.
   [[nodiscard]] bool on_disk() const { return plan_.gradient_tier == runtime::Tier::disk; }
 
-  /// On the disk: parts of other ranks, which nobody reads again, get the version of `sum`.
+  /// Gives other ranks' parts the version of `sum` on the disk, where nobody reads them again.
   void clear_others(ValueId sum) {
     const ValueId root = graph_.root_of(sum);
     if (!on_disk() || graph_.type(root).shape.elements() != unit_.elements) return;
@@ -119,19 +119,19 @@ class UnitReduction {
                 {"rows", static_cast<double>(part.elements())}});
   }
 
-  /// A leaf of a world of one in fp32 is its own sum over ranks.
+  /// True for a leaf that is its own sum over ranks: fp32, in a world of one.
   [[nodiscard]] bool is_sum(ValueId leaf) const {
     return of_.plan.data_ranks() == 1 && of_.plan.gradient.reduced == DType::f32 &&
            graph_.type(leaf).dtype == DType::f32;
   }
 
-  /// A world of one still rounds to the wire type, except where rounding is the identity.
+  /// False if reduction is the identity. A world of one still rounds to the wire type.
   [[nodiscard]] bool changes_anything() const {
     const DType reduced = of_.plan.gradient.reduced;
     return of_.plan.leaves() > 1 || (reduced != DType::f32 && reduced != accumulated());
   }
 
-  /// The first micro-step's part becomes `sum`, later ones are added to what was there `before`.
+  /// Makes the first micro-step's part `sum`, or adds a later one to what was there `before`.
   void take(ValueId part, ValueId before, ValueId sum) {
     if (kind_.opens_sum)
       round_into(part, sum);
@@ -143,7 +143,7 @@ class UnitReduction {
     insert("convert", {from}, {to}, {{"dtype", static_cast<double>(accumulated())}});
   }
 
-  /// Own piece of the mean over all leaves, in fp32 storage of its own.
+  /// Makes the own part of the mean over all leaves, in fp32 storage of its own.
   ValueId reduce_apart(ValueId source) {
     const ValueId reduced = own_piece("reduced/");
     reduce(source, reduced, owned_.owned_begin);
@@ -158,7 +158,7 @@ class UnitReduction {
     return graph_.add_value(std::move(part));
   }
 
-  /// Sums are fp32: they cannot lie where 16-bit contributions lay before they are rounded.
+  /// Reduces apart, then rounds: fp32 sums have no room in storage of 16-bit contributions.
   ValueId reduce_and_round(ValueId contribution, ValueId sum) {
     const ValueId reduced = reduce_apart(contribution);
     if (owned_.owned_begin == owned_.owned_end) return reduced;
@@ -167,14 +167,14 @@ class UnitReduction {
     return sum;
   }
 
-  /// Own piece of the mean over all leaves, of which `source` is this rank's last; `target` holds
-  /// elements from `target_begin` of flat space.
+  /// Makes the own part of the mean over all leaves, of which `source` is this rank's last.
+  /// `target` holds elements from `target_begin` of flat space.
   void reduce(ValueId source, ValueId target, std::int64_t target_begin) {
     sum_leaves(source, target, target_begin, 1.0f / static_cast<float>(of_.plan.leaves()));
   }
 
-  /// Own piece of the sum over the leaves so far that form a subtree with this one. It waits for
-  /// the other half of the next larger one.
+  /// Makes the own part of the sum over those leaves so far that form a subtree with this one. It
+  /// waits for the other half of the next larger subtree.
   ValueId keep_partial_sum(ValueId source) {
     if (kind_.joins == 0 && source == gradient_ && is_sum(source) && !on_disk()) {
       produce_in(partial_sum_levels(of_.plan) > 0 ? runtime::partial_sum_name(unit_.name, 0)
@@ -187,8 +187,8 @@ class UnitReduction {
     return sum;
   }
 
-  /// The sum over ranks of the leaf `source`, then over the partial sums that it joins: smaller
-  /// subtrees first, as in a binary counter.
+  /// Adds up the leaf `source` over ranks, then the partial sums that it joins: smaller subtrees
+  /// first, as in a binary counter.
   void sum_leaves(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
     if (kind_.joins == 0) return reduce_scatter(source, target, target_begin, scale);
     if (mine() == 0) return reduce_scatter(source, target, target_begin, 1);
@@ -197,7 +197,7 @@ class UnitReduction {
                            : own_piece("leaf/");
     if (!is_there) reduce_scatter(source, sum, owned_.owned_begin, 1);
     for (int level = 0; level + 1 < kind_.joins; ++level) {
-      const bool others = is_there && level == 0;  // `source` stays as it is
+      const bool others = is_there && level == 0;  // `source` must not change
       const ValueId larger = others ? own_piece("leaf/") : graph_.next_version(sum);
       insert("accumulate", {sum, partial_sum(level)}, {larger}, {});
       sum = larger;
@@ -207,7 +207,7 @@ class UnitReduction {
     insert("accumulate", {partial_sum(kind_.joins - 1), sum}, {own}, {{"scale", scale}});
   }
 
-  /// Own piece of the sum over ranks; `target` as above.
+  /// Makes the own part of the sum over ranks; `target` is as in reduce().
   void reduce_scatter(ValueId source, ValueId target, std::int64_t target_begin, float scale) {
     for (const Extent& piece : cut(unit_.elements, of_.plan.limits.reduce_bucket_elements)) {
       const Extent mine = intersect(piece, {owned_.owned_begin, owned_.owned_end});
@@ -245,7 +245,7 @@ class UnitReduction {
     return c;
   }
 
-  /// Own piece, as the Program finds it.
+  /// Returns the own part of a partial sum, as the Program finds it.
   ValueId partial_sum(int level) {
     if (level >= partial_sum_levels(of_.plan)) {
       if (plan_.shard_gradient) return accumulator(mine(), kernels::sharded(0));
@@ -260,7 +260,7 @@ class UnitReduction {
     return found(runtime::accumulator_name(unit_.name), accumulated(), elements, spread);
   }
 
-  /// What the Program before left for this one.
+  /// Returns storage as the Program before left it.
   ValueId found(const std::string& name, DType dtype, std::int64_t elements,
                 kernels::Spread spread) {
     const ValueId root = runtime::persistent_value(graph_, name, {dtype, kernels::Shape{elements}},
@@ -312,7 +312,7 @@ int partial_sum_levels(const runtime::Plan& plan) {
 }
 
 void reduction_pass(runtime::Graph& graph, const RankPlan& of, const MicroStepKind& kind) {
-  std::map<ValueId, int> last_writer;  // of a root
+  std::map<ValueId, int> last_writer;  // keyed by root
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
   runtime::NodeInserter inserter;

@@ -1,4 +1,4 @@
-// The training of a small model, as tests of the search plan it.
+// The training of a small model, for tests of the search.
 #pragma once
 
 #include "compile/model.h"
@@ -6,8 +6,8 @@
 
 namespace strata::plan {
 
-/// `layers` of runtime::small_model, fp32, trained by AdamW. Saving takes no memory but for what
-/// the Plan says.
+/// Makes a runtime::small_model of `layers`, fp32, trained by AdamW. Saving takes no memory beyond
+/// what the Plan says.
 inline compile::TrainingModel small_training(int layers = 4) {
   compile::TrainingModel model;
   model.build = [layers](const runtime::BatchShape& shape, compile::ModelUse) {
@@ -19,7 +19,7 @@ inline compile::TrainingModel small_training(int layers = 4) {
   return model;
 }
 
-/// What choices do not decide: `ranks`, sequences of 16 tokens.
+/// Makes what choices do not decide: `ranks`, sequences of 16 tokens.
 inline runtime::Plan small_frame(int ranks) {
   runtime::Plan plan;
   plan.mesh = comm::data_mesh(ranks);

@@ -30,10 +30,10 @@ Arena::Arena(std::string tier, std::int64_t bytes, ArenaKind kind) : bytes_(byte
                       memfd_.get(), 0);
   if (base == MAP_FAILED) refuse("mmap");
   base_ = static_cast<std::byte*>(base);
-  // Fewer TLB misses; a kernel without huge pages for this mapping refuses, which changes nothing.
+  // Huge pages mean fewer TLB misses; a kernel without them refuses, which changes nothing.
   (void)::madvise(base, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-  // Takes the pages now, not at their first touch in the middle of a step. Kernels before 5.14 do
-  // not know the advice (EINVAL): there pages come when they are touched.
+  // Populates the pages now, not at their first touch in the middle of a step. Kernels before 5.14
+  // do not know the advice (EINVAL); there pages come when they are touched.
   if (::madvise(base, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
     refuse("populating the arena");
 }

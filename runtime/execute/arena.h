@@ -1,4 +1,4 @@
-// Memory of one tier of one rank: one mapping of the planned size, made before the first step.
+// The memory of one tier on one rank: one mapping of the planned size, made before the first step.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ enum class ArenaKind : std::uint8_t {
 class Arena {
  public:
   Arena() = default;
-  /// Device or pinned memory of `device`, all zero. Throws OutOfMemory.
+  /// Takes device or pinned memory of `device`, cleared to zero. Throws OutOfMemory.
   Arena(kernels::Device& device, kernels::MemoryKind kind, std::int64_t bytes);
-  /// Host memory of this process, pages zero at first.
-  /// Throws OutOfMemory naming tier and bytes.
+  /// Maps host memory of this process; its pages are zero. Throws OutOfMemory naming tier and
+  /// bytes.
   Arena(std::string tier, std::int64_t bytes, ArenaKind kind);
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -31,18 +31,18 @@ class Arena {
 
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-  [[nodiscard]] int memfd() const { return memfd_.get(); }  ///< -1: private
-  /// Whether the host may touch it; else only through device().copy_now.
+  [[nodiscard]] int memfd() const { return memfd_.get(); }  ///< -1 if the memory is private
+  /// True if the host may touch the memory; else only device().copy_now does.
   [[nodiscard]] bool on_host() const { return on_host_; }
-  /// Whose allocator it came from; only of arenas that are not on the host.
+  /// Returns the device that allocated it; for arenas that are not on the host only.
   [[nodiscard]] kernels::Device& device() const { return *device_; }
 
  private:
   std::byte* base_ = nullptr;
   std::int64_t bytes_ = 0;
   UniqueFd memfd_;
-  std::unique_ptr<kernels::Memory> memory_;  ///< of a device; null: mapped here
-  kernels::Device* device_ = nullptr;        ///< with it
+  std::unique_ptr<kernels::Memory> memory_;  ///< memory of a device; null: mapped here
+  kernels::Device* device_ = nullptr;        ///< set with memory_
   bool on_host_ = true;
 };
 

@@ -11,7 +11,7 @@ namespace strata::runtime {
 namespace {
 
 kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
-  // Nothing lies anywhere; communicators want an address inside the device's arena all the same.
+  // An empty operand lies nowhere, yet communicators want an address inside the device's arena.
   if (operand.bytes == 0 && operand.tier != Tier::device)
     return {operand.type, parts.arenas[static_cast<int>(Tier::device)]->base()};
   const Arena* arena = parts.arenas[static_cast<int>(operand.tier)];
@@ -20,8 +20,8 @@ kernels::Tensor tensor(const Operand& operand, const ExecutorParts& parts) {
   return {operand.type, arena->base() + operand.offset_bytes};
 }
 
-/// What computes on the device finds its operands there, the host in its own memory; copies and
-/// transfers go between them.
+/// Checks tiers: what computes on the device has its operands there, what runs on the host has them
+/// in host memory; copies and disk transfers go between tiers.
 void check_places(const Instruction& in) {
   const bool copies = in.operation->name == "copy" || is_disk_transfer(*in.operation);
   const auto check = [&](const Operand& o) {

@@ -23,7 +23,7 @@
 namespace strata::runtime {
 namespace {
 
-/// One list index per queue.
+/// Holds one list index per queue.
 using VectorClock = std::array<std::int32_t, kQueues>;
 VectorClock no_instruction() {
   VectorClock clock;
@@ -34,14 +34,14 @@ VectorClock no_instruction() {
 struct Loaded {
   Program program;
   std::vector<BoundInstruction> bound;
-  std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices per queue
+  std::array<std::vector<std::int32_t>, kQueues> queues;  ///< list indices, by queue
   std::unique_ptr<DeadRanges> dead;
   VectorClock inputs_read =
-      no_instruction();  ///< per queue the last instruction that reads a staged input
+      no_instruction();  ///< the last instruction per queue that reads a staged input
 };
 
-/// One execution of a loaded Program. At most kInFlight run at a time; one slot more keeps the
-/// progress of the run before them readable, because a run waits on the one before.
+/// One execution of a loaded Program. At most kInFlight run at a time; one more slot keeps the
+/// progress of the run before them readable, since a run waits for the one before.
 struct Run {
   const Loaded* loaded = nullptr;
   std::int64_t step = 0;
@@ -59,7 +59,7 @@ class CpuExecutor final : public Executor {
     for (int q = 0; q < kQueues; ++q) threads_[q] = std::thread([this, q] { serve(q); });
   }
 
-  /// Nothing new starts, and a Program under way is not waited for: its peers may never come.
+  /// Poisons instead of waiting for a Program under way, whose peers may never come.
   ~CpuExecutor() override {
     bool running = false;
     {
@@ -118,7 +118,7 @@ class CpuExecutor final : public Executor {
     std::unique_lock lock(mutex_);
     STRATA_CHECK(number < started_, number, started_);
     if (finished() <= number) {
-      // Its slot is taken again by this thread only, so it stays readable without the lock.
+      // This thread alone reuses the slot, so it stays readable without the lock.
       const Run& run = runs_[number % kRuns];
       lock.unlock();
       for (int q = 0; q < kQueues; ++q) run.progress[q].wait_for(run.loaded->inputs_read[q]);
@@ -150,7 +150,7 @@ class CpuExecutor final : public Executor {
     return least;
   }
 
-  /// Body of one queue's thread: runs in the order in which they were started.
+  /// The body of one queue's thread: executes runs in the order in which they were started.
   void serve(int queue) {
     std::int64_t next = 0;
     while (true) {
@@ -176,7 +176,7 @@ class CpuExecutor final : public Executor {
     const Loaded& loaded = *run.loaded;
     if (queue == static_cast<int>(Queue::compute)) {
       if (!loaded.queues[queue].empty()) wait_at_border(run, loaded.queues[queue].front());
-      // The status page stays at the step in which a failure found this rank.
+      // The status page keeps showing the step in which a failure found this rank.
       if (failure_.is_poisoned()) return;
       for (Observer* observer : parts_.observers) observer->begin_program(loaded.program, run.step);
     }
@@ -207,7 +207,7 @@ class CpuExecutor final : public Executor {
            queue == static_cast<int>(Queue::disk_write);
   }
 
-  /// Calls each(progress, place) for whatever `in` waits for, until one says false.
+  /// Calls each(progress, place) for all that `in` waits for, until one returns false.
   template <typename Each>
   static bool for_each_wait(Run& run, const Instruction& in, const Each& each) {
     for (std::int32_t other : in.waits) {
@@ -228,8 +228,8 @@ class CpuExecutor final : public Executor {
     });
   }
 
-  /// Waits until queue `on` has come to `place`; tells how long the computation stood still for it
-  /// before instruction `index` of `p`.
+  /// Waits until queue `on` has reached `place`, and tells observers how long the computation stood
+  /// still for it before instruction `index` of `p`.
   void stand_still(const Program& p, std::int32_t index, const QueueProgress& progress,
                    std::int32_t place, Queue on) {
     if (progress.has_reached(place)) return;
@@ -240,7 +240,7 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->waited(p, index, on, ns);
   }
 
-  /// For what an instruction of the computation needs of the run before.
+  /// Waits for what an instruction of the compute queue needs of the run before.
   void wait_at_border(Run& run, std::int32_t index) {
     const Program& p = run.loaded->program;
     const Instruction& in = p.instructions[static_cast<std::size_t>(index)];
@@ -265,7 +265,7 @@ class CpuExecutor final : public Executor {
     });
   }
 
-  /// One disk queue in one run.
+  /// Serves one disk queue in one run.
   class DiskQueue final : public ProgramTransfers {
    public:
     DiskQueue(CpuExecutor& executor, Run& run, int queue)
@@ -322,24 +322,24 @@ class CpuExecutor final : public Executor {
     for (Observer* observer : parts_.observers) observer->copied(loaded.program, index);
   }
 
-  /// The other queues see it when they wake.
+  /// The other queues notice the poison when they wake.
   void poison(const Instruction& in, const std::exception& error) {
     failure_.tell("instruction '" + in.label + "'", error);
   }
 
   ExecutorParts parts_;
   const kernels::KernelTable& kernels_;
-  std::array<kernels::Stream*, kQueues> streams_{};  // null where the executor moves bytes itself
+  std::array<kernels::Stream*, kQueues> streams_{};  // null if the executor moves the bytes itself
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::array<Run, kRuns> runs_;
   std::array<std::thread, kQueues> threads_;
-  std::array<std::int64_t, kQueues> queue_runs_{};  // runs ended per queue, under mutex_
+  std::array<std::int64_t, kQueues> queue_runs_{};  // runs that each queue has ended, under mutex_
   std::int64_t started_ = 0;
   bool stopping_ = false;
   RunFailure failure_{parts_.communicators};
   std::mutex mutex_;
-  std::condition_variable wake_;  // a run was started, or stop
-  std::condition_variable done_;  // a queue ended a run
+  std::condition_variable wake_;  // signals a started run, or the stop
+  std::condition_variable done_;  // signals that a queue ended a run
 };
 
 }  // namespace

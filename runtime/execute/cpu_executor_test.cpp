@@ -1,5 +1,5 @@
-// Timing may change nothing, and a failure may leave nobody waiting. Observers stand in for slow
-// threads and failing instructions.
+// Checks that timing changes nothing and that a failure leaves nobody waiting. Observers stand in
+// for slow threads and failing instructions.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ namespace {
 constexpr int kLinks = 4;
 constexpr std::int64_t kElements = 24 * 64;
 
-/// Sleeps a random while before each instruction.
+/// Sleeps for a random time before most instructions.
 class RandomDelays final : public Observer {
  public:
   RandomDelays(std::uint64_t seed, int rank)
@@ -45,7 +45,7 @@ class RandomDelays final : public Observer {
   std::atomic<std::uint64_t> calls_{0};
 };
 
-/// Fails at one instruction, and counts what begins.
+/// Fails at one instruction, and counts the instructions that begin.
 class Fault final : public Observer {
  public:
   explicit Fault(std::string label) : label_(std::move(label)) {}
@@ -62,7 +62,7 @@ class Fault final : public Observer {
 };
 
 /// One rank of a relay: arena, streams and executor. Peers on threads read one another's arenas, so
-/// where ranks fail all must `meet` before any arena goes.
+/// if ranks may fail, all must `meet` before any arena is freed.
 class RelayRank {
  public:
   RelayRank(comm::Communicator& communicator, Observer* observer, std::barrier<>* meet = nullptr)
@@ -117,7 +117,7 @@ class RelayRank {
   int handle_ = 0;
 };
 
-/// Bits of every rank's "start" and "result" after `runs` runs that were started without a pause.
+/// Returns the bits of every rank's "start" and "result" after `runs` runs started without a pause.
 std::vector<float> relay_result(int world, int runs, std::uint64_t seed) {
   std::vector<float> all;
   std::mutex mutex;
@@ -148,7 +148,7 @@ TEST(CpuExecutor, ComputesWhatTheListSays) {
     rank.start();
     rank.start();
     rank.executor().wait_all();
-    // start + twice the sum over links, in each half of the elements.
+    // "start" is its first value plus twice the sum over links, in each half of the elements.
     const float low = 1 + 2 * (0 + 10 + 20 + 30), high = low + 2 * kLinks;
     const auto sum = rank.values("start");
     EXPECT_EQ(sum.front(), low);
@@ -168,7 +168,7 @@ TEST(CpuExecutor, GivesTheSameBitsWhateverTheDelays) {
   }
 }
 
-/// One instruction does not end before another one has begun, in a later run.
+/// Holds one instruction until another one has begun in a later run.
 class Meeting final : public Observer {
  public:
   Meeting(std::string waits, std::string comes)
@@ -193,8 +193,8 @@ class Meeting final : public Observer {
   bool came_ = false;
 };
 
-/// Whether instruction `second` begins in a run while that before it stands in `first`, whose queue
-/// `second` does not wait for.
+/// True if instruction `second` begins in a run while the run before it is still in `first`, on a
+/// queue that `second` does not wait for.
 bool overtakes(const std::string& first, const std::string& second) {
   Meeting meeting(first, second);
   const auto errors = run_ranks(1, [&](comm::Communicator& communicator) {
@@ -221,14 +221,14 @@ TEST(CpuExecutor, WaitsOnlyForThoseQueuesOfTheRunBeforeThatAnInstructionNames) {
   EXPECT_TRUE(overtakes("gather 0", "copy start"));
 }
 
-/// Errors of all ranks when `label` fails on rank `failing` of `world`.
+/// Returns the errors of all ranks if `label` fails on rank `failing` of `world`.
 std::vector<std::string> errors_with_fault(int world, int failing, const std::string& label) {
   std::barrier meet(world);
   return run_ranks(world, [&](comm::Communicator& communicator) {
     Fault fault(communicator.rank() == failing ? label : "");
     RelayRank rank(communicator, &fault, &meet);
     rank.start();
-    rank.start();  // whoever got through the first run misses the peer in the second
+    rank.start();  // a rank that got through the first run misses the failed peer in the second
     rank.executor().wait_all();
   });
 }

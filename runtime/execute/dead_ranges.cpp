@@ -30,12 +30,12 @@ void unpoison(std::byte*, std::int64_t) {}
 
 DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
   if (!kChecked) return;
-  std::map<ValueId, std::int32_t> range_of;  // of a root
+  std::map<ValueId, std::int32_t> range_of;  // keyed by root
   touched_.resize(program.instructions.size());
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& in = program.instructions[i];
     const auto touch = [&](const Operand& o) {
-      if (o.value == kNoValue) return;  // nobody's: there is no life to follow
+      if (o.value == kNoValue) return;  // belongs to no value: there is no lifetime to follow
       const Value& value = program.values[static_cast<std::size_t>(o.value)];
       const ValueId root = value.root == kNoValue ? o.value : value.root;
       const Value& whole = program.values[static_cast<std::size_t>(root)];
@@ -43,7 +43,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
       if (whole.storage == Storage::persistent || arena == nullptr || !arena->on_host()) return;
       const auto [at, fresh] =
           range_of.try_emplace(root, static_cast<std::int32_t>(ranges_.size()));
-      // Transfers to and from the disk use the last sector of a window as a whole.
+      // Disk transfers use the last sector of a window as a whole.
       const std::int64_t bytes = whole.type.span_bytes();
       if (fresh)
         ranges_.push_back({arena->base() + o.offset_bytes - value.offset_bytes,
@@ -64,7 +64,7 @@ DeadRanges::DeadRanges(const Program& program, const ExecutorParts& parts) {
   }
 }
 
-/// What lies at these addresses afterwards is not ours to poison.
+/// Unpoisons all, since later owners of these addresses may use them.
 DeadRanges::~DeadRanges() {
   for (const Range& range : ranges_) unpoison(range.memory, range.bytes);
 }
@@ -88,7 +88,7 @@ void DeadRanges::end(std::int32_t instruction) {
     range.left = range.users;
     range.lives = false;
     poison(range.memory, range.bytes);
-    // Who took over some of the bytes waits for their users, not for those of the rest.
+    // Live ranges that took over some of these bytes waited for their users only: unpoison them.
     for (const Range& other : ranges_)
       if (other.lives && other.memory < range.memory + range.bytes &&
           range.memory < other.memory + other.bytes)

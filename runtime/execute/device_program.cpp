@@ -10,7 +10,7 @@ namespace {
 
 using kernels::EventUse;
 
-/// `in` waits for instruction `other`.
+/// Makes the events with which `in` waits for instruction `other`.
 void make_events(DeviceProgram& p, const Instruction& in, std::int32_t other,
                  kernels::Device& device) {
   const auto o = static_cast<std::size_t>(other);
@@ -23,7 +23,7 @@ void make_events(DeviceProgram& p, const Instruction& in, std::int32_t other,
   }
 }
 
-/// Where the host has to act, and where it may write inputs again, a stretch ends.
+/// Cuts the list at instructions that the host runs, and after the last one that reads inputs.
 void cut(DeviceProgram& p) {
   const auto count = static_cast<std::int32_t>(p.bound.size());
   Stretch open;

@@ -1,5 +1,5 @@
-// A Program as a device runs it: bound to addresses, with the events that its waits need, cut where
-// the host has a part in it.
+// A Program as a device runs it: bound to addresses, with the events that its waits need, cut at
+// the instructions that need the host.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@ namespace strata::runtime {
 
 using EventPointer = std::unique_ptr<kernels::Event>;
 
-/// Queues that are streams of the device.
+/// The queues that are streams of the device.
 inline constexpr std::array<int, 4> kDeviceQueues{
     static_cast<int>(Queue::compute), static_cast<int>(Queue::communication),
     static_cast<int>(Queue::upload), static_cast<int>(Queue::download)};
 
-/// Consecutive instructions that the device can run without the host, or one that needs the host.
+/// Consecutive instructions that the device can run without the host, or one that the host runs.
 struct Stretch {
   std::int32_t first = 0;
   std::int32_t last = 0;  ///< one past
@@ -29,27 +29,27 @@ struct Stretch {
   std::unique_ptr<kernels::Recording> recording;  ///< null until it is recorded
 };
 
-/// Stays where it was made: `on_host` points into it.
+/// Must not move, because `on_host` points into it.
 struct DeviceProgram {
   Program program;
   std::vector<BoundInstruction> bound;
-  std::vector<EventPointer> reached;  ///< by instruction; null where no other stream waits for it
-  /// The same for waits of the host, by the run's slot.
+  std::vector<EventPointer> reached;  ///< one per instruction; null if no other stream waits for it
+  /// The same for waits of the host, by slot of the run.
   std::array<std::vector<EventPointer>, HostQueues::kSlots> completed;
   HostProgram on_host;
-  std::vector<Stretch> stretches;  ///< all of the list
-  std::int32_t inputs_end = 0;     ///< after the last instruction that reads a staged input
-  std::int64_t runs = 0;           ///< begun
-  bool is_recorded = false;        ///< every stretch that can be, on all ranks
+  std::vector<Stretch> stretches;  ///< cover the whole list
+  std::int32_t inputs_end = 0;     ///< one past the last instruction that reads a staged input
+  std::int64_t runs = 0;           ///< number of runs begun
+  bool is_recorded = false;        ///< true: all ranks have recorded every stretch that can be
 
-  /// The event of instruction `i` in a run, for waits of the host.
+  /// Returns the event of instruction `i` in a run, on which the host waits.
   [[nodiscard]] const EventPointer& completed_event(RunNumber run, std::int32_t i) const {
     return completed[run % HostQueues::kSlots][static_cast<std::size_t>(i)];
   }
 };
 
-/// Throws InternalError as bind_instruction does, and where an instruction is predicated whose
-/// operation does not know that. `device` outlives the result.
+/// Throws InternalError as bind_instruction does, and if an instruction is predicated but its
+/// operation does not support that. `device` outlives the result.
 std::unique_ptr<DeviceProgram> make_device_program(Program program, const ExecutorParts& parts,
                                                    kernels::Device& device);
 

@@ -1,4 +1,4 @@
-// The runs that are under way on a device, and what host queues ask about them.
+// The runs that are under way on a device, and the answers to what host queues ask about them.
 #pragma once
 
 #include <array>
@@ -13,26 +13,26 @@
 
 namespace strata::runtime {
 
-/// A place for one run.
+/// The slot of one run.
 struct DeviceRun {
   const DeviceProgram* program = nullptr;
-  std::array<EventPointer, kQueues> inputs_read;  ///< null of what the host serves
-  std::array<EventPointer, kQueues> ended;        ///< of this run, for waits of the host
+  std::array<EventPointer, kQueues> inputs_read;  ///< null for queues that the host serves
+  std::array<EventPointer, kQueues> ended;        ///< ends of queues, for waits of the host
   EventPointer finished;
-  QueueProgress enqueued;    ///< the list up to here; host queues may ask for its events
-  DeviceTimes::Spans spans;  ///< only where times are wanted
+  QueueProgress enqueued;    ///< progress of enqueuing; the host may use its events
+  DeviceTimes::Spans spans;  ///< used only if an observer wants times
 };
 
-/// The enqueuing thread fills places in the order of runs; host queues ask about those that they
-/// were told to begin. Device and failure outlive it.
+/// The enqueuing thread fills slots in the order of runs; host queues ask about runs that they were
+/// told to begin. Device and failure outlive it.
 class DeviceRuns final : public DeviceSide {
  public:
   DeviceRuns(kernels::Device& device, RunFailure& failure);
 
   [[nodiscard]] DeviceRun& of(RunNumber run) { return places_[run % HostQueues::kSlots]; }
-  /// The place of a run that begins now.
+  /// Returns the slot for a run that begins now.
   DeviceRun& begin(RunNumber run, const DeviceProgram& program);
-  /// Wakes all that wait for what is never enqueued: they see the poison and end.
+  /// Wakes threads that wait for instructions never to be enqueued: they see the poison and end.
   void release();
 
   [[nodiscard]] bool has_completed(RunNumber run, std::int32_t instruction) override;

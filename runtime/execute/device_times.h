@@ -1,4 +1,4 @@
-// When a device worked on each instruction of a run, told to observers by the host's clock.
+// Measures when a device worked on each instruction, and tells observers by the host's clock.
 #pragma once
 
 #include <array>
@@ -12,32 +12,32 @@
 
 namespace strata::runtime {
 
-/// A device tells times between two of its events only, in floats of milliseconds: exact to a
-/// microsecond over a few seconds, not over an hour. So times are taken from the start of a recent
-/// run, whose own time is a sum of such short ones.
+/// A device measures only the time between two of its events, in milliseconds as float: exact to a
+/// microsecond over a few seconds, but not over an hour. So times are taken from the start of a
+/// recent run, whose own time is a sum of such short distances.
 class DeviceTimes {
  public:
-  /// Where one instruction began and ended on the device.
+  /// The events at which one instruction began and ended on the device.
   struct Span {
     EventPointer begin, end;
   };
-  /// Spans of one run, by instruction. What the host serves keeps spans that nobody records.
+  /// Spans of one run, by instruction. Those of host queues exist, but nobody records them.
   using Spans = std::vector<Span>;
 
-  /// Takes one moment by both clocks: sleeps until `stream` has come to it. Both outlive this.
+  /// Relates both clocks at one moment: sleeps until `stream` reaches it. The arguments outlive it.
   DeviceTimes(kernels::Device& device, kernels::Stream& stream);
 
-  /// At least `count` spans, those there are kept.
+  /// Grows to at least `count` spans, keeping those that exist.
   void extend(Spans& spans, std::size_t count) const;
-  /// Before anything of `run` is enqueued on a stream; `run` - 2 has been reported.
+  /// Called before anything of `run` is enqueued on a stream; `run` - 2 must have been reported.
   void begin(RunNumber run, kernels::Stream& stream);
-  /// Calls Observer::executed for each instruction of the completed `run` that the device ran; the
-  /// host's were told when they ran. Once per run, in order.
+  /// Calls Observer::executed for each instruction of the completed `run` that the device ran;
+  /// those of host queues were reported when they ran. Called once per run, in order.
   void report(RunNumber run, const Program& program, const Spans& spans,
               const std::vector<Observer*>& observers);
 
  private:
-  /// A run's start, by both clocks.
+  /// The start of a run, by both clocks.
   struct Start {
     EventPointer event;
     std::int64_t ns = 0;
@@ -51,7 +51,7 @@ class DeviceTimes {
   [[nodiscard]] std::int64_t after(const Start& start, const kernels::Event& event) const;
 
   kernels::Device& device_;
-  std::array<Start, 2 * kBack> starts_;  ///< those before run 0: of construction
+  std::array<Start, 2 * kBack> starts_;  ///< the first ones stand for the runs before 0
 };
 
 }  // namespace strata::runtime

@@ -1,4 +1,4 @@
-// Times stay exact in long runs, on a device that tells them as CUDA does.
+// Checks that times stay exact in long runs, on a device that measures as CUDA does.
 #include "runtime/execute/device_times.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Its clock is the test's; between two events it tells floats of milliseconds.
+/// Has a clock that the test sets; measures milliseconds between two events as float.
 class ClockedDevice final : public cuda::SimulatedDevice {
  public:
   ClockedDevice() : SimulatedDevice(cuda::ThreadOrder::forward) {}
@@ -51,7 +51,7 @@ TEST(DeviceTimes, StayExactForHours) {
   Told told;
   std::int64_t first_ns = 0;
   for (std::int64_t run = 0; run < kRuns; ++run) {
-    if (run >= 2) {  // as the executor: confirmed when the second after it begins
+    if (run >= 2) {  // as in the executor: a run is confirmed when the second after it begins
       times.report(run - 2, program, places[static_cast<std::size_t>(run - 2) % 3], {&told});
       if (run == 2) first_ns = told.begin_ns;
       ASSERT_NEAR(told.end_ns - told.begin_ns, kEnd_ns - kBegin_ns, 100) << run;

@@ -15,7 +15,7 @@ class TransferRun {
   TransferRun& operator=(const TransferRun&) = delete;
 
   void run(const std::vector<std::int32_t>& instructions) {
-    std::int32_t at = -1;  // whose error it is
+    std::int32_t at = -1;  // names the instruction in an error
     try {
       for (const std::int32_t instruction : instructions) {
         at = instruction;
@@ -43,8 +43,8 @@ class TransferRun {
     Clock::time_point begin;
   };
 
-  /// Within a queue nothing else keeps two transfers of the same bytes apart: one after the other
-  /// they may use the same place of the disk or of memory for different values.
+  /// True if a transfer under way shares bytes with this one. Nothing else keeps two of one queue
+  /// apart: they may use one place of the disk or of memory for different values in turn.
   [[nodiscard]] bool meets_another(std::int32_t instruction) const {
     const DiskTransfer& mine = queue_.transfer(instruction);
     for (std::size_t k = 0; k < count_; ++k) {
@@ -61,7 +61,7 @@ class TransferRun {
     return false;
   }
 
-  /// One that has nothing to do keeps its place in the order.
+  /// Starts a transfer. An unwanted one has nothing to do, but keeps its place in the order.
   void start(std::int32_t instruction) {
     queue_.started(instruction);
     UnderWay transfer{instruction, kNone, Clock::now()};
@@ -79,7 +79,7 @@ class TransferRun {
   void finish_first(std::int32_t& at) {
     const UnderWay transfer = under_way_[first_];
     at = transfer.instruction;
-    // It stays listed until it is over: its memory may not go.
+    // It stays in under_way_ until it has ended: until then its memory must stay.
     if (transfer.ticket != kNone) disk_.wait(transfer.ticket);
     first_ = (first_ + 1) % kMost;
     --count_;
@@ -88,12 +88,12 @@ class TransferRun {
     queue_.finished(transfer.instruction, {begin, last_end_});
   }
 
-  /// Memory of transfers may go afterwards, whatever became of them.
+  /// Waits for all transfers, whatever their result: their memory may be freed afterwards.
   void reap() noexcept {
     for (; count_ > 0; --count_, first_ = (first_ + 1) % kMost) try {
         if (under_way_[first_].ticket != kNone) disk_.wait(under_way_[first_].ticket);
       } catch (const std::exception&) {
-        // There is an earlier error to report.
+        // An earlier error is already reported.
       }
   }
 

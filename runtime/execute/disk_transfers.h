@@ -1,6 +1,6 @@
-// The transfers of one disk queue: started and finished in the queue's order, several under way at
+// The transfers of one disk queue. They start and finish in the queue's order, several under way at
 // once, so that the disk does not idle between two instructions. Two that share bytes of the disk
-// or of memory, at least one of which writes them, are never under way together.
+// or of memory, at least one of which writes these, are never under way together.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@ struct DiskTransfer {
   std::int64_t offset = 0;
   std::span<std::byte> memory;
   bool write = false;
-  /// The value lives within one Program: what lay at its place is dead, to the last byte.
+  /// True if the value lives within one Program: then all bytes at its place were dead before.
   bool transient = false;
 };
 
-/// When a transfer ran, as if the disk served one after another.
+/// The time of a transfer, as if the disk served one after another.
 struct TransferTimes {
   std::chrono::steady_clock::time_point begin, end;
 };
 
-/// What the thread of a disk queue asks its executor, about instructions of the run at hand.
+/// The questions that a disk queue's thread asks its executor about the current run.
 class TransferQueue {
  public:
   virtual ~TransferQueue() = default;
-  /// Whether all that the instruction waits for has completed, and until then.
+  /// The first says if all that the instruction waits for has completed; the second waits for it.
   [[nodiscard]] virtual bool is_met(std::int32_t instruction) = 0;
   virtual void wait_until_met(std::int32_t instruction) = 0;
-  /// Nothing new is to start.
+  /// True if nothing new may start.
   [[nodiscard]] virtual bool is_stopped() const = 0;
-  /// Its predicate is not 0.
+  /// True unless the predicate is 0.
   [[nodiscard]] virtual bool is_wanted(std::int32_t instruction) const = 0;
   [[nodiscard]] virtual const DiskTransfer& transfer(std::int32_t instruction) const = 0;
-  /// Stays for as long as the run.
+  /// The text stays valid during the run.
   [[nodiscard]] virtual std::string_view label(std::int32_t instruction) const = 0;
   virtual void started(std::int32_t instruction) = 0;
   virtual void finished(std::int32_t instruction, const TransferTimes& times) = 0;
@@ -49,7 +49,7 @@ class TransferQueue {
 };
 
 /// Runs `instructions` of one queue in one run. Returns when the last has finished, or after the
-/// first that failed; nothing is under way then.
+/// first failure; either way nothing is under way then.
 void run_transfers(Disk& disk, const std::vector<std::int32_t>& instructions, TransferQueue& queue);
 
 }  // namespace strata::runtime

@@ -1,4 +1,4 @@
-// What an executor does when an instruction fails, and when it goes while a Program runs.
+// Checks what an executor does if an instruction fails, or if it is destroyed while a Program runs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace strata::runtime {
 namespace {
 
-/// A peer that never comes: collectives wait until somebody aborts.
+/// A communicator whose peer never comes: collectives wait until somebody aborts.
 class SilentCommunicator final : public comm::Communicator {
  public:
   [[nodiscard]] int rank() const override { return 0; }
@@ -74,7 +74,7 @@ class Kernels final : public kernels::KernelTable {
     if (name != "fail") return nullptr;
     return passes ? [](kernels::Stream&, const kernels::KernelCall&) {} : fail_kernel;
   }
-  bool passes = false;  ///< "fail" does not
+  bool passes = false;  ///< true: the kernel of "fail" succeeds
 };
 
 const kernels::Operation kFail{.name = "fail", .infer = nullptr, .cost = nullptr};
@@ -93,7 +93,7 @@ Instruction instruction(const kernels::Operation& operation, Queue queue, const 
   return in;
 }
 
-/// The step of the last Program that the computation took up, as the status page shows it.
+/// The step of the last Program that the compute queue began, as the status page shows it.
 class ShownStep final : public Observer {
  public:
   void begin_program(const Program&, std::int64_t step) override { shown = step; }
@@ -142,7 +142,7 @@ TEST_F(ExecutorFailure, WakesTheOtherQueueAndNamesTheInstruction) {
   EXPECT_THROW(executor->start(0, 0), Error);
 }
 
-// Under MPI abort ends the job: the launcher must hear whose fault it was, not "try again".
+// Under MPI, abort ends the job: the launcher must hear whose fault it was, not "try again".
 TEST_F(ExecutorFailure, AbortsPeersWithItsOwnMessageAndExitCode) {
   auto executor = make();
   executor->start(executor->load(program({instruction(kFail, Queue::compute, "embed")})), 0);
@@ -151,7 +151,7 @@ TEST_F(ExecutorFailure, AbortsPeersWithItsOwnMessageAndExitCode) {
   EXPECT_NE(communicator_.reason().find("'embed'"), std::string::npos) << communicator_.reason();
 }
 
-// A survivor's page is read after the failure, and shall say where that found the rank.
+// A survivor's status page is read after the failure, and must show the step of the failure.
 TEST_F(ExecutorFailure, TheStepAfterAFailureIsNotTakenUp) {
   auto executor = make();
   std::vector<Instruction> list{instruction(kBarrier, Queue::communication, "meet"),
@@ -167,7 +167,7 @@ TEST_F(ExecutorFailure, TheStepAfterAFailureIsNotTakenUp) {
   EXPECT_EQ(shown_step_.shown, 4);
 }
 
-// The computation is done with its step while a collective of that step waits for a peer.
+// The compute queue is done with its step while a collective of that step waits for a peer.
 TEST_F(ExecutorFailure, AStepIsTakenUpAfterWhatItWaitsForInTheOneBefore) {
   kernels_.passes = true;
   auto executor = make();

@@ -43,7 +43,7 @@ void HostQueues::stop() {
 
 void HostQueues::start_threads() {
   if (!threads_.empty()) return;
-  // Programs may be loaded while earlier ones have run. Asked here: a thread may come late.
+  // Programs may be loaded after others have run. Read here, since a thread may start late.
   RunNumber first = 0;
   {
     std::lock_guard lock(mutex_);
@@ -92,7 +92,7 @@ void HostQueues::serve(Queue queue, RunNumber first) {
   }
 }
 
-/// One disk queue in one run.
+/// Serves one disk queue in one run.
 class HostQueues::DiskQueue final : public ProgramTransfers {
  public:
   DiskQueue(HostQueues& queues, Run& run, Queue queue)
@@ -159,7 +159,7 @@ bool HostQueues::is_met(Run& run, const Instruction& in) {
                              : !device_.has_completed(run.number, other))
       return false;
   }
-  // Only the first instruction of a queue meets the border, and then nothing is under way.
+  // Only the first instruction of a queue waits at the border, and then nothing is under way.
   return in.border_waits == 0;
 }
 

@@ -1,5 +1,5 @@
-// The executor that checks a device: each instruction runs on the device and on the CPU with the
-// device's inputs, and their results are compared.
+// The executor that checks a device: each instruction runs on the device and, with the device's
+// inputs, on the CPU, and the results are compared.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,7 +37,7 @@ bool overlap(const Operand& a, const Operand& b) {
          b.offset_bytes < a.offset_bytes + a.bytes;
 }
 
-/// Element `index` of a row as a number; of types without a meaning as a number, its bits.
+/// Returns element `index` of a row as a number.
 double number(DType dtype, const std::byte* row, std::int64_t index) {
   const auto load = [&](auto type) {
     std::memcpy(&type, row + index * static_cast<std::int64_t>(sizeof type), sizeof type);
@@ -64,12 +64,11 @@ double number(DType dtype, const std::byte* row, std::int64_t index) {
   return 0;
 }
 
-/// What a comparison found.
 struct Difference {
-  double relative = 0;       ///< of L2 norms; infinite where only one of the two is a number
-  std::int64_t unequal = 0;  ///< elements of other bits
-  std::int64_t first = -1;   ///< the first of them, row-major
-  double device_value = 0, cpu_value = 0;  ///< there
+  double relative = 0;       ///< distance in L2 norms; infinite if one side alone is finite
+  std::int64_t unequal = 0;  ///< number of elements with different bits
+  std::int64_t first = -1;   ///< index of the first of them, row-major
+  double device_value = 0, cpu_value = 0;  ///< values at `first`
 };
 
 Difference compare(const Tensor& device, const Tensor& cpu) {
@@ -87,7 +86,7 @@ Difference compare(const Tensor& device, const Tensor& cpu) {
       if (same || std::memcmp(a + c * size, b + c * size, static_cast<std::size_t>(size)) == 0)
         continue;
       const double x = number(cpu.dtype(), a, c);
-      if (std::isnan(x) && std::isnan(y)) continue;  // processors make other NaNs of the same sums
+      if (std::isnan(x) && std::isnan(y)) continue;  // processors may make different NaNs
       if (difference.unequal++ == 0) {
         difference.first = r * cpu.cols() + c;
         difference.device_value = x;
@@ -198,8 +197,8 @@ class LockstepExecutor final : public Executor {
       observer->end(loaded.program, static_cast<int>(index));
   }
 
-  /// The twin gets the inputs. Outputs that hold nothing yet are poisoned on both sides, so that
-  /// an element that one side forgets differs.
+  /// Copies inputs to the twin. Outputs that hold nothing yet are poisoned on both sides, so that
+  /// an element that one side forgets to write differs.
   void prepare(const Instruction& in) {
     for (const Operand& o : in.outputs) {
       const bool holds_something =
@@ -208,11 +207,11 @@ class LockstepExecutor final : public Executor {
       if (holds_something) {
         copy_to_twin(o);
       } else if (o.bytes > 0 && o.type.contiguous()) {
-        // The same place of the twin serves as the source.
+        // The twin's memory at the same place serves as the source.
         std::memset(twin_memory(o), 0xFF, static_cast<std::size_t>(o.bytes));
         device_.copy_now(device_memory(o), twin_memory(o), o.bytes);
       } else {
-        copy_to_twin(o);  // what lies between its rows is somebody else's
+        copy_to_twin(o);  // the bytes between its rows belong to other values
       }
     }
     for (const Operand& o : in.inputs) copy_to_twin(o);
@@ -281,7 +280,7 @@ class LockstepExecutor final : public Executor {
   kernels::CpuDevice& cpu_;
   LockstepReport& report_;
   std::unique_ptr<kernels::Stream> stream_;
-  std::array<Buffer, kTiers> twins_;  ///< the arenas again, in host memory
+  std::array<Buffer, kTiers> twins_;  ///< copies of the arenas in host memory
   std::vector<std::unique_ptr<Loaded>> loaded_;
   RunNumber runs_ = 0;
   std::exception_ptr error_;

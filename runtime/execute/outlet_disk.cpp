@@ -8,7 +8,7 @@
 namespace strata::runtime {
 namespace {
 
-/// The ticket of a transfer that was over when it was started. No disk has it.
+/// The ticket of a transfer that ended as it was started. No disk uses this value.
 constexpr Disk::Ticket kDone = -2;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A disk tier with a stretch that has no disk behind it: what Programs write there is given to
-// somebody, who takes it where it belongs.
+// A disk tier with a range that has no disk behind it: what Programs write there is given to a
+// receiver.
 #pragma once
 
 #include <atomic>
@@ -14,21 +14,21 @@
 
 namespace strata::runtime {
 
-/// Borrows the disk; null where all of the space is outlet. Programs see the outlet as a gap in the
-/// disk, whose bytes from there on follow the gap.
+/// Borrows the disk; null if all of the space is outlet. Programs see the outlet as a gap in the
+/// disk: the disk's bytes from there on follow the gap.
 class OutletDisk final : public Disk {
  public:
-  /// Is given the offset of a write from the outlet's beginning and its bytes, on the thread that
-  /// starts it; they are its own until it returns. Throws nothing.
+  /// Gets the offset of a write from the outlet's beginning, and its bytes, on the thread that
+  /// starts the write. The bytes are valid until it returns. Must not throw.
   using Receiver = std::function<void(std::int64_t, std::span<const std::byte>)>;
 
   OutletDisk(Disk* disk, Outlet outlet);
 
-  /// Sets who receives from now on; null: writes are lost. Waits for the one before.
+  /// Sets the receiver from now on; null: writes are lost. Waits until the one before has returned.
   void set_receiver(Receiver receiver);
 
   [[nodiscard]] std::int64_t bytes() const override;
-  /// A transfer lies in the outlet or outside. The outlet is not read.
+  /// A transfer lies wholly inside or outside the outlet. The outlet cannot be read.
   Ticket start_read(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   Ticket start_write(std::int64_t offset, std::span<const std::byte> from,
                      std::string_view what) override;
@@ -37,16 +37,16 @@ class OutletDisk final : public Disk {
   void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                    std::string_view what) override;
-  /// With what was given away.
+  /// Includes the bytes given to receivers.
   [[nodiscard]] DiskCounters counters() const override;
 
  private:
-  /// The disk, for a transfer of `bytes` at `offset`, and the offset there.
+  /// Returns the disk for a transfer of `bytes` at `offset`; changes `offset` to the disk's own.
   [[nodiscard]] Disk& disk_behind(std::int64_t& offset, std::size_t bytes) const;
 
   Disk* disk_;
   Outlet outlet_;
-  std::mutex mutex_;  ///< of the receiver, held while it takes
+  std::mutex mutex_;  ///< guards receiver_, held while it is called
   Receiver receiver_;
   std::atomic<std::int64_t> given_bytes_ = 0;
 };

@@ -14,7 +14,7 @@ const Instruction& at(const Program& program, int instruction) {
   return program.instructions[static_cast<std::size_t>(instruction)];
 }
 
-/// Transfers of a disk overlap within their queue: they are told when they end.
+/// True if begin and end measure `in`. Disk transfers, which overlap, are reported at their end.
 bool is_measured_here(TraceOf of, const Instruction& in) {
   return of == TraceOf::queues && !is_disk_transfer(*in.operation);
 }
@@ -73,7 +73,7 @@ void ProfileRecorder::waited(const Program& program, int instruction, Queue on, 
   const Table& table = table_of(program, at(program, instruction).queue);
   if (table.slots[static_cast<std::size_t>(instruction)].runs < table.first_run) return;
   of_queue_[static_cast<std::size_t>(on)].waited_ns += ns;
-  if (begin_ns_ == 0) begin_ns_ = monotonic_ns() - ns;  // what counts begins with waiting
+  if (begin_ns_ == 0) begin_ns_ = monotonic_ns() - ns;  // counting begins with this wait
 }
 
 void ProfileRecorder::add(const Program& program, int instruction, std::int64_t begin_ns,

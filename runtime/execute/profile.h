@@ -1,4 +1,4 @@
-// How long each instruction of a run took, added up while it runs: the raw numbers of a profile.
+// Adds up how long each instruction of a run took: the raw numbers of a profile.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace strata::runtime {
 
-/// An instruction of a loaded Program, over all steps that count.
+/// An instruction of a loaded Program, summed over all steps that count.
 struct InstructionTime {
   const Program* program = nullptr;
   std::int32_t instruction = 0;
@@ -20,16 +20,16 @@ struct InstructionTime {
   std::int64_t ns = 0;
 };
 
-/// A queue, over all steps that count.
+/// A queue, summed over all steps that count.
 struct QueueTime {
-  std::int64_t busy_ns = 0;    ///< sum over its instructions; those of a disk overlap
-  std::int64_t waited_ns = 0;  ///< by the compute queue of a CPU, for this one
+  std::int64_t busy_ns = 0;    ///< sum over its instructions; disk transfers overlap
+  std::int64_t waited_ns = 0;  ///< time that a CPU's compute queue waited for this one
 };
 
-/// Steps before a given one are left out: in the first, memory is touched and libraries are
-/// loaded. So is evaluation. Which step an instruction belongs to is known before any queue meets
-/// it, so a queue that runs ahead of the others is counted right. Measuring takes two looks at the
-/// clock and allocates nothing.
+/// Leaves out evaluation, and steps before a given one, since memory is touched and libraries are
+/// loaded in the first. Which step an instruction belongs to is known before any queue meets it, so
+/// a queue that is ahead of the others is counted correctly. Measuring reads the clock twice and
+/// allocates nothing.
 class ProfileRecorder final : public Observer {
  public:
   ProfileRecorder(TraceOf of, std::int64_t first_step) : of_(of), first_step_(first_step) {}
@@ -42,34 +42,34 @@ class ProfileRecorder final : public Observer {
   void executed(const Program& program, int instruction, std::int64_t begin_ns,
                 std::int64_t end_ns) override;
 
-  // Once the executor is idle, and while it and its Programs live.
+  // The functions below are for an idle executor, while it and its Programs live.
   [[nodiscard]] std::int64_t first_step() const { return first_step_; }
-  /// Steps that count.
+  /// Returns the number of steps that count.
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  /// From the first instruction that counts, or what the compute queue waits for in front of it, to
-  /// the end of the last of that queue.
+  /// Returns the time from the first instruction that counts, or the compute queue's wait before
+  /// it, to the end of that queue's last one.
   [[nodiscard]] std::int64_t wall_ns() const;
   [[nodiscard]] std::vector<InstructionTime> instructions() const;
   [[nodiscard]] std::array<QueueTime, kQueues> queues() const;
 
  private:
   struct Slot {
-    std::int64_t runs = 0;     ///< all, also those that do not count
-    std::int64_t counted = 0;  ///< of them
+    std::int64_t runs = 0;     ///< all runs, also those that do not count
+    std::int64_t counted = 0;  ///< runs that count
     std::int64_t ns = 0;
   };
   /// The times of one Program. A slot is written by the thread of its queue alone.
   struct Table {
     const Program* program = nullptr;
-    std::vector<Slot> slots;  ///< by instruction
+    std::vector<Slot> slots;  ///< one per instruction
     std::int64_t started = 0;
-    std::atomic<std::int64_t> first_run{0};  ///< the first that counts; earlier ones do not
+    std::atomic<std::int64_t> first_run{0};  ///< index of the first run that counts
   };
-  /// What one queue's thread met last.
+  /// The state of one queue's thread.
   struct OfQueue {
     Table* table = nullptr;
     std::int64_t begun_ns = 0;
-    std::int64_t waited_ns = 0;  ///< by the compute queue for this one
+    std::int64_t waited_ns = 0;  ///< time that the compute queue waited for this one
   };
 
   Table& table_of(const Program& program, Queue queue);
@@ -77,11 +77,11 @@ class ProfileRecorder final : public Observer {
 
   TraceOf of_;
   std::int64_t first_step_;
-  std::int64_t steps_ = 0, last_step_ = -1;  ///< of the thread that starts Programs
-  std::mutex mutex_;                         ///< of the list, not of the tables
+  std::int64_t steps_ = 0, last_step_ = -1;  ///< used by the thread that starts Programs
+  std::mutex mutex_;                         ///< guards the list, not the tables
   std::vector<std::unique_ptr<Table>> tables_;
   std::array<OfQueue, kQueues> of_queue_;
-  std::int64_t begin_ns_ = 0, end_ns_ = 0;  ///< of what counts on the compute queue
+  std::int64_t begin_ns_ = 0, end_ns_ = 0;  ///< span of the compute queue's instructions that count
 };
 
 }  // namespace strata::runtime

@@ -1,4 +1,4 @@
-// Times are those of the instructions, of the steps that count, whichever queue is ahead.
+// Checks that times belong to the right instructions and steps, whichever queue is ahead.
 #include "runtime/execute/profile.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace strata::runtime {
 namespace {
 
-/// A gather that computation reads.
+/// Makes a Program of a gather that a computation reads.
 Program two_queues(const std::string& name) {
   Program program;
   program.name = name;
@@ -52,7 +52,7 @@ TEST(Profile, AQueueThatRunsAheadIsCountedInItsOwnSteps) {
   run(kGather);
   for (std::int64_t step = 1; step < 5; ++step) {
     profile.starting(program, step);
-    run(kGather);  // of this step, while computation is one behind
+    run(kGather);  // belongs to this step, while computation is one step behind
     run(kCompute);
   }
   run(kCompute);
@@ -81,7 +81,7 @@ TEST(Profile, OfADeviceOnlyItsOwnTimesCount) {
   EXPECT_EQ(profile.queues()[static_cast<int>(Queue::compute)].busy_ns, 1000);
 }
 
-/// Makes one instruction take long.
+/// Makes one instruction take 20 ms.
 class Slow final : public Observer {
  public:
   explicit Slow(std::string label) : label_(std::move(label)) {}

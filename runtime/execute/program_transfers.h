@@ -1,4 +1,4 @@
-// One disk queue of one run of a loaded Program: what is the same for every executor.
+// One disk queue of one run of a loaded Program: the part that all executors share.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace strata::runtime {
 
-/// Everything outlives it. Executors add what they know of waits, poison and errors.
+/// All arguments outlive it. Executors add what they know of waits, poison and errors.
 class ProgramTransfers : public TransferQueue {
  public:
   ProgramTransfers(const Program& program, const std::vector<BoundInstruction>& bound,

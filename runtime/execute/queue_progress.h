@@ -1,4 +1,4 @@
-// How far one queue has come in one run of a Program.
+// Tells how far one queue has come in one run of a Program.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace strata::runtime {
 
 inline constexpr std::int32_t kFinished = std::numeric_limits<std::int32_t>::max();
 
-/// The list index of the last instruction completed. Waiters sleep on it. One thread advances it.
+/// Holds the list index of the last completed instruction. One thread advances it; others wait.
 class QueueProgress {
  public:
   void reset() { value_.store(-1, std::memory_order_relaxed); }

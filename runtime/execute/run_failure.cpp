@@ -12,7 +12,7 @@ void RunFailure::tell(const std::string& what, const std::exception& error) {
     std::lock_guard lock(mutex_);
     if (error_) return;
     error_ = std::make_exception_ptr(Error(code, message));
-    // Under the lock: who comes second returns to a queue that must see it.
+    // Poisons under the lock: a thread that fails second returns to a queue that must see it.
     poison();
   }
   const std::string who =

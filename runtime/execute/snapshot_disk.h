@@ -1,5 +1,5 @@
-// A disk tier that can hold what it keeps still: each record has two places, and while a snapshot
-// is held, whoever writes a record anew writes it to the other one.
+// A disk tier that can hold its contents still: each record has two places, and while a snapshot is
+// held, new writes of a record go to the place that the snapshot does not use.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace strata::runtime {
 
-/// Borrows the disk. Programs see the space in front of the second places only, at its own offsets.
+/// Borrows the disk. Programs see only the space before the second places, at its own offsets.
 class SnapshotDisk final : public Disk {
  public:
-  /// Bytes of the space that are moved, and written, as a whole.
+  /// A range of the space that is moved, and written, as a whole.
   struct Record {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;  ///< a multiple of kDiskAlignment
   };
 
-  /// `records`: ascending, disjoint, in front of `second_places`, from where on the disk has room
-  /// for all of them again.
+  /// `records` are ascending and disjoint, and end before `second_places`, where the disk has room
+  /// for all of them once more.
   SnapshotDisk(Disk& disk, const std::vector<Record>& records, std::int64_t second_places);
 
-  /// Freezes what read_held reads until release(). No write may be under way.
+  /// Freezes what read_held reads, until release(). No write may be under way.
   void hold();
   void release();
-  /// Any thread; within one record.
+  /// Reads a part of one record as the snapshot holds it. May be called on any thread.
   void read_held(std::int64_t offset, std::span<std::byte> to, std::string_view what);
 
   [[nodiscard]] std::int64_t bytes() const override { return second_places_; }
@@ -40,18 +40,18 @@ class SnapshotDisk final : public Disk {
   void read_bytes(std::int64_t offset, std::span<std::byte> to, std::string_view what) override;
   void write_bytes(std::int64_t offset, std::span<const std::byte> from,
                    std::string_view what) override;
-  /// Without what read_held reads.
+  /// Does not include what read_held reads.
   [[nodiscard]] DiskCounters counters() const override;
 
  private:
   struct Kept {
     Record record;
-    std::int64_t second = 0;  ///< offset of the other place
-    bool now_second = false;  ///< where it is read
+    std::int64_t second = 0;  ///< offset of the second place
+    bool now_second = false;  ///< true if the newest state is in the second place
     bool held_second = false;
   };
 
-  /// nullptr: no record. A transfer that begins in one lies in it.
+  /// Returns nullptr if `offset` is in no record. A transfer must not leave its record.
   [[nodiscard]] Kept* find(std::int64_t offset, std::size_t bytes);
   static std::int64_t place(const Kept& kept, bool second, std::int64_t offset) {
     return second ? kept.second + (offset - kept.record.offset) : offset;

@@ -1,5 +1,5 @@
-// The executor of devices that work beside the host: enqueues Programs, plainly or recorded, and
-// waits for them.
+// The executor for devices that work beside the host: it enqueues Programs, unrecorded or recorded,
+// and waits for them.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -28,7 +28,7 @@ constexpr int kCompute = static_cast<int>(Queue::compute);
 constexpr std::chrono::microseconds kPoll{50};
 constexpr std::chrono::milliseconds kLookForPeers{100};
 
-/// A range of profilers while it lives.
+/// Shows a range in profilers during its lifetime.
 class Range {
  public:
   Range(kernels::Device& device, const char* name) : device_(device) { device_.begin_range(name); }
@@ -56,14 +56,14 @@ class StreamExecutor final : public Executor {
     if (timed) times_.emplace(device_, stream(Queue::compute));
   }
 
-  /// Memory that enqueued work touches goes after this, so it waits; an abort frees whoever waits
-  /// for peers.
+  /// Waits, because memory that enqueued work touches is freed afterwards; an abort frees threads
+  /// that wait for peers.
   ~StreamExecutor() override {
     try {
       if (failure_.is_poisoned() || (has_peers_ && confirmed_ < started_))
         parts_.communicators.abort("the executor went while a Program ran", ExitCode::internal);
     } catch (const std::exception&) {
-      // Peers that cannot be told see that this rank leaves.
+      // Peers that cannot be told notice that this rank leaves.
     }
     failure_.poison();
     runs_.release();
@@ -71,7 +71,7 @@ class StreamExecutor final : public Executor {
     for (const int q : kDeviceQueues) try {
         device_.synchronize(*streams_[q]);
       } catch (const std::exception&) {
-        // The device is of no more use; whoever waited for its work has been told.
+        // The device is of no more use; threads that waited for its work have been told.
       }
   }
   StreamExecutor(const StreamExecutor&) = delete;
@@ -149,7 +149,7 @@ class StreamExecutor final : public Executor {
     return queue == Queue::upload || queue == Queue::download;
   }
 
-  /// The first instruction of a queue after what it names of the run before.
+  /// Makes the queue of `in` wait for the queues of the run before that `in` names.
   void wait_at_border(const Instruction& in) {
     for (const Queue queue : kAllQueues) {
       if ((in.border_waits >> static_cast<int>(queue) & 1u) == 0) continue;
@@ -167,8 +167,8 @@ class StreamExecutor final : public Executor {
       if (is_host_queue(queue)) await_host(run, queue, kFinished);
   }
 
-  /// Waits until a host queue has come to an instruction, as long as the peers live: what that
-  /// waits for on the device may wait for them.
+  /// Waits until a host queue has completed an instruction, as long as the peers live: the
+  /// instruction may wait for device work that waits for them.
   void await_host(RunNumber run, Queue queue, std::int32_t instruction) {
     if (has_peers_)
       poll_peers_until([&] { return host_.has_reached(run, queue, instruction); });
@@ -185,7 +185,7 @@ class StreamExecutor final : public Executor {
       device_.wait_on_host(event);
   }
 
-  /// Throws PeerError when one has died meanwhile.
+  /// Throws PeerError if a peer has died meanwhile.
   template <typename Holds>
   void poll_peers_until(const Holds& holds) const {
     auto look = std::chrono::steady_clock::now() + kLookForPeers;
@@ -197,17 +197,17 @@ class StreamExecutor final : public Executor {
     }
   }
 
-  /// Runs `body`; its error poisons the executor, wakes the peers and goes on.
+  /// Runs `body`; an error poisons the executor, wakes the peers and is rethrown.
   template <typename Body>
   void guard(const std::string& what, const Body& body) {
     try {
       body();
     } catch (const std::exception& error) {
-      // A recording that fails has run nothing: the same may be enqueued plainly.
+      // A failed recording has run nothing, so the same work may be enqueued unrecorded.
       if (is_recording_ && dynamic_cast<const HostError*>(&error) != nullptr)
         throw HostError(what + " failed: " + error.what());
-      failure_.tell(what, error);  // unless an inner guard or a host queue has told everybody
-      // Host queues may wait for what will not be enqueued any more.
+      failure_.tell(what, error);  // no effect if somebody has told it before
+      // Host queues may wait for instructions that will never be enqueued.
       runs_.release();
       failure_.rethrow();
     }
@@ -237,7 +237,7 @@ class StreamExecutor final : public Executor {
         device_.record(stream(in.queue), *event);
       run.enqueued.advance(i);
     }
-    // The compute stream's end is the run's.
+    // The end of the compute stream is the end of the run.
     for (const int q : kDeviceQueues) {
       device_.record(*streams_[q], *queue_end_[q]);
       device_.record(*streams_[q], *run.ended[q]);
@@ -246,8 +246,8 @@ class StreamExecutor final : public Executor {
     device_.record(stream(Queue::compute), *queue_end_[kCompute]);
   }
 
-  /// Everything on the compute stream, stretch by stretch; inside a stretch queues run side by
-  /// side.
+  /// Enqueues all stretches on the compute stream, one after another; inside a stretch queues run
+  /// side by side.
   void run_recorded(DeviceProgram& loaded, DeviceRun& run) {
     kernels::Stream& on = stream(Queue::compute);
     for (const int q : kDeviceQueues)
@@ -266,7 +266,7 @@ class StreamExecutor final : public Executor {
       device_.record(on, *queue_end_[q]);
       device_.record(on, *run.ended[q]);
     }
-    // A plain run that follows starts its queues after this one.
+    // The queues of an unrecorded run that follows start after this one.
     for (const int q : kDeviceQueues)
       if (q != kCompute) device_.wait(*streams_[q], *queue_end_[kCompute]);
   }
@@ -275,10 +275,10 @@ class StreamExecutor final : public Executor {
     for (const int q : kDeviceQueues) device_.record(stream(Queue::compute), *run.inputs_read[q]);
   }
 
-  /// Whether `loaded` is to be replayed. Its stretches are recorded before the first of them is
-  /// replayed, so that a failure leaves all of the run to plain launches, now and from then on.
+  /// True if `loaded` is to be replayed. All stretches are recorded before the first is replayed,
+  /// so that after a failure the whole run is enqueued unrecorded, as are all later ones.
   bool has_recordings(DeviceProgram& loaded) {
-    // A recording runs as a whole; host queues want to know how far the device has come.
+    // A recording runs as a whole, but host queues must know how far the device has come.
     if (!records_ || loaded.runs == 0 || !loaded.on_host.empty()) return false;
     if (loaded.is_recorded) return true;
     std::string why_not;
@@ -298,7 +298,7 @@ class StreamExecutor final : public Executor {
     return false;
   }
 
-  /// Peers replay together what their collectives are part of, or none does.
+  /// Peers agree: collectives in recordings are replayed by all ranks or by none.
   static bool all_have_recorded(const DeviceProgram& loaded, bool mine) {
     for (const BoundInstruction& bound : loaded.bound)
       if (bound.communicator != nullptr && !bound.communicator->runs_on_host())
@@ -321,7 +321,7 @@ class StreamExecutor final : public Executor {
     is_recording_ = false;
   }
 
-  /// Its queues fork from the compute stream and join it again.
+  /// Forks the stretch's queues from the compute stream and joins them again.
   void enqueue_stretch(DeviceProgram& loaded, const Stretch& stretch) {
     kernels::Stream& origin = stream(Queue::compute);
     std::array<bool, kQueues> used{};
@@ -340,7 +340,7 @@ class StreamExecutor final : public Executor {
     }
   }
 
-  /// One instruction on `on`. Waits for instructions before `from` are already met.
+  /// Enqueues one instruction on `on`. Waits for instructions before `from` are met already.
   void enqueue(DeviceProgram& loaded, std::int32_t index, kernels::Stream& on, std::int32_t from,
                const DeviceTimes::Spans* times) {
     const auto at = static_cast<std::size_t>(index);
@@ -349,7 +349,7 @@ class StreamExecutor final : public Executor {
     for (std::int32_t other : in.waits) {
       const Queue queue = loaded.program.instructions[static_cast<std::size_t>(other)].queue;
       if (is_host_queue(queue)) {
-        // The device cannot wait for the host; what stands after this in the list waits, too.
+        // The device cannot wait for the host, so all that follows in the list waits here, too.
         await_host(started_, queue, other);
       } else if (other >= from) {
         device_.wait(on, *loaded.reached[static_cast<std::size_t>(other)]);
@@ -364,7 +364,7 @@ class StreamExecutor final : public Executor {
                                 bound.workspace);
       else if (is_link_queue(in.queue) && bound.predicate == nullptr)
         device_.copy(on, bound.outputs[0].data, bound.inputs[0].data, in.outputs[0].bytes);
-      else  // also predicated copies over the link, which copy engines do not know
+      else  // includes predicated copies over the link, which copy engines do not support
         bound.kernel(
             on, {bound.inputs, bound.outputs, bound.workspace, in.attributes, bound.predicate});
       for (Observer* observer : parts_.observers) observer->end(loaded.program, index);
@@ -373,7 +373,7 @@ class StreamExecutor final : public Executor {
     if (loaded.reached[at]) device_.record(on, *loaded.reached[at]);
   }
 
-  /// Waits for run `number` and all before it.
+  /// Waits for run `number` and all runs before it.
   void confirm(RunNumber number) {
     for (; confirmed_ <= number; ++confirmed_) {
       const DeviceRun& run = runs_.of(confirmed_);
@@ -387,20 +387,20 @@ class StreamExecutor final : public Executor {
 
   ExecutorParts parts_;
   kernels::Device& device_;
-  bool records_ = true;        ///< false from the first recording that failed
-  bool is_recording_ = false;  ///< what is enqueued is kept, not run
+  bool records_ = true;        ///< false after a recording has failed
+  bool is_recording_ = false;  ///< true: enqueued work is recorded, not run
   bool has_peers_ = false;
   std::array<std::unique_ptr<kernels::Stream>, kQueues> streams_;
-  std::array<EventPointer, kQueues> queue_end_;  ///< of the last run
+  std::array<EventPointer, kQueues> queue_end_;  ///< ends of the last run's queues
   EventPointer joint_;                           ///< forks and joins inside recordings
-  std::optional<DeviceTimes> times_;             ///< where an observer wants them
+  std::optional<DeviceTimes> times_;             ///< set if an observer wants times
   std::vector<std::unique_ptr<DeviceProgram>> loaded_;
   std::vector<std::string> notes_;
   std::int64_t started_ = 0;
-  std::int64_t confirmed_ = 0;  ///< runs known to have completed
+  std::int64_t confirmed_ = 0;  ///< number of runs known to have completed
   RunFailure failure_{parts_.communicators};
   DeviceRuns runs_{device_, failure_};
-  HostQueues host_{parts_, runs_};  ///< last: its threads use the rest
+  HostQueues host_{parts_, runs_};  ///< last, since its threads use the rest
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The executor of devices, on the simulated one: streams are threads that only waits hold back.
+// Tests the device executor on the simulated device: streams are threads that only waits hold back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using cuda::ThreadOrder;
 constexpr int kLinks = 4;
 constexpr std::int64_t kElements = 24 * 64;
 
-/// Collectives that run on a stream, as NCCL's do: a world of one, where copying is all they do.
+/// Collectives that run on a stream, as NCCL's do, in a world of one: they only copy.
 class StreamCommunicator final : public comm::Communicator {
  public:
   explicit StreamCommunicator(kernels::Device& device) : device_(device) {}
@@ -50,10 +50,10 @@ class StreamCommunicator final : public comm::Communicator {
   kernels::Device& device_;
 };
 
-/// Where a recording fails.
+/// Says which call of a recording fails.
 enum class RecordingFault : std::uint8_t { none, begin, end };
 
-/// As CUDA where something cannot be captured, or the captured graph not be made executable.
+/// Fails as CUDA does if work cannot be captured, or the captured graph cannot be made executable.
 class FaultyRecorder final : public SimulatedDevice {
  public:
   FaultyRecorder(ThreadOrder order, std::uint64_t delays, RecordingFault fault)
@@ -85,7 +85,7 @@ class RelayRank {
     RecordingFault fault = RecordingFault::none;
   };
 
-  /// `host` null: a world of one whose collectives run on the stream.
+  /// A null `host` means a world of one whose collectives run on the stream.
   RelayRank(comm::Communicator* host, const Options& options)
       : device_(options.order, options.delays, options.fault) {
     if (host != nullptr)
@@ -117,7 +117,7 @@ class RelayRank {
   FaultyRecorder& device() { return device_; }
   comm::Communicator& communicator() { return *communicator_; }
   void start() { executor_->start(handle_, 0); }
-  /// Simulated device memory is the host's: a test may look.
+  /// A test may read the memory: a simulated device's memory is the host's.
   [[nodiscard]] std::span<float> values(const std::string& name) const {
     const PersistentValue& value = layout_.find(name);
     return {reinterpret_cast<float*>(arena_.base() + value.offset_bytes),
@@ -173,7 +173,7 @@ TEST(StreamExecutor, RecordingsChangeNoBits) {
   for (std::uint64_t delays = 1; delays <= 20; ++delays) {
     ASSERT_EQ(alone({.recordings = Recordings::off, .delays = delays}, 6), plain);
     ASSERT_EQ(alone({.delays = delays}, 6, &replays), plain);
-    EXPECT_EQ(replays, 5);  // the first run is plain
+    EXPECT_EQ(replays, 5);  // the first run is not recorded
   }
 }
 
@@ -389,7 +389,7 @@ TEST(StreamExecutor, TellsWhenTheDeviceWorkedOnEachInstruction) {
   EXPECT_EQ(rank.device().replays(), 0);
 }
 
-/// Both sides begin an addition with the sum that was there.
+/// An addition into its own input begins with the old sum on both sides.
 TEST(LockstepExecutor, ResultsThatAreWrittenOverAnInputKeepIt) {
   Graph graph;
   graph.blocks = {"sum"};

@@ -42,7 +42,7 @@ bool TraceRecorder::reports_itself(const Program& program, int instruction) cons
          !is_disk_transfer(*program.instructions[static_cast<std::size_t>(instruction)].operation);
 }
 
-/// Within a run a queue begins its instructions in the order of the list.
+/// Finds an instruction's run: within a run, a queue begins instructions in list order.
 void TraceRecorder::follow(const Program& program, int instruction) {
   Place& place = places_[static_cast<std::size_t>(program.instructions[instruction].queue)];
   const bool same_run = place.of.program == &program && instruction > place.instruction;
@@ -57,7 +57,7 @@ void TraceRecorder::follow(const Program& program, int instruction) {
 
 void TraceRecorder::begin(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-  // What a device reports is followed there.
+  // The instructions of a device are followed in executed().
   if (options_.of == TraceOf::device && !is_host_queue(in.queue)) return;
   follow(program, instruction);
   places_[static_cast<std::size_t>(in.queue)].begun_ns = monotonic_ns();
@@ -129,7 +129,7 @@ void TraceRecorder::write_steps(std::string& text) const {
            static_cast<double>(span.second - span.first) / 1e3, static_cast<long long>(step));
 }
 
-/// At the beginning of what computes, where it changes.
+/// Writes the bytes in use whenever they change, at the beginning of an instruction that computes.
 void TraceRecorder::write_memory(std::string& text) const {
   std::map<const Program*, LiveBytes> live;
   TierBytes before{};
@@ -154,7 +154,7 @@ void TraceRecorder::write_arrows(std::string& text) const {
     int queue;
     std::int64_t ns;
   };
-  std::map<std::pair<std::int64_t, std::int32_t>, End> ends;  // by run and instruction
+  std::map<std::pair<std::int64_t, std::int32_t>, End> ends;  // keyed by run and instruction
   for (int q = 0; q < kQueues; ++q)
     for (const Event& e : events_[static_cast<std::size_t>(q)])
       ends[{e.run, e.instruction}] = {q, e.end_ns};
@@ -165,7 +165,7 @@ void TraceRecorder::write_arrows(std::string& text) const {
         const auto end = ends.find({e.run, other});
         if (end == ends.end()) continue;
         const std::string id = std::to_string(options_.rank) + "." + std::to_string(number++);
-        // Just inside the slices: an arrow is bound to what encloses its ends.
+        // The ends lie just inside the slices, since an arrow belongs to the slice around its end.
         const double from = static_cast<double>(end->second.ns) / 1e3 - 0.001;
         const double to = static_cast<double>(e.begin_ns) / 1e3;
         append(

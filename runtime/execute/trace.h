@@ -1,4 +1,4 @@
-// A record of what ran when, for ui.perfetto.dev (Chrome trace event format).
+// Records what ran when, for ui.perfetto.dev (Chrome trace event format).
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace strata::runtime {
 
-/// Whose work a trace shows.
+/// Says whose work a trace shows.
 enum class TraceOf : std::uint8_t {
   queues,  ///< threads that run instructions themselves
-  device,  ///< a device that instructions are enqueued on; asks its executor for times
+  device,  ///< a device on which instructions are enqueued; asks its executor for times
 };
 
-/// Steps as people count them, from 1; both ends belong to them.
+/// A range of steps as people count them, from 1; both ends are included.
 struct TraceSteps {
   std::int64_t first = 1;
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
@@ -29,13 +29,13 @@ struct TraceOptions {
   TraceOf of = TraceOf::queues;
   TraceSteps steps;
   std::size_t capacity_per_queue = 200'000;
-  /// Where times count from, by std::chrono::steady_clock; ranks of one run name the same moment.
+  /// The moment from which times count, by std::chrono::steady_clock; all ranks of a run share it.
   std::int64_t zero_ns = 0;
 };
 
-/// Keeps up to `capacity_per_queue` instructions per queue of the steps that were asked for
-/// (reserved at construction: recording allocates nothing); later ones are counted and dropped.
-/// Reads Programs when it writes: before their executor goes, and after it is idle.
+/// Keeps up to `capacity_per_queue` instructions per queue, of the steps that were asked for;
+/// further ones are counted and dropped. Memory is reserved at construction, so recording allocates
+/// nothing. events() reads Programs: call it once the executor is idle, and while it exists.
 class TraceRecorder final : public Observer {
  public:
   explicit TraceRecorder(const TraceOptions& options);
@@ -46,11 +46,11 @@ class TraceRecorder final : public Observer {
   void executed(const Program& program, int instruction, std::int64_t begin_ns,
                 std::int64_t end_ns) override;
 
-  /// The rank's tracks as events of the format, each on a line that ends with a comma: instructions
-  /// with their steps, the steps themselves, bytes of the arenas in use, and an arrow to each
-  /// instruction from those of other queues that it waited for.
+  /// Returns the rank's tracks as events of the format, each on a line that ends with a comma:
+  /// instructions with their steps, the steps themselves, bytes of the arenas in use, and an arrow
+  /// to each instruction from those of other queues that it waited for.
   [[nodiscard]] std::string events() const;
-  /// Instructions that found no room.
+  /// Returns the number of instructions for which there was no room.
   [[nodiscard]] std::int64_t dropped() const;
 
  private:
@@ -66,8 +66,8 @@ class TraceRecorder final : public Observer {
     std::int64_t begin_ns, end_ns;
     std::int32_t instruction;
   };
-  /// Where a queue's thread stands. Queues take up Programs in the order of their start; one that
-  /// has nothing to do in a Program is not seen there.
+  /// The position of a queue's thread. Queues take up Programs in the order of their start; a queue
+  /// that has nothing to do in a Program is not seen there.
   struct Place {
     std::int64_t run = -1;
     Run of;
@@ -77,7 +77,7 @@ class TraceRecorder final : public Observer {
   [[nodiscard]] const Instruction& of(const Event& event) const {
     return event.program->instructions[static_cast<std::size_t>(event.instruction)];
   }
-  /// Whether its queue's thread measures it, by begin and end.
+  /// True if the thread of its queue measures it, by begin and end.
   [[nodiscard]] bool reports_itself(const Program& program, int instruction) const;
   void follow(const Program& program, int instruction);
   void add(const Program& program, int instruction, std::int64_t begin_ns, std::int64_t end_ns);
@@ -86,8 +86,8 @@ class TraceRecorder final : public Observer {
   void write_memory(std::string& text) const;
   void write_arrows(std::string& text) const;
 
-  /// Runs that are kept: as many of the last ones as can be under way, and as many to come, so that
-  /// who reads one is never overtaken.
+  /// The number of runs that are kept: as many of the last ones as can be under way, and as many to
+  /// come, so that a run is not overwritten while it is read.
   static constexpr std::int64_t kUnderWay = 4, kRuns = 2 * kUnderWay;
 
   TraceOptions options_;

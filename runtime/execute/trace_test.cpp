@@ -1,4 +1,4 @@
-// Which step a trace says that an instruction belongs to.
+// Checks to which step a trace assigns an instruction.
 #include "runtime/execute/trace.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::vector<JsonValue> events_of(const TraceRecorder& trace, const std::string& 
   return found;
 }
 
-/// "LABEL STEP" of each instruction, by queue.
+/// Returns "LABEL STEP" for each instruction, by queue.
 Words instructions_of(const TraceRecorder& trace) {
   Words words;
   for (const JsonValue& event : events_of(trace, "X"))
@@ -63,7 +63,7 @@ TEST(Trace, AQueueIsFollowedThroughProgramsInWhichItHasNothingToDo) {
   run(trace, both, 0);
   run(trace, alone, 0);
   run(trace, both, 0);
-  // The other thread is late.
+  // The other thread, of the communication queue, is late.
   run(trace, both, 1);
   run(trace, both, 1);
   EXPECT_EQ(instructions_of(trace),

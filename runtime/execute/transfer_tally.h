@@ -1,4 +1,4 @@
-// What a whole run moves between tiers: what its Programs say, and what was copied.
+// Counts what a whole run moves between tiers: what its Programs say, and what was copied.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@
 
 namespace strata::runtime {
 
-/// Bytes by queue.
+/// Holds bytes by queue.
 using QueueBytes = std::array<std::int64_t, kQueues>;
 
 /// A Program and how often it was started.
 struct ProgramTally {
   std::string program;
   std::int64_t runs = 0;
-  QueueBytes always{};       ///< of one run
-  QueueBytes conditional{};  ///< of one run, and only where a predicate holds
+  QueueBytes always{};       ///< bytes of one run
+  QueueBytes conditional{};  ///< bytes of one run that depend on a predicate
 };
 
-/// Bytes that cross between tiers because of an instruction, whole sectors of a disk; 0: none do.
+/// Returns the bytes that an instruction moves between tiers, in whole sectors for a disk; 0: none.
 std::int64_t bytes_between_tiers(const Instruction& instruction);
 
-/// Ask once the executor is idle.
+/// Its results may be read only when the executor is idle.
 class TransferTally final : public Observer {
  public:
   void begin_program(const Program& program, std::int64_t step) override;
@@ -34,7 +34,7 @@ class TransferTally final : public Observer {
   void copied(const Program& program, int instruction) override;
 
   [[nodiscard]] const std::vector<ProgramTally>& programs() const { return programs_; }
-  /// What an executor copied with the host's own hands (Observer::copied).
+  /// Returns the bytes that the host itself copied (Observer::copied).
   [[nodiscard]] QueueBytes copied_bytes() const;
 
  private:

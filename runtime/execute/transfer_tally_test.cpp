@@ -1,4 +1,4 @@
-// Counts of bytes that move between tiers.
+// Tests the counts of bytes that move between tiers.
 #include "runtime/execute/transfer_tally.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(TransferTally, CopiesAreThoseThatWereTold) {
   EXPECT_EQ(of(tally.copied_bytes(), Queue::download), 30);
 }
 
-/// Metrics of a step are read when the next one has begun.
+/// The metrics of a step are read when the next one has begun.
 TEST(UsageRecorder, BytesBelongToTheStepOfTheirProgram) {
   const Program step = program_of("step", {moving(Queue::upload, 100)});
   const Program drain = program_of("drain", {moving(Queue::upload, 1)});

@@ -29,7 +29,7 @@ void UsageRecorder::begin(const Program& program, int instruction) {
 
 void UsageRecorder::end(const Program& program, int instruction) {
   const Instruction& in = program.instructions[static_cast<std::size_t>(instruction)];
-  if (is_disk_transfer(*in.operation)) return;  // overlap within their queue: see executed
+  if (is_disk_transfer(*in.operation)) return;  // they overlap: see executed
   const auto q = static_cast<std::size_t>(in.queue);
   counters_[q].busy_ns.fetch_add(monotonic_ns() - begun_ns_[q], std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// What the queues did since somebody asked last: time at work, bytes moved, time in which the
-// computation waited for each of them.
+// Measures what the queues did since the last call: time at work, bytes moved, time in which the
+// compute queue waited for each of them.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@
 
 namespace strata::runtime {
 
-/// Times are 0 where the executor does not measure them: on a device, but for the host's queues.
+/// Times are 0 if the executor does not measure them: on a device, for all but the host's queues.
 struct QueueUsage {
   double busy_seconds = 0;
-  double waited_seconds = 0;  ///< by the compute queue, for this one
-  std::int64_t bytes = 0;     ///< by Programs: moved between tiers, or sent to other ranks
+  double waited_seconds = 0;  ///< time that the compute queue waited for this one
+  std::int64_t bytes = 0;     ///< bytes moved between tiers or sent to other ranks
 };
 using Usage = std::array<QueueUsage, kQueues>;
 void add(Usage& sum, const Usage& more);
@@ -27,8 +27,8 @@ class UsageRecorder final : public Observer {
   void executed(const Program& program, int instruction, std::int64_t begin_ns,
                 std::int64_t end_ns) override;
   void waited(const Program& program, int instruction, Queue on, std::int64_t ns) override;
-  /// Times since the last call; bytes of the Programs that were started with `step`, which must
-  /// have begun. Asked in order, at most one step late. Any thread.
+  /// Returns the times since the last call, and the bytes of the Programs started with `step`,
+  /// which must have begun. Called for all steps in order, at most one step late. Any thread.
   Usage take(std::int64_t step);
 
  private:
@@ -37,8 +37,8 @@ class UsageRecorder final : public Observer {
   };
   using StepBytes = std::array<std::atomic<std::int64_t>, kQueues>;
   std::array<Counters, kQueues> counters_;
-  std::array<StepBytes, 2> bytes_{};              // of a step, while the next one begins
-  std::array<std::int64_t, kQueues> begun_ns_{};  // each of one thread
+  std::array<StepBytes, 2> bytes_{};              // two steps: one is read while the next begins
+  std::array<std::int64_t, kQueues> begun_ns_{};  // each used by one thread
 };
 
 }  // namespace strata::runtime

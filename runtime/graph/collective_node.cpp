@@ -5,7 +5,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Sums cost one addition per element; the rest is traffic.
+/// Counts only traffic: a sum's one addition per element is negligible.
 kernels::Cost collective_cost(kernels::TypeSpan inputs, kernels::TypeSpan outputs,
                               const kernels::Attributes&) {
   kernels::Cost cost;

@@ -1,4 +1,4 @@
-// Graph nodes for collectives: ordinary nodes that carry a comm::Collective and run on the
+// Makes Graph nodes for collectives: ordinary nodes that carry a comm::Collective and run on the
 // communication queue.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace strata::runtime {
 
-/// `input` and `output` as comm::Collective says for its kind.
+/// `input` and `output` are as comm::Collective says for its kind.
 Node collective_node(const comm::Collective& collective, ValueId input, ValueId output, int block,
                      Pass pass, std::string label);
 

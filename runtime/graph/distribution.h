@@ -1,4 +1,4 @@
-// How a value relates to the same value on the other ranks, axis by axis of the mesh.
+// Says how a value relates to the same value on the other ranks, axis by axis of the mesh.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct Distribution {
   }
   bool operator==(const Distribution&) const = default;
 };
-/// Along the data axis; replicated along all others.
+/// Makes a distribution with `spread` along the data axis, replicated along all others.
 Distribution over_data(kernels::Spread spread);
 
-/// "replicated(data)", "sharded(0, data)", "partial_sum(data)", "zeros(data)".
+/// Examples: "replicated(data)", "sharded(0, data)", "partial_sum(data)", "zeros(data)".
 std::string to_string(kernels::Spread spread, comm::MeshAxis axis);
-/// The same for the axes along which it is not replicated, with a space before each; "" where it is
-/// along all.
+/// Returns the same for each axis along which it is not replicated, with a space before each; "" if
+/// there are none.
 std::string to_string(const Distribution& distribution);
 
 }  // namespace strata::runtime

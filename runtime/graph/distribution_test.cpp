@@ -37,7 +37,7 @@ comm::Mesh two_by_two() {
   return mesh;
 }
 
-/// Values by name, and operations on them, in one block.
+/// A Graph of one block, to which values and operations are added by name.
 struct Sketch {
   Graph graph;
 

@@ -84,7 +84,7 @@ ValueId Graph::find_persistent(const std::string& name) {
       if (!fresh && !is_persistent(known->second)) known->second = id;
     }
   const auto found = persistent_.find(name);
-  // A root that a pass made transient or renamed stays in the index.
+  // A root that a pass made transient or renamed is still in the index.
   const bool is_there = found != persistent_.end() && is_persistent(found->second) &&
                         values[found->second].name == name;
   return is_there ? found->second : kNoValue;

@@ -25,10 +25,10 @@ inline constexpr ValueId kNoValue = -1;
 
 /// Transient storage is laid out per Program; persistent storage once for all Programs, by name.
 /// Storage handed on has one place in all Programs, after the persistent storage, and holds at a
-/// Program's start what the one before left there; in between others may use the bytes.
+/// Program's start what the one before left there; other values may use the bytes in between.
 enum class Storage : std::uint8_t { transient, persistent, handed_on };
 
-/// What a value is, for reports and lifetimes.
+/// The purpose of a value, for reports and lifetimes.
 enum class Role : std::uint8_t {
   activation,
   parameter,
@@ -36,46 +36,46 @@ enum class Role : std::uint8_t {
   optimizer,
   input,
   control,
-  snapshot,  ///< of state, while a checkpoint is written from it
+  snapshot,  ///< a copy of state, while a checkpoint is written from it
 };
 std::string_view name_of(Role role);
 
 /// A typed piece of memory at one version. A root owns storage; a view is (root, byte offset, type
 /// with row stride, version).
-///
-/// Every byte of a root holds one version at a time. Persistent storage and what is handed on hold
-/// version 0 when the Program starts. Transient storage holds nothing until its first writer leaves
-/// version 0, or a later one where the parts of a root are written a different number of times, so
-/// that all end with the same. A write leaves its value's version in the bytes that it covers,
-/// which must have held an earlier one (not always the one just before: parts of a whole may skip
-/// some). A read demands that all bytes that it covers hold exactly the version that it names. A
-/// predicated write counts as done even when it is skipped, for then both versions are the same
-/// bytes; but what it gives empty transient storage may be read under the same predicate only.
+/// Every byte of a root holds one version at a time. Persistent and handed-on storage holds version
+/// 0 when the Program starts. Transient storage holds nothing until its first write, which leaves
+/// version 0, or a later one if the parts of a root are written a different number of times, so
+/// that all parts end with the same version. A write leaves its value's version in the bytes that
+/// it covers, which must have held an earlier one (not always the one just before: parts of a whole
+/// may skip some). A read demands that all bytes that it covers hold exactly the version that it
+/// names. A predicated write counts as done even if it is skipped, for then both versions are the
+/// same bytes; but if it fills empty transient storage, the value may be read under the same
+/// predicate only.
 struct Value {
   std::string name;
   kernels::TensorType type;
   Tier tier = Tier::device;
   /// Declared for what the Program finds in persistent storage, and for this rank's own part of
-  /// what all ranks have; all others get theirs when passes are done (infer_distributions.h).
+  /// what all ranks have; all other values get theirs after the last pass (infer_distributions.h).
   Distribution distribution;
   Storage storage = Storage::transient;
   Role role = Role::activation;
   ValueId root = kNoValue;  ///< kNoValue: this is a root
   std::int64_t offset_bytes = 0;
   std::int32_t version = 0;
-  std::int64_t place_bytes = 0;  ///< of a root that is handed on: after the persistent storage
+  std::int64_t place_bytes = 0;  ///< handed-on root: place after the persistent storage
 };
 
-/// The value's name, and its version when that is not 0: "agreed_word v2".
+/// Returns the value's name, and its version unless that is 0: "agreed_word v2".
 std::string describe(const Value& value);
 
 enum class Pass : std::uint8_t { forward, backward, update };
 std::string_view name_of(Pass pass);
 
-/// What a transfer is for: it brings a value to its next use, or takes a result away.
+/// The purpose of a transfer: it brings a value to its next use, or takes a result away.
 enum class TransferPurpose : std::uint8_t { none, fetch, write_back };
 
-/// One operation on values. Order in Graph::nodes is program order.
+/// One operation on values. The order of Graph::nodes is program order.
 struct Node {
   const kernels::Operation* operation = nullptr;
   kernels::Attributes attributes;
@@ -85,12 +85,12 @@ struct Node {
   Pass pass = Pass::forward;
   ValueId predicate = kNoValue;  ///< uint32 at the start of this value; 0: complete without effect
   std::optional<comm::Collective> collective;
-  /// Where it runs. On every queue but `host` and the disk's, operands lie on the device, except
+  /// The queue that runs it. Operands are on the device, except on queue `host` and the disk's, and
   /// those of copies.
   Queue queue = Queue::compute;
   TransferPurpose purpose = TransferPurpose::none;
-  std::string label;       ///< "layer.3.attention"
-  machine::Demand demand;  ///< of time, written when it is lowered
+  std::string label;       ///< example: "layer.3.attention"
+  machine::Demand demand;  ///< time demand, written at lowering
 };
 
 class Graph {
@@ -98,43 +98,42 @@ class Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<std::string> blocks;   ///< names; Node::block indexes them
-  std::vector<ParameterUnit> units;  ///< in execution order of first use
+  std::vector<ParameterUnit> units;  ///< ordered by first use in execution
   std::vector<ValueId> unit_values;  ///< root of each unit's parameters, [elements] flat
-  /// Each unit's whole gradient, [elements] flat; kNoValue before autodiff and where there is none.
-  /// Passes that change it leave the version here that the next one is to read.
+  /// Each unit's whole gradient, [elements] flat; kNoValue before autodiff, and if there is none. A
+  /// pass that changes it leaves here the version that the next one is to read.
   std::vector<ValueId> unit_gradients;
 
-  /// Appends a block and returns its index. Throws InvalidArgument when one has that name: Plans
-  /// and reports address blocks and units by name.
+  /// Appends a block and returns its index. Throws InvalidArgument if another block has that name:
+  /// Plans and reports address blocks and units by name.
   int add_block(std::string name);
   /// Appends a unit and the persistent root of its parameters, of `dtype`. Returns its index, which
-  /// becomes the unit's number.
-  /// Throws InvalidArgument when a unit has that name.
+  /// becomes the unit's number. Throws InvalidArgument if another unit has that name.
   int add_unit(ParameterUnit unit, DType dtype);
   ValueId add_value(Value value);
-  /// A view of `of` (a root or a view) at `offset_bytes` from its start and in its version. Ends
-  /// the process when it would leave the root's storage.
+  /// Adds a view of `of` (a root or a view) at `offset_bytes` from its start, in its version. Ends
+  /// the process if the view would leave the root's storage.
   ValueId add_view(ValueId of, std::int64_t offset_bytes, kernels::TensorType type,
                    std::string name);
-  /// The same bytes one version later: what a write in place makes of `of`.
+  /// Adds a view of the same bytes one version later: the result of a write in place.
   ValueId next_version(ValueId of);
-  /// The same bytes in this version.
+  /// Adds a view of the same bytes in this version.
   ValueId at_version(ValueId of, std::int32_t version);
-  /// Finds the persistent root of this name; kNoValue where there is none. Takes constant time, and
+  /// Finds the persistent root of this name; kNoValue if there is none. Takes constant time, and
   /// time for each value added since the last call.
   ValueId find_persistent(const std::string& name);
-  /// A root and all of its views live in `tier`.
+  /// Lets a root and all of its views live in `tier`.
   void set_home(ValueId root, Tier tier);
-  /// Makes a transient root persistent under `name`. It then starts with what the last Program left
-  /// there, as version 0: all of its versions go up by one.
+  /// Makes a transient root persistent under `name`. At the start it then holds what the last
+  /// Program left there, as version 0, so all of its versions go up by one.
   void make_persistent(ValueId root, std::string name);
   /// Infers output types, makes output values named LABEL or LABEL.k and appends the node.
-  /// Operations without kernel types (collectives) use add_node directly.
+  /// Operations without kernel types (collectives, disk transfers) go to `nodes` directly.
   std::vector<ValueId> apply(std::string_view operation, std::vector<ValueId> inputs,
                              kernels::Attributes attributes, int block, Pass pass,
                              std::string label);
-  /// Appends a node whose outputs exist already (views of planned storage); types must agree with
-  /// what the operation infers.
+  /// Appends a node whose outputs exist already (views of planned storage); their types must agree
+  /// with what the operation infers.
   void apply_into(std::string_view operation, std::vector<ValueId> inputs,
                   std::vector<ValueId> outputs, kernels::Attributes attributes, int block,
                   Pass pass, std::string label);
@@ -143,20 +142,20 @@ class Graph {
     return values[id].root == kNoValue ? id : values[id].root;
   }
   [[nodiscard]] const kernels::TensorType& type(ValueId id) const { return values[id].type; }
-  /// Bytes of a value's storage from its first to its last element.
+  /// Returns the bytes of a value's storage from its first to its last element.
   [[nodiscard]] std::int64_t bytes(ValueId id) const { return values[id].type.span_bytes(); }
   [[nodiscard]] kernels::Types types(const std::vector<ValueId>& ids) const;
 
-  /// One line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, and its
-  /// distribution along axes where it is not replicated.
+  /// Prints one line per node: outputs = operation(inputs) {attributes}; a value is NAME:TYPE, with
+  /// its distribution along axes where it is not replicated.
   [[nodiscard]] std::string to_string() const;
 
  private:
-  std::unordered_map<std::string, ValueId> persistent_;  ///< roots by name
-  std::size_t indexed_ = 0;                              ///< values that were looked at for it
+  std::unordered_map<std::string, ValueId> persistent_;  ///< maps names to roots
+  std::size_t indexed_ = 0;                              ///< number of values already indexed
 };
 
-/// Half-open byte range of a root that a value covers.
+/// The half-open byte range of a root that a value covers.
 struct ByteRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -166,8 +165,8 @@ struct ByteRange {
 };
 ByteRange range_of(const Graph& graph, ValueId id);
 
-/// Whether two values share an element. Views of one product with the same row stride lie between
-/// one another's rows.
+/// True if two values share an element. Views of one product with the same row stride may lie
+/// between one another's rows and share none.
 bool overlap(const Graph& graph, ValueId a, ValueId b);
 
 }  // namespace strata::runtime

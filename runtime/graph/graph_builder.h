@@ -1,5 +1,5 @@
-// The API that model code is written in: blocks, parameters under their Hugging Face names, and one
-// method per operation, so that a transformer block reads like the paper.
+// The API in which model code is written: blocks, parameters under their Hugging Face names, and
+// one method per operation, so that a transformer block reads like the paper.
 #pragma once
 
 #include <initializer_list>
@@ -11,14 +11,14 @@
 
 namespace strata::runtime {
 
-/// What the inputs of one micro-batch are called in every Program; the engine fills them per step.
+/// The inputs of one micro-batch, the same in every Program; the engine fills them per step.
 struct BatchInputs {
   ValueId tokens = kNoValue;   ///< int32 [N]
   ValueId targets = kNoValue;  ///< int32 [N]; < 0: ignored
   ValueId rng = kNoValue;      ///< int64 [2 + B]: seed, step, global sample of each row
 };
 
-/// One tensor of a matrix product's gapless group.
+/// One tensor of the group of adjacent tensors that one matrix product reads.
 struct WeightPart {
   std::string name;
   std::int64_t rows;
@@ -34,57 +34,56 @@ struct Heads {
   ValueId q, k, v;  ///< views [N, heads, head_size] of one packed product
 };
 
-/// Not thread-safe. Every value is [N, C] or [N, H, D] with N = batch x sequence. What does not fit
-/// (a parameter or an operation before the first block, operands of a wrong shape, a value that it
-/// has not made) throws InvalidArgument naming block, operation and operands.
+/// Not thread-safe. Every value is [N, C] or [N, H, D] with N = batch x sequence. Misuse (a
+/// parameter or an operation before the first block, operands of a wrong shape, a value of another
+/// builder) throws InvalidArgument naming block, operation and operands.
 class GraphBuilder {
  public:
   GraphBuilder(DType dtype, std::int64_t batch, std::int64_t sequence);
 
-  /// Starts the block of all parameters and operations that follow. Throws InvalidArgument if the
-  /// name is taken.
+  /// Starts the block of all parameters and operations that follow; its name ("layer.3") is the
+  /// prefix of their labels. Throws InvalidArgument if the name is taken.
   void begin_block(std::string name);
-  /// Prefix of labels ("layer.3") is the block's name.
 
   // Parameters: each has a name of its own in the whole model.
-  /// A matrix as one group: parts stacked along rows ([out, in] convention), each under its name.
+  /// Adds a matrix as one group: parts stacked along rows ([out, in] convention), each named.
   ValueId matrix(std::vector<WeightPart> parts, std::int64_t cols, Initializer initializer);
-  /// An embedding-like matrix whose rows are padded with zeros in memory.
+  /// Adds an embedding-like matrix whose rows are padded with zeros in memory.
   ValueId padded_matrix(std::string name, std::int64_t rows, std::int64_t padded_rows,
                         std::int64_t cols, Initializer initializer);
-  /// Vectors laid out back to back (the biases of q, k, v).
+  /// Adds vectors that are laid out back to back (the biases of q, k, v).
   ValueId vector(std::vector<WeightPart> parts, Initializer initializer);
 
   [[nodiscard]] const BatchInputs& inputs() const { return inputs_; }
   /// `positions` may be kNoValue.
   ValueId embedding(ValueId table, ValueId positions);
   ValueId dropout(ValueId x, double p);
-  /// LayerNorm, or RMSNorm when `rms`. `x` [N, C] or [N, H, C].
+  /// Adds LayerNorm, or RMSNorm if `rms`. `x` is [N, C] or [N, H, C].
   ValueId norm(ValueId x, Affine affine, double epsilon, bool rms);
   struct Residual {
     ValueId sum, normed;
   };
-  /// sum = x + dropout(delta); normed = norm(sum).
+  /// Computes sum = x + dropout(delta) and normed = norm(sum).
   Residual residual_norm(ValueId x, ValueId delta, Affine affine, double epsilon, bool rms,
                          double p);
   ValueId residual_add(ValueId x, ValueId delta, double p);
   /// `transposed`: the weight is stored [in, out] (GPT-2).
   ValueId linear(ValueId x, Affine affine, bool transposed = false);
-  /// Views of a packed [N, (heads + 2 kv_heads) * head_size] product.
+  /// Returns views of a packed [N, (heads + 2 kv_heads) * head_size] product.
   Heads split_heads(ValueId qkv, std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size);
   ValueId rope_table(kernels::Attributes attributes);
   /// Rotates a [N, H, D] view in place (a new version of the same bytes).
   ValueId rope_in_place(ValueId x, ValueId table);
-  /// Causal attention; returns [N, heads * head_size].
+  /// Computes causal attention; returns [N, heads * head_size].
   ValueId attention(Heads heads, double scale, double p);
   ValueId gelu(ValueId x, bool tanh);
   ValueId swiglu(ValueId gate_up);
-  /// Head and cross-entropy with their gradient; returns the loss (fp64 scalar).
+  /// Computes head and cross-entropy with their gradient; returns the loss (fp64 scalar).
   ValueId head_loss(ValueId x, ValueId weight, std::int64_t vocabulary);
-  /// Forward-only form.
+  /// Computes the same loss without gradients.
   ValueId head_loss_eval(ValueId x, ValueId weight, std::int64_t vocabulary);
   ValueId select_rows(ValueId x, ValueId index);
-  /// A value that the host writes before a Program starts, by name.
+  /// Adds a value that the host writes before a Program starts.
   ValueId input(std::string name, kernels::TensorType type);
 
   /// Seals units and returns the graph; every call after that throws InvalidArgument.
@@ -93,13 +92,13 @@ class GraphBuilder {
 
  private:
   void check_unfinished() const;
-  /// The block that `what` ("parameter 'wte.weight'") belongs to. Throws when there is none yet.
+  /// Returns the block that `what` ("parameter 'wte.weight'") belongs to. Throws if there is none.
   int block_of(const std::string& what) const;
   void check_parts(const std::vector<WeightPart>& parts, std::int64_t cols,
                    std::int64_t padded_rows);
   /// Throws unless each of `inputs` is a value of this graph.
   void check_inputs(std::string_view operation, const std::vector<ValueId>& inputs) const;
-  /// "block 'layer.0', linear(layer.0.1.norm fp32[8, 64], h.0.weight fp32[64, 65])".
+  /// Example: "block 'layer.0', linear(layer.0.1.norm fp32[8, 64], h.0.weight fp32[64, 65])".
   std::string describe(std::string_view operation, const std::vector<ValueId>& inputs) const;
   std::string next_label(std::string_view operation);
   ValueId grow_unit(bool matrices, const std::vector<WeightPart>& parts, std::int64_t cols,
@@ -118,8 +117,8 @@ class GraphBuilder {
   std::int64_t sequence_;
   BatchInputs inputs_;
   ValueId scale_ = kNoValue;
-  int matrices_unit_ = -1, vectors_unit_ = -1;  ///< of the current block
-  std::map<std::string, int> parameters_;       ///< their blocks, by name
+  int matrices_unit_ = -1, vectors_unit_ = -1;  ///< units of the current block
+  std::map<std::string, int> parameters_;       ///< name -> block
   int next_key_ = 0;                            ///< random streams: one per dropout in model order
   int next_label_ = 0;
   bool is_finished_ = false;

@@ -22,7 +22,7 @@ std::string error_of(const std::function<void()>& body) {
   return "";
 }
 
-/// 2 x 4 rows of 64 numbers in the block "layer.0".
+/// A builder in block "layer.0", and a value of 2 x 4 rows of 64 numbers.
 struct Built {
   GraphBuilder b{DType::f32, 2, 4};
   ValueId x;

@@ -61,7 +61,7 @@ TEST(Graph, FindsPersistentRootsByName) {
   value.type = kernels::TensorType(DType::f32, kernels::Shape{4});
   value.storage = Storage::persistent;
   const ValueId b = graph.add_value(value);
-  graph.next_version(b);  // views are no roots
+  graph.next_version(b);  // find_persistent ignores views
   EXPECT_EQ(graph.find_persistent("b"), b);
   EXPECT_EQ(Graph(graph).find_persistent("b"), b);
   graph.values[b].storage = Storage::transient;

@@ -1,4 +1,4 @@
-// Adds nodes to a Graph at several places in one go, so that passes can speak in old positions.
+// Adds nodes to a Graph at several places in one go, so that passes can use old positions.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ class NodeInserter {
  public:
   void before(int position, Node node) { before_[position].push_back(std::move(node)); }
   void after(int position, Node node) { before_[position + 1].push_back(std::move(node)); }
-  /// Rebuilds the list. Nodes for one place keep the order in which they were given.
+  /// Rebuilds the list. Nodes for the same place keep the order in which they were given.
   void apply(Graph& graph);
 
  private:

@@ -1,5 +1,5 @@
-// Parameter units (design 2.11): one block's parameters of one kind in one gapless flat space.
-// Shards, gathers, reductions, optimizer records and files all speak in elements of this space.
+// Parameter units (design 2.11): one block's parameters of one kind in one flat space. Shards,
+// gathers, reductions, optimizer records and files all count in elements of this space.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace strata::runtime {
 
-/// Flat space is cut only at multiples of this many elements, whatever stage or world.
+/// Flat space is cut only at multiples of this many elements, whatever the stage or world.
 inline constexpr std::int64_t kCellElements = 1024;
-/// Each product's group starts at a multiple of this.
+/// The group of each product starts at a multiple of this many elements.
 inline constexpr std::int64_t kGroupAlignment = 128;
 
-/// How a parameter begins when no file gives it: normal(0, deviation), or a constant (deviation 0).
+/// How a parameter starts if no file has it: normal(0, deviation), or a constant (deviation 0).
 struct Initializer {
   double deviation = 0;
   double constant = 0;
@@ -24,18 +24,18 @@ struct Initializer {
 /// One tensor of the model under its Hugging Face name.
 struct Segment {
   std::string name;
-  kernels::Shape shape;              ///< as in the files
-  std::int64_t offset_elements = 0;  ///< in the unit's flat space
+  kernels::Shape shape;              ///< the shape in files
+  std::int64_t offset_elements = 0;  ///< position in the unit's flat space
   std::int64_t elements = 0;         ///< shape.elements()
-  std::int64_t padded_elements = 0;  ///< more than elements where memory pads (vocabulary): zeros
-  double weight_decay = 0;           ///< of this segment; the optimizer's per-segment setting
+  std::int64_t padded_elements = 0;  ///< greater if memory is padded (vocabulary): zeros
+  double weight_decay = 0;           ///< the optimizer's setting for this segment
   Initializer initializer;
 };
 
 struct ParameterUnit {
-  std::string name;      ///< "layer.3.matrices"
-  int number = 0;        ///< in the whole model, whatever part of it a rank holds
-  int block = 0;         ///< index into Graph::blocks of its first use
+  std::string name;      ///< example: "layer.3.matrices"
+  int number = 0;        ///< index in the whole model, even if a rank has only a part
+  int block = 0;         ///< index into Graph::blocks of the unit's first use
   bool matrices = true;  ///< false: vectors (norms, biases)
   std::vector<Segment> segments;
   std::int64_t elements = 0;  ///< padded to whole cells

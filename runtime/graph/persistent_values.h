@@ -1,5 +1,4 @@
-// Storage that outlives a Program, as values of a Graph: found by name, added where it is not
-// there.
+// Finds storage that outlives a Program as values of a Graph, by name, or adds it.
 #pragma once
 
 #include <string>
@@ -8,16 +7,16 @@
 
 namespace strata::runtime {
 
-/// Returns a persistent root by name, added to the graph when it is not there yet: the version that
-/// it holds when the Program starts.
+/// Returns a persistent root by name, in the version that it holds when the Program starts. Adds it
+/// to the graph if it is not there yet.
 ValueId persistent_value(Graph& graph, const std::string& name, const kernels::TensorType& type,
                          Role role, Tier tier = Tier::device);
 
-/// Returns a persistent root by name, whatever its version, added when it is not there yet.
+/// Returns a persistent root by name, in any version; adds it if it is not there yet.
 ValueId persistent_root(Graph& graph, const std::string& name, const kernels::TensorType& type,
                         Role role, Tier tier = Tier::device);
 
-/// Returns the seed and the step, an input of every training Graph.
+/// Returns the input of every training Graph that holds seed and step.
 ValueId random_input(const Graph& graph);
 
 /// Returns a view of elements [begin, end) of a flat value.

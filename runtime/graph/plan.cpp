@@ -29,7 +29,7 @@ constexpr std::int64_t kMostInScaleBlock = 1 << 20;
 constexpr int kPlanVersion = 5;
 constexpr std::array<std::string_view, 2> kBackends{"cpu", "cuda"};
 
-/// Where a limit stands under its name in the text.
+/// The name of a limit in the text, and its field.
 struct LimitField {
   std::string_view name;
   std::int64_t TransferLimits::*field;
@@ -90,7 +90,7 @@ std::string optimizer_json(const OptimizerRecipe& optimizer) {
          ", \"random\": " + boolean(optimizer.random) + "}";
 }
 
-/// Where there is a `common` recipe, only what differs from it.
+/// Writes the whole recipe, or only what differs from `common` if there is one.
 std::string recipe_json(const UnitRecipe& recipe, const UnitRecipe* common) {
   std::string text;
   const auto add = [&](std::string_view key, const std::string& value) {
@@ -104,7 +104,7 @@ std::string recipe_json(const UnitRecipe& recipe, const UnitRecipe* common) {
   return "{" + text + "}";
 }
 
-/// The recipe of most units, the first among equals.
+/// Returns the recipe of most units; among equally frequent ones, the first.
 UnitRecipe common_recipe(const std::vector<UnitPlan>& units) {
   UnitRecipe common;
   std::ptrdiff_t most = 0;
@@ -146,7 +146,7 @@ std::string numbers_json(const std::vector<std::int64_t>& numbers) {
   return "[" + text + "]";
 }
 
-/// One line for each of `lines`.
+/// Writes each of `lines` on a line of its own.
 std::string list_json(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += (text.empty() ? "\n" : ",\n") + line;
@@ -155,7 +155,7 @@ std::string list_json(const std::vector<std::string>& lines) {
 
 // ---- reading
 
-/// `object` has these keys, may have `optional` ones, and no others.
+/// Throws unless `object` has all `keys`, and no others except `optional` ones.
 void expect_keys(const JsonValue& object, const std::vector<std::string_view>& keys,
                  const std::vector<std::string_view>& optional = {}) {
   std::vector<std::string_view> all = keys;
@@ -264,7 +264,7 @@ GradientTypes read_gradient(const JsonValue& object) {
   return types;
 }
 
-/// Optimizer work is cut at whole cells.
+/// Reads the tile size; optimizer work is cut at whole cells.
 std::int64_t read_tile(const JsonValue& value) {
   const std::int64_t tile = value.is(JsonKind::integer) ? value.as_integer() : 0;
   if (tile < kCellElements || tile > kMostTileElements || tile % kCellElements != 0)
@@ -307,7 +307,7 @@ OptimizerRecipe read_optimizer(const JsonValue& object) {
   return recipe;
 }
 
-/// Where there is a `common` recipe, `object` has only what differs from it.
+/// Reads the whole recipe, or only what differs from `common` if there is one.
 UnitRecipe read_recipe(const JsonValue& object, const UnitRecipe* common) {
   const std::vector<std::string_view> keys{"dtype", "trainable", "optimizer"};
   if (common == nullptr)

@@ -1,4 +1,4 @@
-// A Plan as text: what is accepted must be written and read back the same.
+// Fuzzes a Plan's text: a Plan that is accepted must be written and read back the same.
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::optional<Plan> plan;
   try {
     plan = Plan::from_json(text, "input");
-  } catch (const strata::ConfigError&) {  // refused, as it may be
+  } catch (const strata::ConfigError&) {  // an input may be refused
   }
   if (plan) STRATA_CHECK(Plan::from_json(plan->to_json(), "written") == *plan, plan->to_json());
   return 0;

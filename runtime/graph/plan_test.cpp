@@ -11,7 +11,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Every field drawn at random from what a Plan may hold.
+/// Draws every field at random from what a Plan may hold.
 class RandomPlans {
  public:
   explicit RandomPlans(std::uint64_t seed) : random_(seed) {}
@@ -188,7 +188,7 @@ TEST(Plan, SaysOfAUnitOnlyWhatDiffersFromMost) {
   EXPECT_EQ(Plan::from_json(text, "plan.json"), plan);
 }
 
-/// What from_json says of a Plan's text in which `from` is replaced by `to`.
+/// Returns the error of from_json for a Plan's text in which `from` is replaced by `to`.
 std::string refusal(const std::string& from, const std::string& to) {
   Plan plan;
   plan.units = {{.unit = "a"}, {.unit = "b"}, {.unit = "c", .recipe = {.trainable = false}}};

@@ -1,4 +1,4 @@
-// What runs beside what: each instruction stands on one queue.
+// Queues: instructions of different queues run side by side.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ enum class Queue : std::uint8_t {
   compute,
   communication,
   upload,      ///< copies from host memory to the device
-  download,    ///< and back
+  download,    ///< copies from the device to host memory
   disk_read,   ///< from the disk into pinned memory
-  disk_write,  ///< and back
+  disk_write,  ///< from pinned memory onto the disk
   host,        ///< operations of the host on host memory: updates of state that does not live on
                ///< the device
 };

@@ -1,4 +1,4 @@
-// Where bytes live. Each tier is one arena of a rank.
+// Where bytes live. Each tier of a rank is one arena.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which version each byte of one root holds, for the verifier's replay of a Program.
+// Tells which version each byte of one root holds, for the verifier's replay of a Program.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace strata::runtime {
 
-/// `rows` stretches of `columns` bytes, the first at `begin`, their starts `stride` bytes apart.
+/// A range of `rows` rows of `columns` bytes: the first is at `begin`, starts are `stride` apart.
 struct ByteRows {
   std::int64_t begin = 0;
   std::int64_t columns = 0;
@@ -20,32 +20,32 @@ struct ByteRows {
   [[nodiscard]] std::int64_t end() const { return begin + (rows - 1) * stride + columns; }
 };
 
-/// What a tensor of this type covers from byte `begin` on.
+/// Returns the bytes that a tensor of this type covers from byte `begin` on.
 inline ByteRows rows_of(const kernels::TensorType& type, std::int64_t begin) {
   const std::int64_t element = size_of(type.dtype);
   return {begin, type.shape.cols() * element, type.shape.rows(), type.row_stride * element};
 }
 
-/// Keeps a root as rows of a fixed length, each a map of stretches, and equal neighbouring rows as
-/// one: a strided view (q in the packed product of q, k and v) then costs as little as a contiguous
-/// one, whatever the number of its rows. Views with other strides are right, but cost a step per
-/// row.
+/// Keeps a root as rows of a fixed length, each a map of stretches, and merges equal neighbouring
+/// rows: a strided view (q in the packed product of q, k and v) then costs as little as a
+/// contiguous one, whatever the number of its rows. Views with other strides are handled correctly,
+/// but cost a step per row.
 class VersionMap {
  public:
   static constexpr std::int32_t kNothing = -1;
   struct Content {
     std::int32_t version = kNothing;
-    ValueId lost_to = kNoValue;  ///< who took the bytes, where they hold nothing any more
+    ValueId lost_to = kNoValue;  ///< the value that took the bytes, if they hold nothing any more
     int condition =
         0;  ///< not 0: they hold it only if this predicate held (numbered by the replay)
   };
 
-  /// Rows of `row_bytes`; every byte holds `initial`.
+  /// Makes a map with rows of `row_bytes`, in which every byte holds `initial`.
   VersionMap(std::int64_t row_bytes, Content initial) : row_bytes_(row_bytes) {
     bands_[0][0] = initial;
   }
 
-  /// Calls visit(Content&, byte) for stretches that together are `rows`; `byte` is the first of
+  /// Calls visit(Content&, byte) for stretches that together cover `rows`; `byte` is the first of
   /// each.
   template <typename Visit>
   void for_each(const ByteRows& rows, const Visit& visit) {
@@ -61,7 +61,7 @@ class VersionMap {
   }
 
  private:
-  using Row = std::map<std::int64_t, Content>;  // first byte of a stretch -> what it holds
+  using Row = std::map<std::int64_t, Content>;  // maps the first byte of a stretch to what it holds
 
   template <typename Map>
   static typename Map::iterator split(Map& map, std::int64_t at) {
@@ -96,7 +96,7 @@ class VersionMap {
   }
 
   std::int64_t row_bytes_;
-  std::map<std::int64_t, Row> bands_;  // first of equal rows -> what each of them holds
+  std::map<std::int64_t, Row> bands_;  // maps the first of equal rows to what each of them holds
 };
 
 }  // namespace strata::runtime

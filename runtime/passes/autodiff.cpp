@@ -34,7 +34,7 @@ class Differentiator {
     return options_.frozen.empty() || !options_.frozen[unit];
   }
 
-  /// A value needs a gradient when a parameter that trains flows into it.
+  /// Marks the values that need a gradient: those into which a parameter that trains flows.
   void mark_needed() {
     needed_.assign(graph_.values.size(), false);
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
@@ -56,7 +56,7 @@ class Differentiator {
     return graph_.values[graph_.root_of(id)].role == Role::parameter;
   }
 
-  /// Root of the gradient of a root, made at first use.
+  /// Returns the root of the gradient of a root, which is made at first use.
   ValueId gradient_root(ValueId root) {
     auto [at, fresh] = gradient_roots_.try_emplace(root, kNoValue);
     if (fresh) {
@@ -77,7 +77,7 @@ class Differentiator {
     return at->second;
   }
 
-  /// Storage for the gradient of `id`: a view of its root's gradient at the same place.
+  /// Makes storage for the gradient of `id`: a view at the same place of its root's gradient.
   ValueId make_gradient(ValueId id) {
     const Value value = graph_.values[id];
     if (value.root == kNoValue && !is_parameter(id)) {
@@ -100,7 +100,7 @@ class Differentiator {
     return place;
   }
 
-  /// The version that the backward operations so far leave in the place of a gradient; -1: none.
+  /// Returns the version that backward operations so far leave in a gradient's place; -1: none.
   [[nodiscard]] std::int32_t last_version(ValueId root, ValueId place) const {
     std::int32_t last = -1;
     if (const auto at = places_.find(root); at != places_.end())
@@ -109,8 +109,8 @@ class Differentiator {
     return last;
   }
 
-  /// A gradient that was written part by part, as a whole. Where parts were written a different
-  /// number of times (tied weights, rotations) the others' versions are raised: all end with one.
+  /// Returns a gradient that was written part by part as a whole. If parts were written a different
+  /// number of times (tied weights, rotations), raises the others' versions: all end with one.
   ValueId whole(ValueId root) {
     const auto [known, fresh] = wholes_.try_emplace(root, root);
     if (!fresh) return known->second;
@@ -126,8 +126,8 @@ class Differentiator {
     return known->second;
   }
 
-  /// The accumulated gradient of `id`, or kNoValue. A root whose views all got one is covered by
-  /// them: backward operations write those views side by side.
+  /// Returns the accumulated gradient of `id`, or kNoValue. A root has one, too, if all of its
+  /// views got one: backward operations write those views side by side.
   ValueId gradient_of(ValueId id) {
     if (auto at = gradients_.find(id); at != gradients_.end()) return at->second;
     if (graph_.values[id].root == kNoValue) {
@@ -150,8 +150,8 @@ class Differentiator {
     }
   }
 
-  /// Before the gradient of `target` is written to its place for the first time: two views of the
-  /// same bytes, or a view and the whole, would overwrite or hide one another's gradients.
+  /// Checks the place before a gradient of `target` is first written: two views of the same bytes,
+  /// or a view and the whole, would overwrite or hide one another's gradients.
   void check_place(ValueId target) const {
     for (const auto& [value, gradient] : gradients_)
       STRATA_CHECK(value == target || !overlap(graph_, value, target),
@@ -159,14 +159,14 @@ class Differentiator {
                    graph_.values[target].name);
   }
 
-  /// No operation, forward or backward, may read a value after another took its bytes.
+  /// Checks that no operation, forward or backward, reads a value after another took its bytes.
   void check_versions() const {
     const std::string problem = find_stale_read(graph_);
     STRATA_CHECK(problem.empty(), problem);
   }
 
-  /// `output` is a new version of the bytes of an older value: its gradient says nothing about the
-  /// gradient of the older one, which the backward pass of its node is about to make.
+  /// Forgets the gradient of `output` if that is a new version of an older value's bytes: the older
+  /// value's gradient is another one, which the backward pass of its node is about to make.
   void step_back(ValueId output) {
     const Value& value = graph_.values[output];
     if (value.root == kNoValue || is_parameter(output)) return;
@@ -175,8 +175,8 @@ class Differentiator {
       covered_[value.root] -= value.type.shape.elements();
   }
 
-  /// Whether a node has a backward pass: the output gradients that its rule reads are all there;
-  /// false when none is.
+  /// True if a node has a backward pass: all output gradients that its rule reads exist. False if
+  /// none does; ends the process if only some do.
   bool active(const GradientRule& rule, const std::vector<ValueId>& output_gradients,
               const std::string& label) {
     int found = 0, missing = 0;
@@ -191,7 +191,7 @@ class Differentiator {
     return missing == 0;
   }
 
-  /// `forward` has no rule, so nothing may want what it would give.
+  /// Throws if something wants a gradient through `forward`, which has no rule.
   void require_no_gradient(const Node& forward) {
     for (ValueId out : forward.outputs)
       if (gradient_of(out) != kNoValue)
@@ -245,8 +245,8 @@ class Differentiator {
     }
   }
 
-  /// The forward operation itself writes the gradient (head and loss): straight into its place
-  /// where it is the first, else to be added there.
+  /// Places a gradient that the forward operation itself writes (head and loss): writes it straight
+  /// to its place if it is the first one there, else adds it.
   void contribute_output(ValueId target, const Node& forward, int index, int output) {
     Node& node = graph_.nodes[index];
     if (is_parameter(target)) {
@@ -266,7 +266,7 @@ class Differentiator {
     }
   }
 
-  /// Which results of the rule some needed input or wanted later step reads; 0 or 1 of each.
+  /// Returns, per result of the rule, 1 if a needed input or a wanted later step reads it, else 0.
   std::vector<char> wanted_results(const GradientRule& rule, const Node& forward) {
     std::vector<int> first;  // index of each step's first result
     int count = 0;
@@ -310,7 +310,7 @@ class Differentiator {
     kernels::Attributes attributes = forward.attributes;
     for (const auto& [name, value] : step.extra.items()) attributes.set(name, value);
 
-    // Which forward input each result is the gradient of.
+    // The forward input, if any, whose gradient each result is.
     std::vector<ValueId> targets(static_cast<std::size_t>(count), kNoValue);
     for (const auto& [input, operand] : rule.input_gradients)
       if (operand.source == Source::result && operand.index >= first &&
@@ -356,7 +356,7 @@ class Differentiator {
     results.insert(results.end(), outputs.begin(), outputs.end());
   }
 
-  /// Adds `value` to the gradient of `target`, or lets it be the gradient.
+  /// Adds `value` to the gradient of `target`, or makes it the gradient if there is none.
   void contribute(ValueId target, ValueId value, const Node& forward) {
     const ValueId existing = gradient_of(target);
     if (existing == kNoValue) {
@@ -371,7 +371,7 @@ class Differentiator {
     remember(target, sum);
   }
 
-  /// Every unit that trains has a gradient, with one version in all of its parts.
+  /// Gives every unit that trains a gradient with one version in all of its parts.
   void finish_units() {
     for (std::size_t u = 0; u < graph_.units.size(); ++u)
       if (trains(u)) graph_.unit_gradients[u] = whole(gradient_root(graph_.unit_values[u]));
@@ -380,14 +380,14 @@ class Differentiator {
 
   Graph& graph_;
   const DifferentiateOptions& options_;
-  std::vector<bool> needed_;                   // by root
+  std::vector<bool> needed_;                   // indexed by root
   std::map<ValueId, ValueId> gradients_;       // value -> its gradient so far
   std::map<ValueId, ValueId> gradient_roots_;  // root -> root of its gradient, when views have one
-  std::map<ValueId, std::vector<ValueId>> places_;  // root of a gradient -> its parts as written
-  std::map<ValueId, ValueId> wholes_;               // root of a gradient -> all of it, final
+  std::map<ValueId, std::vector<ValueId>> places_;  // root of a gradient -> its written parts
+  std::map<ValueId, ValueId> wholes_;               // root of a gradient -> its final whole
   std::map<ValueId, std::int64_t> covered_;         // root -> elements whose gradient was written
   std::map<std::pair<ValueId, std::int64_t>, int> counted_;
-  std::vector<ValueId> done_;  // per result of the current rule: target in place
+  std::vector<ValueId> done_;  // one per result of the current rule: target in place
 };
 
 }  // namespace

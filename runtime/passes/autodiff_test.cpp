@@ -16,8 +16,8 @@ namespace {
 
 std::string gradient_of(const ParameterUnit& unit) { return "d " + parameter_name(unit.name); }
 
-/// The slope of the loss along the gradient is the gradient's norm: per tensor, by central
-/// differences. `second` is the name of a loss to add, "" for none.
+/// Checks for each tensor that the slope of the loss along the gradient is the gradient's norm, by
+/// central differences. `second` names a loss to add; "" for none.
 void expect_slopes(SmallModel model, const std::string& second = "") {
   differentiate(model.graph, {});
   LoneRank rank(std::move(model.graph), model.loss, 3);
@@ -61,7 +61,7 @@ TEST(Differentiate, AddsWhatTwoHeadsGiveToOneTableAndToOneView) {
   const auto attend = [&](ValueId x) {
     return b.attention(b.split_heads(b.linear(x, {qkv}), 2, 2, 8), 1, 0);
   };
-  const ValueId x = attend(b.embedding(table, kNoValue));  // a view of what attention makes
+  const ValueId x = attend(b.embedding(table, kNoValue));  // a view of the attention's output
   const ValueId first = b.head_loss(x, table, 128);
   const ValueId second = b.head_loss(attend(x), table, 128);
   SmallModel model{b.finish(), first};
@@ -88,7 +88,7 @@ TEST(Differentiate, FillsTheGapsOfEachUnitsGradientWithZeros) {
       for (std::int64_t i = 0; i < s.padded_elements; ++i)
         covered[static_cast<std::size_t>(s.offset_elements + i)] = true;
     for (std::size_t i = 0; i < gradient.size(); ++i) {
-      EXPECT_TRUE(std::isfinite(gradient[i])) << unit.name << " element " << i;  // all is written
+      EXPECT_TRUE(std::isfinite(gradient[i])) << unit.name << " element " << i;  // all are written
       if (covered[i]) continue;
       ++gaps;
       EXPECT_EQ(gradient[i], 0) << unit.name << " element " << i;
@@ -145,7 +145,7 @@ TEST(Differentiate, LeavesTheForwardPassAsItWasAndAppendsBackwardNodesOfTheSameB
       forward.push_back(node.label);
       EXPECT_EQ(backward, 0) << node.label;
     } else {
-      EXPECT_LE(node.block, last_block) << node.label;  // last block first
+      EXPECT_LE(node.block, last_block) << node.label;  // the last block comes first
       last_block = node.block;
       ++backward;
     }

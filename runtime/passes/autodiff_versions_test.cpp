@@ -1,4 +1,4 @@
-// Gradients of values that are overwritten in place (rotary embedding) or seen through views.
+// Tests gradients of values that are overwritten in place (rotary embedding) or seen through views.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kHeads = 2, kHeadSize = 8, kHidden = 16, kVocabulary = 128;
 
-/// One attention layer; `normed`: queries are normalized per head first, as in Qwen3, so that the
-/// rotation overwrites a whole value and not a part of the packed product.
+/// Makes one attention layer. If `normed`, queries are normalized per head first, as in Qwen3, so
+/// that the rotation overwrites a whole value and not a part of the packed product.
 Graph attention_layer(bool normed, DType dtype = DType::f32, DType produced = DType::f32) {
   GraphBuilder b(dtype, 1, 4);
   b.begin_block("layer");
@@ -61,7 +61,7 @@ TEST(AutodiffOfVersions, GivesTheNormTheGradientThatWasRotatedBack) {
   EXPECT_EQ(writer->operation->name, "rope");
 }
 
-/// Version of a unit's gradient that the first writer of each of its parts leaves, by name.
+/// Returns, by name, the version of a unit's gradient that the first writer of each part leaves.
 std::map<std::string, std::int32_t> first_versions(const Graph& graph, ValueId gradient) {
   std::map<std::string, std::int32_t> first;
   for (const Node& node : graph.nodes)
@@ -98,8 +98,8 @@ TEST(AutodiffOfVersions, NamesTheReaderOfAnOldVersion) {
                                         "', which nobody wrote before");
 }
 
-/// A table that two heads and a product read; `order` says which of them comes first. `whole`:
-/// heads read values; else views, as attention returns them.
+/// Makes a table that two heads and a product read. `head_first`: a head is the first of them.
+/// `whole`: heads read values; else views, as attention returns them.
 Graph shared_table(DType dtype, bool head_first, bool whole) {
   GraphBuilder b(dtype, 1, 4);
   b.begin_block("layer");

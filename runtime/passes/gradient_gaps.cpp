@@ -9,7 +9,7 @@
 namespace strata::runtime {
 namespace {
 
-/// A node that fills nothing yet.
+/// Makes a node that fills nothing yet.
 Node filler(const Graph& graph, std::size_t unit) {
   Node node;
   node.operation = &kernels::find_operation("fill_zero");

@@ -1,4 +1,4 @@
-// Zeros for what no operation writes of a unit's gradient.
+// Writes zeros where no operation writes a unit's gradient.
 #pragma once
 
 #include "runtime/graph/graph.h"
@@ -6,7 +6,7 @@
 namespace strata::runtime {
 
 /// Fills alignment gaps and unused parameters of every unit's gradient, in the version of
-/// Graph::unit_gradients: all of a unit by one node, before the first that writes to it.
+/// Graph::unit_gradients. One node fills all gaps of a unit, before the first that writes to it.
 void fill_gradient_gaps(Graph& graph);
 
 }  // namespace strata::runtime

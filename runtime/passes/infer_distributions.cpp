@@ -11,7 +11,7 @@ using comm::MeshAxis;
 using kernels::Misfit;
 using kernels::Spread;
 
-/// Spreads a collective over the axis. Kinds not listed keep what they find, if it is no sum.
+/// Derives a collective's output along its axis. Kinds not listed keep their input if it is no sum.
 std::optional<Misfit> spread_collective(CollectiveKind kind, Spread input, Spread& output) {
   const auto turns = [&](Spread from, Spread to) -> std::optional<Misfit> {
     output = to;
@@ -85,9 +85,9 @@ class Inference {
       spread_of(node.outputs[k], axis) = outputs_[k];
   }
 
-  /// What the writers of its bytes left there; as declared where there were none. A value that is
-  /// declared a part is this rank's own of what all have, unless a transfer takes it along. No
-  /// bytes are anything.
+  /// Returns what the writers of the value's bytes left there, or what is declared if nothing wrote
+  /// them. A value declared as sharded that was written replicated is this rank's own part, unless
+  /// a transfer carries it. An empty value fits everything.
   Spread read(const Node& node, ValueId id, MeshAxis axis) {
     if (graph_.bytes(id) == 0) return kernels::kZeros;
     std::optional<Spread> found;
@@ -117,8 +117,8 @@ class Inference {
 
   Graph& graph_;
   const comm::Mesh& mesh_;
-  std::vector<std::vector<ValueId>> writes_;  // of each root so far
-  std::vector<Spread> inputs_, outputs_;      // of a node
+  std::vector<std::vector<ValueId>> writes_;  // one list per root: values written so far
+  std::vector<Spread> inputs_, outputs_;      // spreads of the current node
   std::string problem_;
 };
 

@@ -1,4 +1,4 @@
-// What operations make of the distributions of their operands, and the proof that they fit.
+// Infers what operations make of the distributions of their operands, and proves that they fit.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace strata::runtime {
 
-/// Gives every value that a node touches its distribution on ranks of `mesh`, once passes are done;
-/// along axes of one rank all is replicated. Starts from what is declared (graph.h, Value), goes on
-/// by the rules of operations and collectives. Returns the first operand that does not fit its
-/// node, in words: a sum over ranks left out, a partial sum in a product; "" when there is none.
+/// Gives every value that a node touches its distribution on ranks of `mesh`, after the last pass;
+/// along axes of one rank all is replicated. Starts from what is declared (graph.h, Value) and
+/// applies the rules of operations and collectives. Describes the first operand that does not fit
+/// its node, such as a partial sum in a product because a reduction is missing; "" if all fit.
 std::string infer_distributions(Graph& graph, const comm::Mesh& mesh);
 
 }  // namespace strata::runtime

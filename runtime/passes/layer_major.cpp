@@ -34,7 +34,7 @@ class Interleaver {
   }
 
  private:
-  /// Values of micro-step k: its own, but for what all share.
+  /// Makes the values of micro-step k; persistent values, except inputs, are shared by all.
   void add_micro_step(int k) {
     std::vector<ValueId> ids;
     for (ValueId id = 0; id < static_cast<ValueId>(one_.values.size()); ++id) {
@@ -58,7 +58,7 @@ class Interleaver {
     ids_.push_back(std::move(ids));
   }
 
-  /// Which unit's gradient is whole after a node.
+  /// Finds the node after which a unit's gradient is complete.
   void find_last_writers() {
     std::map<ValueId, std::size_t> unit_of;
     for (std::size_t u = 0; u < one_.units.size(); ++u)
@@ -83,7 +83,7 @@ class Interleaver {
       for (std::size_t unit : ended->second) add_up(k, unit);
   }
 
-  /// The gradient of micro-step k enters the unit's sum.
+  /// Adds the gradient of micro-step k to the unit's sum.
   void add_up(int k, std::size_t unit) {
     Graph& graph = step_.graph;
     const ValueId part =
@@ -113,9 +113,9 @@ class Interleaver {
   ValueId loss_;
   DType accumulated_;
   LayerMajorStep step_;
-  std::vector<std::vector<ValueId>> ids_;                  // by micro-step, of each value
-  std::map<std::size_t, std::vector<std::size_t>> ended_;  // node -> units
-  std::vector<ValueId> sums_;                              // of units, so far
+  std::vector<std::vector<ValueId>> ids_;                  // ids of values, by micro-step
+  std::map<std::size_t, std::vector<std::size_t>> ended_;  // node -> units that it completes
+  std::vector<ValueId> sums_;                              // one per unit, so far
 };
 
 }  // namespace

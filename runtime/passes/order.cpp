@@ -21,20 +21,20 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   for (int i = 0; i < count; ++i)
     for (ValueId in : graph.nodes[i].inputs) last_use[graph.root_of(in)] = i;
 
-  // For each gather its new position: before node `target` of the old list.
+  // Maps each gather to its new position: before node `target` of the old list.
   std::vector<int> target(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) target[i] = i;
   std::vector<bool> is_gather(static_cast<std::size_t>(count), false);
   std::vector<std::int64_t> live(static_cast<std::size_t>(count), 0);   // gathered elements
-  std::vector<std::int64_t> ahead(static_cast<std::size_t>(count), 0);  // of these, not yet used
-  std::map<ValueId, int> last_writer;                                   // of a root, so far
+  std::vector<std::int64_t> ahead(static_cast<std::size_t>(count), 0);  // gathered and unused
+  std::map<ValueId, int> last_writer;                                   // root -> node so far
   std::set<ValueId> begun;  // roots of which a piece was gathered: live as a whole from then on
   int previous = 0;         // gathers keep their order
-  bool in_forward = true;   // or before it
+  bool in_forward = true;   // true until the backward pass begins
   for (int i = 0; i < count; ++i) {
     for (ValueId out : graph.nodes[i].outputs) last_writer[graph.root_of(out)] = i;
     // Collectives of the last step's updates and the sum of targets keep their place among gathers,
-    // also on ranks that have nothing to update. Updates in the backward pass are after all
+    // also on ranks that have nothing to update. Updates in the backward pass come after all
     // gathers of what they write.
     in_forward = in_forward && graph.nodes[i].pass != Pass::backward;
     if (!gathers_parameters(graph, graph.nodes[i])) {
@@ -44,7 +44,7 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
     const ValueId root = graph.root_of(graph.nodes[i].outputs[0]);
     const std::int64_t elements = graph.type(graph.nodes[i].outputs[0]).shape.elements();
     const std::int64_t buffer = begun.insert(root).second ? graph.type(root).shape.elements() : 0;
-    // After whoever made the version of the shard that it reads.
+    // The gather stays after the node that writes the version of the shard that it reads.
     const auto writer = last_writer.find(graph.root_of(graph.nodes[i].inputs[0]));
     const int earliest = std::max(previous, writer == last_writer.end() ? 0 : writer->second + 1);
     int at = i;
@@ -62,7 +62,7 @@ void hoist_gathers(Graph& graph, const TransferLimits& limits) {
   for (int i = 0; i < count; ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     if (target[a] != target[b]) return target[a] < target[b];
-    // A moved gather stands before the node that it precedes, but for an earlier gather.
+    // A moved gather comes directly before its target, but after earlier gathers.
     return is_gather[a] > is_gather[b];
   });
   std::vector<Node> nodes;

@@ -1,6 +1,6 @@
-// The order pass: how far ahead of its readers each gather stands. Schedules keep the order of
-// collectives that it leaves, since ranks must agree on it. Without a schedule a Program runs in
-// the order of its list.
+// The order pass: it decides how far ahead of its readers each gather stands. Schedules keep the
+// order of collectives that it leaves, since ranks must agree on it. Without a schedule a Program
+// runs in the order of its list.
 #pragma once
 
 #include "runtime/graph/graph.h"
@@ -8,10 +8,9 @@
 
 namespace strata::runtime {
 
-/// Moves every gather as early as the Plan's limits allow and no later than needed: before the
-/// first reader of earlier blocks' values, while the elements gathered ahead stay within
-/// `prefetch_elements` and those gathered at one time within `max_live_elements`. Gathers keep
-/// their order among collectives of the forward and backward passes, so all ranks agree.
+/// Moves every gather as early as the Plan's limits allow: the elements gathered ahead of their use
+/// stay within `prefetch_elements`, those gathered at one time within `max_live_elements`. Gathers
+/// keep their order among collectives of the forward and backward passes, so that all ranks agree.
 void hoist_gathers(Graph& graph, const TransferLimits& limits);
 
 }  // namespace strata::runtime

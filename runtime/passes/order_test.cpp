@@ -38,7 +38,7 @@ TEST(HoistGathers, StartsEachGatherOneLinkAheadWhenOneFits) {
 }
 
 TEST(HoistGathers, StopsAtTheLiveLimit) {
-  // One whole parameter at a time: the next gather waits for the last reader.
+  // Only one whole parameter may be live: the next gather waits for the last reader.
   EXPECT_EQ(labels(hoisted(1 << 20, kElements)),
             (std::vector<std::string>{"gather 0", "copy start", "add 0", "gather 1", "add 1",
                                       "gather 2", "add 2", "gather 3", "add 3", "gather 4", "add 4",
@@ -58,8 +58,8 @@ TEST(HoistGathers, KeepsTheOrderOfGathersAndOfEverythingElse) {
     }
 }
 
-/// Order of a relay, all of it of one pass, with a collective of an update in front of the node at
-/// `place`.
+/// Returns the order of a relay whose nodes are all of one pass, with a collective of an update
+/// before the node at `place`.
 std::vector<std::string> with_update_at(int place, Pass others) {
   Graph graph = relay(2, kElements, 2);
   for (Node& node : graph.nodes) node.pass = others;

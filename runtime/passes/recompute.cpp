@@ -35,7 +35,7 @@ class Recomputer {
   [[nodiscard]] Node& node(int i) { return graph_.nodes[static_cast<std::size_t>(i)]; }
   [[nodiscard]] bool is_wanted(ValueId id) const { return wanted_.contains(graph_.root_of(id)); }
 
-  /// Roots that must be made again: read by the backward pass, or by a node that makes such a root.
+  /// Finds the roots to recompute: those read by the backward pass, or to make such a root.
   void find_wanted() {
     for (const Node& node : graph_.nodes) {
       if (node.pass == Pass::forward)
@@ -47,7 +47,7 @@ class Recomputer {
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
       if (!makes_wanted(*node)) continue;
       want_inputs(repetition(*node));
-      want_inputs(repetition(*node));  // now itself, where its sum is wanted, too
+      want_inputs(repetition(*node));  // now as itself if its sum is wanted, too
     }
   }
 
@@ -74,8 +74,8 @@ class Recomputer {
         *std::ranges::find_if(node.outputs, [&](ValueId out) { return is_wanted(out); }));
   }
 
-  /// The node that makes the wanted outputs of `node` again: itself, or, of a residual_norm whose
-  /// sum is there, the norm of that sum, which has the same bits.
+  /// Returns the node that makes the wanted outputs of `node` again: `node` itself, or, for a
+  /// residual_norm whose sum is kept, the norm of that sum, which has the same bits.
   [[nodiscard]] Node repetition(const Node& node) const {
     if (node.operation->name != "residual_norm" || is_wanted(node.outputs[kResidualSum]))
       return node;
@@ -89,7 +89,7 @@ class Recomputer {
     return norm;
   }
 
-  /// Nodes that run again, in order. Notes which roots belong together.
+  /// Lists the nodes that run again, in order, and joins the roots that belong together.
   std::vector<int> list_repeated() {
     std::vector<int> repeated;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
@@ -104,8 +104,8 @@ class Recomputer {
     return repeated;
   }
 
-  /// Places by leader: one node stands before the first reader of what it makes. More of them need
-  /// room of their own: they stand before all that the reader's block does in the backward pass.
+  /// Returns, by leader, where each group of joined roots is recomputed: a single node just before
+  /// the first reader; several, which need memory of their own, before that block's backward pass.
   std::map<ValueId, int> places_of(const std::vector<int>& repeated) {
     std::map<ValueId, int> sizes, places;
     for (int i : repeated) ++sizes[leader_of(a_wanted_output(node(i)))];
@@ -151,7 +151,7 @@ class Recomputer {
   Graph& graph_;
   const std::map<ValueId, SavedAction>& actions_;
   std::set<ValueId> made_;    // roots that the forward pass makes
-  std::set<ValueId> wanted_;  // those of them that are made again
+  std::set<ValueId> wanted_;  // roots of made_ that are recomputed
   std::map<ValueId, ValueId> leaders_, copies_;
 };
 

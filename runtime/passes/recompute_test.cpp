@@ -24,7 +24,7 @@ const SmallModelShape kShape{
 
 enum class What : std::uint8_t { everything, norms_and_activations };
 
-/// Blocks [first, last].
+/// A range of blocks, [first, last].
 using Segment = std::pair<int, int>;
 
 /// Layers [first, last] are blocks [first + 1, last + 1]: the embedding is block 0.
@@ -68,7 +68,7 @@ TEST(Recompute, OfNormsAndActivationsRepeatsNoProduct) {
   }
   EXPECT_EQ(repeated, 2 * kLayers);
   const std::int64_t rows = kShape.batch * kShape.sequence;
-  // Each layer but the one under way keeps no result of gelu and of its norm.
+  // Each layer except the current one keeps neither the result of gelu nor that of its norm.
   const std::int64_t spared = (kLayers - 1) * rows * (kShape.width + kShape.hidden) * 4;
   EXPECT_LE(cheap->program().live_bytes[0], kept->program().live_bytes[0] - spared);
   EXPECT_GT(cheap->program().live_bytes[0], all->program().live_bytes[0]);
@@ -98,9 +98,9 @@ TEST(Recompute, LowersTheArenaByWhatIsNoLongerKept) {
     return rank_of(segments)->program().live_bytes[0];
   };
   const std::int64_t rows = kShape.batch * kShape.sequence;
-  const std::int64_t inner = 2 * rows * kShape.width * 4;  // what gelu reads and writes
+  const std::int64_t inner = 2 * rows * kShape.width * 4;  // the bytes that gelu reads and writes
   const std::int64_t whole = live({});
-  // The layer being repeated and the one below need theirs; the others keep none.
+  // The layer that is repeated and the one below it need theirs; the others keep none.
   EXPECT_LE(live(segments_of(1)), whole - (kLayers - 2) * inner);
   EXPECT_LE(live(segments_of(2)), whole - (kLayers - 3) * inner);
   EXPECT_LT(live(segments_of(1)), live(segments_of(4)));
@@ -155,8 +155,8 @@ TEST(Recompute, RepeatsOnlyWhatBackwardReads) {
 
 const kernels::Operation kStep{.name = "step", .infer = nullptr, .cost = kernels::memory_cost};
 
-/// Blocks 0 to 2: 0 makes x; 1, the segment, makes a of x and b of a; 2 reads b. On the way back
-/// block 1 reads a, which is made again from x.
+/// A graph of blocks 0 to 2: block 0 makes x; block 1, the segment, makes a from x and b from a;
+/// block 2 reads b. In the backward pass block 1 reads a, which is recomputed from x.
 struct InPlace {
   Graph graph;
   ValueId x = add("x"), a = add("a"), b = add("b"), result = add("result");
@@ -188,14 +188,14 @@ struct InPlace {
   void overwrite(ValueId value, int block) {
     node("overwrite", block, {value}, {graph.next_version(value)});
   }
-  /// The graph with its backward pass, recomputed.
+  /// Adds the backward pass to the graph and recomputes.
   void recompute_segment() {
     node("d a", 1, {a}, {add("d a")}, Pass::backward);
     recompute(graph, std::vector<Segment>{{1, 1}});
   }
 };
 
-/// What recompute_segment() says, "" where it takes the graph.
+/// Returns the error of recompute_segment(), or "" if there is none.
 std::string refusal(InPlace& g) {
   try {
     g.recompute_segment();

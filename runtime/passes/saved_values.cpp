@@ -28,10 +28,10 @@ bool is_norm_of_sum(const Node& node, ValueId output) {
   return node.operation->name == "residual_norm" && output != node.outputs[kResidualSum];
 }
 
-/// What happens to one root that the forward pass makes.
+/// The history of one root that the forward pass makes.
 struct Life {
   SavedValue saved;
-  std::vector<ValueId> written;  ///< in the forward pass, in order
+  std::vector<ValueId> written;  ///< versions written by the forward pass, in order
   bool is_read_backward = false;
   bool is_written_backward = false;
 };
@@ -48,7 +48,7 @@ class Listing {
     }
     add_work();
     std::vector<SavedValue> list;
-    std::map<int, std::map<std::string, int>> of_name;  // values of a block
+    std::map<int, std::map<std::string, int>> of_name;  // block, name -> number of values
     for (ValueId root : order_) {
       Life& life = lives_.at(root);
       if (!is_saved(life)) continue;
@@ -100,7 +100,7 @@ class Listing {
     return life.is_read_backward || !life.saved.is_used_by(life.saved.block, life.saved.block);
   }
 
-  /// What is not saved is made again with what is made of it.
+  /// Adds up the work of recomputing each root: values that are not saved are recomputed with it.
   void add_work() {
     for (const Node& node : graph_.nodes) {
       if (node.pass != Pass::forward) continue;
@@ -125,7 +125,7 @@ class Listing {
     return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
   }
 
-  /// Whether the forward pass leaves the whole root in the version that its last writer names.
+  /// True if the forward pass leaves the whole root in its last writer's version, unwritten later.
   [[nodiscard]] bool can_leave(ValueId root, const Life& life) const {
     if (life.is_written_backward || !value(root).type.contiguous()) return false;
     const std::int32_t version = value(life.written.back()).version;
@@ -148,12 +148,12 @@ class Listing {
 
   const Graph& graph_;
   int node_ = 0;
-  std::map<ValueId, Life> lives_;  // of roots
-  std::vector<ValueId> order_;     // in which they are made
+  std::map<ValueId, Life> lives_;  // keyed by root
+  std::vector<ValueId> order_;     // roots in the order in which they are made
 };
 
-/// Whether the block has a value of that name. Where it is not saved, nothing reads it later: what
-/// is frozen needs less.
+/// True if the block has a value of that name. If it is not saved, nothing reads it later, since
+/// frozen layers need less.
 bool makes(const Graph& graph, int block, const std::string& name) {
   const std::string whole = graph.blocks[static_cast<std::size_t>(block)] + "." + name;
   return std::ranges::any_of(graph.values, [&](const Value& value) {

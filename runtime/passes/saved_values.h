@@ -1,4 +1,4 @@
-// What waits between forward and backward pass, by names that Plans use, and what becomes of it.
+// The values that wait between forward and backward pass, by the names of Plans, and their actions.
 #pragma once
 
 #include <cstddef>
@@ -12,53 +12,54 @@
 
 namespace strata::runtime {
 
-/// Output of residual_norm that is the residual stream; the others are those of norm on it.
+/// The output of residual_norm that is the residual stream; its other outputs are those of norm.
 inline constexpr std::size_t kResidualSum = 0;
 
 /// A value that a block's forward pass makes and that its backward pass, or another block, reads.
 struct SavedValue {
   ValueId root = kNoValue;
   int block = 0;
-  std::string name;          ///< in its block: "5.attention.1"; equal blocks have equal names
-  int first_user_block = 0;  ///< of the blocks that read it, in either pass
+  std::string name;          ///< name in its block: "5.attention.1"; equal blocks have equal names
+  int first_user_block = 0;  ///< first of the blocks that make or read it
   int last_user_block = 0;
   std::int64_t bytes = 0;
-  int maker = 0;    ///< index of the node that makes it first
-  double work = 0;  ///< to make it again from saved values: FLOPs, bytes touched counted as FLOPs
-  bool is_cheap = false;  ///< of a norm or an activation function: memory-bound work only
-  /// Whether it can leave the device in the meantime: not where its parts have several versions, so
-  /// that nothing names the whole, nor where the backward pass writes it.
+  int maker = 0;          ///< index of the first node that writes it
+  double work = 0;        ///< cost of recomputing it from saved values: FLOPs and bytes as FLOPs
+  bool is_cheap = false;  ///< result of a norm or activation function: memory-bound work only
+  /// True if it can leave the device until its use. False if its parts have several versions, so
+  /// that no version names the whole, or if the backward pass writes it.
   bool can_leave = false;
   [[nodiscard]] bool is_used_by(int first, int last) const {
     return first_user_block >= first && last_user_block <= last;
   }
 };
 
-/// Lists them by the node that makes each. `graph` is differentiated, and nothing else.
+/// Lists saved values by the nodes that make them. `graph` must be differentiated, but no more.
 std::vector<SavedValue> list_saved_values(const Graph& graph);
 
-/// The action on each saved value of `graph`, by its root. Throws InvalidArgument naming block and
-/// value where the Plan names a value that is not saved, or sends away one that cannot leave. A
-/// value that is not saved (of a frozen layer) may be named and has none.
+/// Returns the action on each saved value of `graph`, by root. Throws InvalidArgument naming block
+/// and value if the Plan names a value that is not saved, or sends away one that cannot leave. A
+/// value that the block has but does not save (of a frozen layer) may be named and gets no action.
 std::map<ValueId, SavedAction> saved_actions(const Graph& graph,
                                              const std::vector<BlockActions>& planned);
 
-/// Actions for what people ask for. Blocks that end with equal actions are one entry.
+/// Makes actions from what people ask for. Blocks that end with equal actions become one entry.
 class SavedChoices {
  public:
   explicit SavedChoices(const Graph& graph) : values_(list_saved_values(graph)) {}
 
-  /// Makes all of blocks [first, last] again from what enters them.
+  /// Recomputes all values of blocks [first, last] from what enters these blocks.
   void recompute_blocks(int first, int last);
-  /// Makes results of norms and activation functions again, from inputs that are kept.
+  /// Recomputes results of norms and activation functions, from inputs that are kept.
   void recompute_cheap(int first, int last);
-  /// Makes what each block reads alone again until `part` (0 to 1) of its bytes is free: first what
-  /// frees most for its work, and of equal blocks the first, whose values wait longest.
+  /// Recomputes values that only their own block reads until `part` (0 to 1) of their bytes is
+  /// free: those first that free most for their work; of equal blocks the first, which wait
+  /// longest.
   void recompute_part(int first, int last, double part);
-  /// Sends values of at least `least_bytes` away that are kept so far.
+  /// Sends away values of at least `least_bytes` that have no action so far.
   void send(int first, int last, SavedAction to, std::int64_t least_bytes);
 
-  /// On all saved values.
+  /// Returns the actions on all saved values.
   [[nodiscard]] std::vector<BlockActions> actions() const;
 
  private:

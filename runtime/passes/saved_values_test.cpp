@@ -68,7 +68,7 @@ TEST(SavedChoices, JoinEqualBlocksAndLeaveGaps) {
         << name << ": the others are smaller";
 }
 
-/// "1.norm 1.2.gelu": block and name of what is made again.
+/// Returns "1:norm 1:2.gelu ": block and name of each recomputed value.
 std::string made_again(const Graph& graph, double part) {
   SavedChoices choices(graph);
   choices.recompute_part(1, 3, part);
@@ -95,7 +95,7 @@ TEST(SavedChoices, MakeFirstAgainWhatFreesMostForItsWork) {
   EXPECT_EQ(all.actions(), blocks.actions());
 }
 
-/// q, k and v in one product, of which rope changes two.
+/// Makes a layer with q, k and v in one product, two of which rope changes.
 Graph with_rope() {
   GraphBuilder b(DType::f32, 1, 8);
   b.begin_block("layer.0");
@@ -128,7 +128,7 @@ TEST(SavedActions, RefuseToSendAwayWhatHasPartsOfSeveralVersions) {
   EXPECT_THAT(refusal("9.magic", SavedAction::keep), HasSubstr("does not save; it saves "));
 }
 
-/// So that freezing units of a Plan is all that there is to change.
+/// This lets one Plan be reused with frozen units, without other changes.
 TEST(SavedValues, OfFrozenLayersMayBeNamedAllTheSame) {
   const std::vector<BlockActions> of_all = SavedChoices(differentiated().graph).actions();
   SmallModel frozen = small_model();

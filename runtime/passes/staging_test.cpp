@@ -1,4 +1,4 @@
-// Inputs of a step may be written while the step before runs, and results stay where they are read.
+// Checks that inputs may be written while the step before runs, and that results stay for reading.
 #include "runtime/passes/staging.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Value persistent(std::string name, Role role) {
   return value;
 }
 
-/// sum += x
+/// Makes a Graph that computes sum += x.
 Graph summing() {
   Graph graph;
   graph.blocks.push_back("sum");
@@ -105,7 +105,7 @@ TEST(Staging, NextInputsMayBeWrittenWhileTheProgramRuns) {
   Rank rank(&gate);
   rank.write(1);
   const RunNumber first = rank.start();
-  rank.executor().wait_inputs_read(first);  // returns although the Program stands at the gate
+  rank.executor().wait_inputs_read(first);  // returns although the Program waits at the gate
   rank.write(10);
   const RunNumber second = rank.start();
   gate.reached.wait(false);
@@ -145,7 +145,7 @@ TEST(Staging, OneRunCanBeWaitedForWhileTheNextIsHeld) {
 
 TEST(Staging, CopiesBelongToABlockOfTheGraph) {
   const Graph graph = summing();
-  ASSERT_EQ(graph.nodes.size(), 3U);  // in, add, out
+  ASSERT_EQ(graph.nodes.size(), 3U);  // copy in, add, copy out
   for (const Node& node : graph.nodes)
     EXPECT_LT(static_cast<std::size_t>(node.block), graph.blocks.size()) << node.label;
 }

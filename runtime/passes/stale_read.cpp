@@ -42,7 +42,7 @@ class Reader {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<Write>> writes_;  // of each root so far
+  std::vector<std::vector<Write>> writes_;  // one list per root: writes so far
   std::string problem_;
 };
 

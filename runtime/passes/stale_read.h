@@ -1,4 +1,4 @@
-// What passes over a Graph prove of their own result: every node reads the version that it names.
+// Lets passes over a Graph check their result: every node must read the version that it names.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace strata::runtime {
 
-/// The first node that reads a version which its bytes do not hold any more, or not yet, in words;
-/// "" when there is none. Whether all of a value's bytes were written is left to the verifier.
+/// Describes the first node that reads a version which its bytes no longer hold, or do not hold
+/// yet; "" if there is none. The verifier checks that all of a value's bytes are written.
 std::string find_stale_read(const Graph& graph);
 
 }  // namespace strata::runtime

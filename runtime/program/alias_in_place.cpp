@@ -18,7 +18,7 @@ void alias_in_place(Graph& graph) {
     std::for_each(node.outputs.begin(), node.outputs.end(), access);
     if (node.predicate != kNoValue) access(node.predicate);
   }
-  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // of a root, itself included
+  std::vector<std::vector<ValueId>> views_of(graph.values.size());  // root -> views and itself
   for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id)
     views_of[graph.root_of(id)].push_back(id);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -42,7 +42,7 @@ void alias_in_place(Graph& graph) {
                             (node.predicate == kNoValue || graph.root_of(node.predicate) != from) &&
                             graph.bytes(from) == graph.bytes(out);
       if (!possible) continue;
-      // Offsets stay, for both start at the same byte; versions count on from the input's.
+      // Offsets stay, since both start at the same byte; versions count on from the input's.
       const std::int32_t first = graph.values[in].version + 1;
       for (ValueId id : views_of[out]) {
         graph.values[id].root = from;

@@ -1,11 +1,10 @@
-// Outputs in the storage of inputs.
 #pragma once
 
 #include "runtime/graph/graph.h"
 
 namespace strata::runtime {
 
-/// Lets outputs take the storage of inputs where the operation allows it and nobody reads the input
+/// Lets outputs take the storage of inputs if the operation allows it and nothing reads the input
 /// later: output roots become views. The only user of Operation::aliases.
 void alias_in_place(Graph& graph);
 

@@ -1,4 +1,4 @@
-// Which outputs may take the storage of an input.
+// Checks which outputs may take the storage of an input.
 #include <gtest/gtest.h>
 
 #include "runtime/program/alias_in_place.h"
@@ -112,7 +112,7 @@ TEST(AliasInPlace, LeavesAnOutputThatHadContentBefore) {
   EXPECT_EQ(v.graph.root_of(b), b);
 }
 
-/// start (persistent) -> copy -> add -> add; each add may take its first input's storage.
+/// Graph: start (persistent) -> copy -> add -> add; each add may take its first input's storage.
 TEST(AliasInPlace, LeavesPersistentStorageAlone) {
   Graph graph;
   graph.blocks = {"block"};
@@ -126,7 +126,7 @@ TEST(AliasInPlace, LeavesPersistentStorageAlone) {
   };
   const ValueId a = apply("copy", {start});
   const ValueId b = apply("add", {a, start});  // a is read again below
-  const ValueId c = apply("add", {b, a});      // b is not
+  const ValueId c = apply("add", {b, a});      // b is not read again
   const ValueId d = apply("add", {start, c});  // persistent storage is never taken
   alias_in_place(graph);
   EXPECT_EQ(graph.root_of(b), b);

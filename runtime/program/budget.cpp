@@ -55,7 +55,7 @@ class PeakFinder {
     return value(root).storage == Storage::persistent;
   }
 
-  /// Bytes that the layout sets aside for a root.
+  /// Returns the bytes that the layout reserves for a root.
   [[nodiscard]] std::int64_t bytes_of(ValueId root) const {
     return room_of(value(root).type.span_bytes(), tier_);
   }
@@ -79,7 +79,7 @@ class PeakFinder {
   }
 
   [[nodiscard]] std::vector<Consumer> consumers_at(int instruction) const {
-    std::map<std::tuple<Role, bool, int>, std::int64_t> bytes;  // role, persistent, block
+    std::map<std::tuple<Role, bool, int>, std::int64_t> bytes;  // keys: role, persistent, block
     for (const auto& [root, life] : lives_) {
       const bool lives = life.first <= instruction && instruction <= life.last;
       if (!is_persistent(root) && !lives) continue;
@@ -100,7 +100,7 @@ class PeakFinder {
 
   const Program& program_;
   Tier tier_;
-  std::map<ValueId, Touches> lives_;  ///< of every root in the tier
+  std::map<ValueId, Touches> lives_;  ///< keyed by root of the tier
 };
 
 std::string describe(const Consumer& consumer) {

@@ -1,5 +1,5 @@
-// Whether a Program stays within the Plan's budget of each tier (design 2.6), and if it does not,
-// what fills the tier.
+// Checks that a Program stays within the Plan's budget of each tier (design 2.6), and if it does
+// not, says what fills the tier.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace strata::runtime {
 
-/// Bytes of one role that one block brought into being, each buffer rounded up to kArenaAlignment.
+/// The bytes of one role that one block is first to touch, each buffer rounded up to its alignment.
 struct Consumer {
   Role role = Role::activation;
   bool persistent = false;
-  std::string block;  ///< of the first instruction that touches them
+  std::string block;  ///< block of the first instruction that touches them
   std::int64_t bytes = 0;
   bool operator==(const Consumer&) const = default;
 };
@@ -28,8 +28,8 @@ struct TierPeak {
 };
 TierPeak peak_of(const Program& program, Tier tier);
 
-/// One message per tier whose arena is larger than its budget: the Program, the tier, bytes needed
-/// and allowed, the peak instruction and the largest consumers there. Empty when all tiers fit.
+/// Returns a message per tier whose arena is larger than its budget: the Program, the tier, bytes
+/// needed and allowed, the peak instruction and the largest consumers there. Empty if all fit.
 std::vector<std::string> over_budget(const Program& program, const TierBytes& budget_bytes);
 
 }  // namespace strata::runtime

@@ -16,7 +16,7 @@ namespace {
 constexpr auto kDevice = static_cast<std::size_t>(Tier::device);
 constexpr auto kPinned = static_cast<std::size_t>(Tier::pinned);
 
-/// A differentiated model whose layers are much wider than the rest.
+/// Makes a differentiated model whose layers are much wider than the rest.
 Program model_program() {
   SmallModel model =
       small_model({.layers = 3, .width = 512, .batch = 4, .sequence = 64, .dropout = 0.1});
@@ -28,7 +28,7 @@ Program model_program() {
   return lower(std::move(model.graph), layout, {"train.only"});
 }
 
-/// A relay whose gathered values lie in pinned memory.
+/// Makes a relay whose gathered values are in pinned memory.
 Program two_tiers() {
   const auto communicators = comm::make_thread_communicators(2);
   Graph graph = relay(3, 256, 2);
@@ -60,7 +60,7 @@ TEST(Budget, CountsEveryByteAtThePeak) {
   for (const Consumer& consumer : peak.consumers)
     (consumer.persistent ? persistent : transient) += consumer.bytes;
   EXPECT_EQ(transient, program.live_bytes[kDevice]);
-  EXPECT_EQ(persistent, program.persistent_bytes[kDevice] - 1024);  // 1000, aligned
+  EXPECT_EQ(persistent, program.persistent_bytes[kDevice] - 1024);  // 1000 bytes, aligned
   EXPECT_EQ(transient + persistent + peak.other_bytes, peak.needed_bytes);
   EXPECT_GE(peak.other_bytes, 1024);
   for (std::size_t i = 1; i < peak.consumers.size(); ++i)
@@ -90,7 +90,7 @@ TEST(Budget, SaysWhoseBytesFillTheTierAndWhere) {
   };
   expect_words("Program 'train.only' needs " + std::to_string(needed) +
                " bytes of tier device, the Plan allows " + std::to_string(needed / 2));
-  // The middle layer keeps rows x width fp32 twice: what its first product and its gelu made.
+  // The middle layer keeps rows x width fp32 twice: the results of its first product and its gelu.
   const TierPeak peak = peak_of(program, Tier::device);
   const Consumer& largest = peak.consumers.front();
   EXPECT_EQ(largest.role, Role::activation);

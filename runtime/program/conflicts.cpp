@@ -7,10 +7,10 @@
 namespace strata::runtime {
 namespace {
 
-/// Who touched a stretch of a root last.
+/// The nodes that touched a stretch of a root last.
 struct Touch {
   int writer = -1;
-  std::vector<int> readers;  ///< since
+  std::vector<int> readers;  ///< readers since the last write
 };
 
 /// Disjoint stretches of one root, keyed by begin.
@@ -47,7 +47,7 @@ std::vector<std::vector<int>> find_conflicts(const Graph& graph) {
       if (range.begin == range.end) return;
       roots[graph.root_of(id)].visit(range, [&](Touch& touched) {
         if (write) {
-          // Readers stand after the writer that they read from.
+          // Readers come after the writer that they read from.
           if (touched.readers.empty()) mine.push_back(touched.writer);
           mine.insert(mine.end(), touched.readers.begin(), touched.readers.end());
           touched.readers.clear();

@@ -1,4 +1,4 @@
-// Which nodes of a Graph must keep their order, whatever a schedule does.
+// Finds the nodes of a Graph that must keep their order, whatever a schedule does.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace strata::runtime {
 
-/// For each node the earlier nodes that touch bytes of a root which it touches, too, when one of
-/// the two writes them: data, and reuse of the same storage by the next version. A strided view
-/// counts from its first to its last byte, as in runtime/program/waits. Only the nearest: what
-/// follows from others is left out in part.
+/// Returns, for each node, the earlier nodes that touch the same bytes of a root, one of the two
+/// writing: these conflicts are data dependences and reuse of storage by the next version. A
+/// strided view counts from its first to its last byte, as in runtime/program/waits. Only the
+/// nearest conflicts are listed; most that follow from others are left out.
 std::vector<std::vector<int>> find_conflicts(const Graph& graph);
 
 }  // namespace strata::runtime

@@ -11,7 +11,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Two limits that are not memory: elements gathered or uploaded before their use, and in all.
+/// Two limits other than memory: elements brought before their first use, and all elements brought.
 enum SoftTier : int { kAhead = kTiers, kLive };
 
 enum Resource : int { kCores, kDisk, kResources };
@@ -72,7 +72,7 @@ class ProblemBuilder {
     soft("elements brought", scheduling_.limits.max_live_elements);
   }
 
-  /// On a CPU that plays the device, computation takes all cores, every transfer a part of one.
+  /// Computation takes all cores of a CPU that plays the device, a transfer a part of one core.
   [[nodiscard]] std::vector<ResourceShare> shares(const Node& node) const {
     const bool disk = node.queue == Queue::disk_read || node.queue == Queue::disk_write;
     std::vector<ResourceShare> shares;
@@ -103,15 +103,15 @@ class ProblemBuilder {
     keep_common_order();
   }
 
-  /// What all ranks compute alike keeps the order of the list: a rank that put a gradient off, for
-  /// good reasons of its own, would let its peers wait for the reduction. Updates differ between
-  /// ranks, and what reads reduced gradients would hold the rest up. But an update that stands
-  /// before forward work on its queue is not put after it: its peers wait for its result.
+  /// Keeps the list order of what all ranks compute alike: if one rank put off a gradient for
+  /// reasons of its own, its peers would wait for the reduction. Updates, which differ between
+  /// ranks, are exempt, and so are nodes that read reduced gradients and would hold up the rest.
+  /// But an update before forward work on its queue stays before it: peers wait for its result.
   void keep_common_order() {
     const auto is_collective = [](const Node& node) { return node.collective.has_value(); };
     if (std::ranges::none_of(graph_.nodes, is_collective)) return;
     int before = -1;
-    std::vector<int> updates;  // since then
+    std::vector<int> updates;  // updates since `before`
     for (int i = 0; i < static_cast<int>(problem_.tasks.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       if (queue_of(node, machine_.host_is_device()) != Queue::compute || copies_state(node))
@@ -134,7 +134,7 @@ class ProblemBuilder {
     }
   }
 
-  /// For a checkpoint: nobody waits for it but the next update of the same bytes.
+  /// True for copies for a checkpoint: only the next update of the same bytes waits for them.
   [[nodiscard]] bool copies_state(const Node& node) const {
     return std::ranges::any_of(node.outputs, [&](ValueId out) {
       return value(graph_.root_of(out)).role == Role::snapshot;
@@ -174,10 +174,10 @@ class ProblemBuilder {
       users.push_back(static_cast<int>(node));
   }
 
-  /// What is handed on lives twice: from the start to the last use of what the Program before left
-  /// there, and from the read for the next one to the end.
+  /// Adds the buffers of handed-on roots. Each lives twice: from the start to the last use of what
+  /// the Program before left there, and from the read for the next Program to the end.
   void add_windows() {
-    std::map<ValueId, int> window_of;  // of a root: the one in use
+    std::map<ValueId, int> window_of;  // root -> its buffer in use
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       const auto visit = [&](ValueId id, bool fills) {
@@ -201,9 +201,9 @@ class ProblemBuilder {
     }
   }
 
-  /// Copies of one version of the same bytes that are only read: the earlier may stay.
+  /// Adds gaps between copies of one version that are only read: the earlier one may stay.
   void add_gaps() {
-    std::map<ValueId, std::vector<int>> writers;  // of a root
+    std::map<ValueId, std::vector<int>> writers;  // root -> its writers
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
       for (ValueId out : graph_.nodes[static_cast<std::size_t>(i)].outputs)
         writers[graph_.root_of(out)].push_back(i);
@@ -216,7 +216,7 @@ class ProblemBuilder {
       const ByteRange filled = range_of(graph_, node.outputs[0]);
       if (writers[copy].size() != 1 || filled.begin != 0 || filled.end != graph_.bytes(copy))
         continue;
-      // Back over the hops to where the bytes were before they left or where they live.
+      // Follows the hops back to where the bytes were before they left the device, or live.
       std::vector<int> ins{i};
       ValueId from = node.inputs[0];
       while (value(graph_.root_of(from)).storage == Storage::transient) {
@@ -244,10 +244,10 @@ class ProblemBuilder {
     }
   }
 
-  /// What is gathered or uploaded for a layer counts while it waits for its first reader, and for
-  /// as long as it stays.
+  /// Adds the soft limits. A parameter that is gathered or uploaded counts as ahead until its first
+  /// reader, and as live for as long as it stays.
   void add_limits() {
-    std::map<ValueId, int> first_reader;  // after the transfers that fill it
+    std::map<ValueId, int> first_reader;  // root -> first reader after the transfers that fill it
     std::map<ValueId, std::vector<int>> fills;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];

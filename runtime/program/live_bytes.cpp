@@ -18,7 +18,7 @@ struct RootLife {
 LiveBytes live_bytes(const Program& program) {
   const std::size_t count = program.instructions.size();
   LiveBytes live(count, program.persistent_bytes);
-  std::map<ValueId, RootLife> lives;  // of roots
+  std::map<ValueId, RootLife> lives;  // keyed by root
   for (std::size_t i = 0; i < count; ++i) {
     const Instruction& in = program.instructions[i];
     const auto touch = [&](const Operand& o) {

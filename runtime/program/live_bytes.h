@@ -1,4 +1,4 @@
-// How much of each arena holds something that is still needed, at each instruction of a Program.
+// Tells how much of each arena holds something still needed, at each instruction of a Program.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace strata::runtime {
 
-/// Bytes of each tier, by instruction.
+/// Holds bytes of each tier, by instruction.
 using LiveBytes = std::vector<TierBytes>;
 
-/// Counts persistent storage, roots from their first to their last instruction of the list, and
-/// what an instruction has as its workspace.
+/// Counts persistent storage, transient roots from their first to their last instruction in the
+/// list, and the workspace of an instruction.
 LiveBytes live_bytes(const Program& program);
 
 }  // namespace strata::runtime

@@ -14,7 +14,7 @@
 namespace strata::runtime {
 namespace {
 
-/// What the host does for a device is one thread's work each.
+/// Capabilities for the host's work beside a device: each instruction uses one thread.
 constexpr kernels::DeviceCapabilities kOnHost;
 
 class Lowering {
@@ -45,7 +45,7 @@ class Lowering {
     return graph_.values[root].storage == Storage::transient;
   }
 
-  /// Scratch is a transient value that lives during one node.
+  /// Adds scratch memory as transient values that live during one node.
   void add_workspaces() {
     workspaces_.assign(graph_.nodes.size(), kNoValue);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -194,9 +194,9 @@ class Lowering {
   const PersistentLayout& persistent_;
   const LowerOptions& options_;
   Program program_;
-  std::vector<ValueId> workspaces_;             // per node
-  std::vector<Lifetime> lifetimes_;             // per transient root, positions in the list
-  std::vector<ValueId> roots_;                  // root of each lifetime
+  std::vector<ValueId> workspaces_;             // one per node
+  std::vector<Lifetime> lifetimes_;             // one per transient root, in list positions
+  std::vector<ValueId> roots_;                  // one per lifetime
   std::map<ValueId, std::size_t> lifetime_of_;  // root -> lifetime
 };
 

@@ -1,4 +1,4 @@
-// Graph to Program: in-place aliases, addresses, queues and waits.
+// Lowers a Graph to a Program: in-place aliases, addresses, queues and waits.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@
 namespace strata::runtime {
 
 struct LowerOptions {
-  std::string name;  ///< of the Program
+  std::string name;  ///< name of the Program
   machine::Machine machine;
-  comm::MeshSeat where = {};  ///< the rank
+  comm::MeshSeat where = {};  ///< this rank
 };
 
 /// Lowers `graph`, whose node order is final, over `persistent`, which must already hold all of its
-/// persistent roots. Transfers stay where they stand in the Graph, which is correct and overlaps
+/// persistent roots. Transfers stay in their place of the Graph, which is correct but overlaps
 /// little. Waits cover every pair of instructions on different queues whose byte ranges overlap
-/// with at least one write, data and storage reuse alike, transitively reduced.
+/// with at least one write, for data and storage reuse alike, transitively reduced.
 Program lower(Graph graph, const PersistentLayout& persistent, const LowerOptions& options);
 
 /// Lowers in the order and at the places of a schedule, or returns what its budgets lack.

@@ -1,4 +1,4 @@
-// What a node of a Graph asks of a machine.
+// Computes what a node of a Graph asks of a machine.
 #pragma once
 
 #include "comm/seat.h"
@@ -7,9 +7,9 @@
 
 namespace strata::runtime {
 
-/// Adds to the operation's own cost what the node moves: a collective what this rank sends, a
-/// transfer the bytes of its output. Demand::type is that of the first operand of floats; fp32
-/// where there is none.
+/// Adds the bytes that the node moves to the operation's own cost: for a collective those that this
+/// rank sends, for a transfer those of its output. Demand::type is the type of the first operand of
+/// floats; fp32 if there is none.
 machine::Demand demand_of(const Graph& graph, const Node& node, const comm::MeshSeat& where);
 
 }  // namespace strata::runtime

@@ -1,4 +1,4 @@
-// A stretch of the disk tier that stands for whoever takes what Programs write there.
+// A range of the disk tier whose writes go to a receiver instead of a disk.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Outlet {
   std::int64_t begin = 0, end = 0;
   bool operator==(const Outlet&) const = default;
   [[nodiscard]] std::int64_t bytes() const { return end - begin; }
-  /// Where the disk has what Programs see at `offset`, which lies outside.
+  /// Returns the disk's own offset for what Programs see at `offset`, outside the outlet.
   [[nodiscard]] std::int64_t behind(std::int64_t offset) const {
     return offset < end ? offset : offset - bytes();
   }

@@ -1,4 +1,4 @@
-// Storage that outlives Programs: names, types and places in the arenas.
+// Storage that outlives Programs: its names, types and places in the arenas.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace strata::runtime {
 
-/// Persistent storage, laid out once and shared by all Programs of a run.
+/// One piece of persistent storage; all Programs of a run share its place.
 struct PersistentValue {
-  std::string name;  ///< runtime/graph/state_names.h
+  std::string name;  ///< see runtime/graph/state_names.h
   kernels::TensorType type;
   Tier tier = Tier::device;
   Role role = Role::parameter;
@@ -26,7 +26,7 @@ class PersistentLayout {
  public:
   /// Adds storage of this name and type, or checks that it is the same as before.
   void add(const std::string& name, const kernels::TensorType& type, Tier tier, Role role);
-  /// Every persistent root that a node of `graph` touches, but for inputs.
+  /// Adds every persistent root that a node of `graph` touches, except inputs.
   void add_state(const Graph& graph);
   /// Adds every input, even if no node reads it (random numbers without dropout), so that its
   /// writer need not know the model. Call after add_state of all Graphs: places of state then do
@@ -36,7 +36,7 @@ class PersistentLayout {
     add_state(graph);
     add_inputs(graph);
   }
-  /// Throws InvalidArgument when unknown.
+  /// Throws InvalidArgument if the name is unknown.
   [[nodiscard]] const PersistentValue& find(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
   [[nodiscard]] const std::vector<PersistentValue>& values() const { return values_; }
@@ -44,7 +44,7 @@ class PersistentLayout {
 
  private:
   std::vector<PersistentValue> values_;
-  std::unordered_map<std::string, std::size_t> index_;  ///< of values_, by name
+  std::unordered_map<std::string, std::size_t> index_;  ///< name -> index of values_
   std::array<std::int64_t, kTiers> bytes_{};
 };
 

@@ -11,7 +11,7 @@
 namespace strata::runtime {
 namespace {
 
-/// The answer to a Graph's problem, brought back to the Graph.
+/// Applies the answer to a Graph's scheduling problem to the Graph.
 class ScheduledOrder {
  public:
   ScheduledOrder(Graph& graph, std::vector<ValueId>& workspaces, const GraphProblem& problem,
@@ -37,7 +37,7 @@ class ScheduledOrder {
     return graph_.values[static_cast<std::size_t>(id)];
   }
 
-  /// Per buffer the first copy in the same memory.
+  /// Returns, per buffer, the first copy that shares its memory.
   [[nodiscard]] std::vector<std::size_t> first_copies() const {
     std::vector<std::size_t> first(problem_.problem.buffers.size());
     std::iota(first.begin(), first.end(), std::size_t{0});
@@ -51,8 +51,8 @@ class ScheduledOrder {
     return first;
   }
 
-  /// Lives of buffers as stretches of the list, in which a buffer is in use until the first
-  /// instruction that starts when its last user has ended: most of each tier in use at a time.
+  /// Finds the largest number of bytes in use at one time, per tier. Lives are stretches of the
+  /// list: a buffer is in use until the first instruction that starts when its last user has ended.
   void find_live_bytes(ScheduledGraph& result) const {
     const auto count = static_cast<int>(schedule_.order.size());
     std::vector<int> place(problem_.problem.tasks.size(), -1);
@@ -67,7 +67,7 @@ class ScheduledOrder {
     const std::vector<std::size_t> first_copy = first_copies();
     for (const Tier tier : kAllTiers) {
       const auto t = static_cast<std::size_t>(tier);
-      std::map<std::size_t, Lifetime> of_copy;  // by the first in the same memory
+      std::map<std::size_t, Lifetime> of_copy;  // keyed by first copy in the same memory
       for (const auto& [root, buffer] : problem_.buffer_of) {
         const ScheduleBuffer& b = problem_.problem.buffers[static_cast<std::size_t>(buffer)];
         if (b.tier != static_cast<int>(tier)) continue;
@@ -96,7 +96,7 @@ class ScheduledOrder {
     }
   }
 
-  /// Readers of a later copy read the earlier one that stayed.
+  /// Lets readers of a later copy read the earlier one that survived.
   void keep_survivors() {
     std::map<ValueId, GraphProblem::Copy> instead;
     for (std::size_t g = 0; g < problem_.gap_copies.size(); ++g) {

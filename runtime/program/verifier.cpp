@@ -21,7 +21,7 @@ struct Access {
 class Verifier {
  public:
   explicit Verifier(const Program& program) : p_(program) {
-    std::map<std::string, ValueId> persistent;  // roots of one name are one, whatever their ids
+    std::map<std::string, ValueId> persistent;  // one root per name, whatever the ids
     for (ValueId id = 0; id < static_cast<ValueId>(p_.values.size()); ++id) {
       const ValueId root = p_.values[id].root == kNoValue ? id : p_.values[id].root;
       const Value& whole = p_.values[root];
@@ -49,7 +49,7 @@ class Verifier {
 
   [[nodiscard]] std::string name(std::int32_t i) const { return describe_instruction(p_, i); }
 
-  /// clock[i][q]: the latest instruction of queue q that is complete when i has completed.
+  /// Computes clocks_[i][q]: the latest instruction of queue q that is complete when i is.
   void compute_clocks() {
     std::array<VectorClock, kQueues> last;
     for (VectorClock& clock : last) clock.fill(-1);
@@ -112,8 +112,8 @@ class Verifier {
 
   [[nodiscard]] ValueId root(const Operand& operand) const { return roots_[operand.value]; }
 
-  /// Operands are as large as their types say; a root has one address wherever it occurs;
-  /// persistent roots (one per name) lie side by side inside persistent storage.
+  /// Checks that operands are as large as their types say, that a root has one address everywhere,
+  /// and that persistent roots (one per name) lie side by side inside persistent storage.
   void check_addresses() {
     struct Place {
       std::int64_t begin, end;
@@ -160,9 +160,9 @@ class Verifier {
     }
   }
 
-  /// What one instruction touches is touched in any order: scratch is nobody else's, results lie
-  /// apart from one another, and a result over an input takes its very place. A collective's own
-  /// piece lies inside the whole instead.
+  /// Checks operands within each instruction, which may touch them in any order: scratch is used by
+  /// nothing else, results lie apart from one another, and a result over an input takes its very
+  /// place. A collective's own piece lies inside the whole instead.
   void check_within() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(p_.instructions.size()); ++i) {
       const Instruction& in = p_.instructions[i];
@@ -195,7 +195,7 @@ class Verifier {
            "' in one place");
   }
 
-  /// Whether two operands have a byte in common. Views of one root with one stride may lie between
+  /// True if two operands have a byte in common. Views of one root with one stride may lie between
   /// one another's rows.
   [[nodiscard]] bool share(const Operand& a, const Operand& b) const {
     if (a.tier != b.tier || a.bytes == 0 || b.bytes == 0 ||
@@ -235,7 +235,7 @@ class Verifier {
   }
 
   const Program& p_;
-  std::vector<ValueId> roots_;  // of every value
+  std::vector<ValueId> roots_;  // the root of every value
   std::vector<VectorClock> clocks_;
   std::array<std::vector<Access>, kTiers> accesses_;
   std::vector<std::string> problems_;

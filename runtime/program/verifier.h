@@ -1,4 +1,4 @@
-// An independent proof that a Program is safe: it shares no code with the passes that made it.
+// Proves that a Program is safe, independently: it shares no code with the passes that made it.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace strata::runtime {
 
-/// Problems found, empty when the Program is right. Checks, by vector clocks over the queues:
+/// Returns the problems found, at most 20; empty if the Program is right. Checks, by vector clocks
+/// over the queues:
 ///  - waits name earlier instructions;
 ///  - two instructions that touch overlapping bytes, one of them writing, are ordered;
-///  - every byte read, predicates included, holds the version of the value that the operand names
-///    (graph.h, Value); a write leaves a later version than it finds;
+///  - every byte read, predicates included, holds the version of the value that the operand
+///    names (graph.h, Value); a write leaves a later version than it finds;
 ///  - a parameter and each of its optimizer states end with one version in all of their bytes;
-///  - inside one instruction nothing is written where it also reads or writes something else, but
-///    for a result in the very place of an input;
-///  - operands are what their values are and lie inside their arena; a root has one address;
+///  - no instruction writes a place where it also reads or writes something else, except a
+///    result in the very place of an input;
+///  - operands agree with their values and lie inside their arena; a root has one address;
 ///  - persistent values overlap neither one another nor transient ones;
 ///  - the first instruction of each queue waits for the other queues of the previous Program.
-/// At most 20 problems are listed.
 std::vector<std::string> verify(const Program& program);
 
 }  // namespace strata::runtime

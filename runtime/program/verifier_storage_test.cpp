@@ -1,4 +1,4 @@
-// The verifier's view of storage: broken addresses of a Program that is otherwise in order.
+// Tests how the verifier sees storage, with broken addresses in Programs that are otherwise right.
 #include <gtest/gtest.h>
 
 #include "runtime/program/verifier.h"
@@ -11,7 +11,7 @@ const kernels::Operation kStep{
     .name = "step", .infer = nullptr, .cost = nullptr, .predicated = true};
 const kernels::TensorType kType{DType::f32, kernels::Shape{16}};
 
-/// Values: persistent a @0 and b @64, transient t @128, and b as step 1 leaves it.
+/// A Program with persistent a @0 and b @64, transient t @128, and b as step 1 leaves it.
 struct Storage {
   Program program;
 
@@ -36,14 +36,14 @@ struct Storage {
   static Operand operand(ValueId value, std::int64_t offset) {
     return {kType, Tier::device, offset, kType.span_bytes(), value};
   }
-  /// One more transient value of 64 bytes.
+  /// Adds a transient value of 64 bytes.
   ValueId temporary(const char* name) {
     program.arena_bytes[kDevice] = 512;
     program.values.push_back(program.values[2]);
     program.values.back().name = name;
     return static_cast<ValueId>(program.values.size()) - 1;
   }
-  /// `count` elements of t from `first` on, as `version`.
+  /// Makes an operand of `count` elements of t from `first` on, at `version`.
   Operand part(const char* name, std::int64_t first, std::int64_t count, std::int32_t version) {
     Value& value = program.values[static_cast<std::size_t>(temporary(name))];
     value.root = 2;
@@ -62,7 +62,7 @@ struct Storage {
     if (program.instructions.empty()) in.border_waits = (1u << kQueues) - 2;
     program.instructions.push_back(std::move(in));
   }
-  /// The first problem, "" when there is none.
+  /// Returns the first problem, or "" if there is none.
   [[nodiscard]] std::string problem() const {
     const auto problems = verify(program);
     return problems.empty() ? "" : problems.front();
@@ -71,8 +71,8 @@ struct Storage {
 
 TEST(VerifierOfStorage, AcceptsWhatIsInOrder) { EXPECT_EQ(Storage().problem(), ""); }
 
-/// t passes to the next Program: it holds version 0 from the start, and what a read from the disk
-/// leaves there must last.
+/// Hands t on to the next Program: it holds version 0 from the start, and what a read from the disk
+/// leaves there must last to the end.
 TEST(VerifierOfStorage, KnowsWhatIsHandedOn) {
   Storage s;
   s.program.instructions.erase(s.program.instructions.begin());

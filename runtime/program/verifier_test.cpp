@@ -1,5 +1,5 @@
-// Each way to break a Program that the verifier claims to catch. The same on Programs of whole
-// training steps: tests/training/program_safety_test.cpp.
+// Breaks small Programs in each way that the verifier claims to catch.
+// tests/training/program_safety_test.cpp does the same to Programs of whole training steps.
 #include "runtime/program/verifier.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Program relay_program(int links = 5) {
                {"relay", {}, comm::MeshSeat::of(communicators[0]->seat())});
 }
 
-/// Index of the instruction with this label.
+/// Returns the index of the instruction with this label.
 std::size_t find(const Program& program, const std::string& label) {
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].label == label) return i;
@@ -81,8 +81,8 @@ TEST(Verifier, FindsEveryMovedOperand) {
         for (std::size_t k = 0; k < (program.instructions[i].*list).size(); ++k) {
           Program broken = program;
           (broken.instructions[i].*list)[k].offset_bytes += by;
-          // A value that occurs once has no second place to compare with: moved, it must still
-          // stay clear of all others, which the checks of order and contents decide.
+          // A value that occurs once has no second place to compare with. If it is moved, it must
+          // still stay clear of all others, which the checks of order and contents decide.
           const ValueId value = (program.instructions[i].*list)[k].value;
           const std::string& name = program.values[value].name;
           if (name.starts_with("shard") || name == "result" || name == "start") continue;
@@ -134,13 +134,13 @@ TEST(Verifier, FindsValuesThatNobodyWrote) {
 }
 
 TEST(Verifier, FindsValuesThatWereOverwritten) {
-  // Two parameters that are needed at different times, put where one of them still lives.
+  // Two parameters needed at different times: one is placed where the other still lives.
   Program broken = relay_program();
   const auto place = [&](const std::string& link) -> std::vector<Operand*> {
     return {&broken.instructions[find(broken, "gather " + link)].outputs[0],
             &broken.instructions[find(broken, "add " + link)].inputs[1]};
   };
-  ASSERT_LT(find(broken, "gather 1"), find(broken, "add 0"));  // both live at "add 0"
+  ASSERT_LT(find(broken, "gather 1"), find(broken, "add 0"));  // both are alive at "add 0"
   for (Operand* operand : place("1")) operand->offset_bytes = place("0")[0]->offset_bytes;
   expect_problem(broken, "overwrote");
 }

@@ -1,4 +1,4 @@
-// The verifier's replay of versions, on Programs of a few instructions on one queue.
+// Tests the verifier's replay of versions, with Programs of a few instructions on one queue.
 #include <gtest/gtest.h>
 
 #include "runtime/program/verifier.h"
@@ -14,7 +14,7 @@ const kernels::Operation kStep{
     .name = "step", .infer = nullptr, .cost = nullptr, .predicated = true};
 const TensorType kWhole{DType::f32, Shape{4, 12}};
 
-/// Persistent "kept" at 0 and transient "temporary" at 192, each fp32 [4, 12].
+/// Builds a Program with persistent "kept" at 0, transient "temporary" at 192, each fp32 [4, 12].
 class Versions {
  public:
   Versions() {
@@ -36,7 +36,7 @@ class Versions {
 
   static constexpr ValueId kKept = 0, kTemporary = 1;
 
-  /// `root` at `version`: the whole, or what `type` covers from `offset_bytes` on.
+  /// Makes an operand of `root` at `version`: all, or what `type` covers from `offset_bytes` on.
   Operand at(ValueId root, std::int32_t version, const TensorType& type = kWhole,
              std::int64_t offset_bytes = 0) {
     Value value = program_.values[root];
@@ -48,11 +48,11 @@ class Versions {
     return {type, Tier::device, (root == kKept ? 0 : 192) + offset_bytes, type.span_bytes(),
             static_cast<ValueId>(program_.values.size()) - 1};
   }
-  /// Columns [first, first + count) of each row.
+  /// Makes an operand of columns [first, first + count) of each row.
   Operand columns(ValueId root, std::int32_t version, std::int64_t first, std::int64_t count) {
     return at(root, version, TensorType(DType::f32, Shape{4, count}, 12), first * 4);
   }
-  /// Elements [first, first + count) of all.
+  /// Makes an operand of elements [first, first + count) of the whole.
   Operand elements(ValueId root, std::int32_t version, std::int64_t first, std::int64_t count) {
     return at(root, version, TensorType(DType::f32, Shape{count}), first * 4);
   }
@@ -72,7 +72,7 @@ class Versions {
     program_.instructions.back().collective.emplace();
     return *this;
   }
-  /// The same as add, but it may be skipped.
+  /// Adds an instruction that may be skipped.
   Versions& add_predicated(std::vector<Operand> inputs, std::vector<Operand> outputs) {
     add(std::move(inputs), std::move(outputs));
     program_.instructions.back().predicate = elements(kKept, 0, 47, 1);
@@ -146,7 +146,7 @@ TEST(VerifierOfVersions, TilesMakeAWholeAndAMissingOneIsFound) {
 }
 
 TEST(VerifierOfVersions, APartMayBeAheadOfTheWholeThatIsWrittenNext) {
-  // A rank's own part of what is then gathered in place.
+  // The rank writes its own part of a value that is then gathered in place.
   Versions v;
   v.add({v.elements(kKept, 0, 16, 16)}, {v.elements(kKept, 1, 16, 16)});
   v.add_collective(v.elements(kKept, 1, 16, 16), v.at(kKept, 2));
@@ -183,8 +183,8 @@ TEST(VerifierOfVersions, ASkippedUpdateIsAVersionToo) {
   EXPECT_EQ(v.problem(), "");
 }
 
-/// What is only written under a predicate may be read under the same one, also where the reader
-/// knows it by a copy.
+/// Content that is first written under a predicate may be read under the same one, also if the
+/// reader has it as a copy.
 TEST(VerifierOfVersions, FirstContentHoldsUnderItsOwnPredicate) {
   Versions v;
   v.add_predicated({}, {v.elements(kTemporary, 0, 0, 16)});

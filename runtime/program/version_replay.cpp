@@ -33,14 +33,14 @@ class VersionReplay {
   }
 
  private:
-  /// What the replay knows of one root.
+  /// The replay's knowledge of one root.
   struct Contents {
-    std::int64_t base = 0;  // where it lies in its arena
+    std::int64_t base = 0;  // offset in its arena
     int tier = 0;
     VersionMap versions;
   };
 
-  /// A predicate as bytes at one version, wherever copies of them lie.
+  /// A predicate as bytes of a root at one version; copies of them count as the same predicate.
   struct Predicate {
     ValueId root;
     std::int32_t version;
@@ -63,22 +63,22 @@ class VersionReplay {
         .first->second;
   }
 
-  /// What a whole root was copied from is the same condition.
+  /// Notes that a copy of a root's beginning is the same predicate as what it was copied from.
   void follow_copy(const Operand& from, const Operand& to) {
     const Value& value = program_.values[static_cast<std::size_t>(to.value)];
     if (value.root == kNoValue || value.offset_bytes == 0)
       copied_from_[{root(to), value.version}] = original(from);
   }
 
-  /// Operands of zero elements touch nothing; those that leave their root are reported elsewhere.
+  /// False for empty operands, and for those that leave their root, which are reported elsewhere.
   [[nodiscard]] bool inside_root(const Operand& o, const Contents& contents) const {
     const std::int64_t begin = o.offset_bytes - contents.base;
     return o.type.span_bytes() > 0 && begin >= 0 &&
            begin + o.type.span_bytes() <= program_.values[root(o)].type.span_bytes();
   }
 
-  /// Every root holds nothing at first, or version 0 where it is persistent. Its rows are those of
-  /// its first strided operand.
+  /// Begins with roots that hold nothing, or version 0 if they are not transient. A root's rows are
+  /// those of its first strided operand.
   void begin_contents() {
     std::map<ValueId, std::int64_t> row_bytes;
     for_each([&](const Operand& o) {
@@ -103,7 +103,7 @@ class VersionReplay {
     });
   }
 
-  /// Bytes [begin, end) of an arena become `id`'s; what another root held there is lost.
+  /// Gives bytes [begin, end) of an arena to `id`; what another root held there is lost.
   void claim(ValueId id, int tier, std::int64_t begin, std::int64_t end) {
     auto& owners = owners_[tier];
     const auto split = [&](std::int64_t at) {
@@ -118,7 +118,7 @@ class VersionReplay {
     for (auto at = owners.find(begin); at->first < end; ++at) {
       if (at->second == id) continue;
       if (const auto other = contents_.find(at->second); other != contents_.end()) {
-        // A root with two addresses, which is reported elsewhere, may own bytes outside of it.
+        // A root with two addresses, which is reported elsewhere, may own bytes outside of itself.
         const std::int64_t base = other->second.base;
         const std::int64_t first = std::max<std::int64_t>(at->first - base, 0);
         const std::int64_t last =
@@ -160,9 +160,9 @@ class VersionReplay {
         });
   }
 
-  /// An instruction that may be skipped gives first content that one can count on under the same
-  /// condition only, and takes the bytes from others; of what is there already it makes the next
-  /// version either way.
+  /// Replays a write. An instruction that may be skipped takes the bytes from other roots, and
+  /// gives first content that holds under the same condition only; of older content it makes the
+  /// next version either way.
   void replay_write(std::int32_t i, const Operand& o) {
     const auto at = contents_.find(root(o));
     if (at == contents_.end()) return;
@@ -190,7 +190,7 @@ class VersionReplay {
         });
   }
 
-  /// Notes what is handed on from here: what a read from the disk writes last.
+  /// Returns the roots handed on to the next Program: those that a read from the disk writes last.
   [[nodiscard]] std::set<ValueId> filled_for_next() const {
     std::set<ValueId> filled;
     for (const Instruction& in : program_.instructions)
@@ -204,8 +204,8 @@ class VersionReplay {
     return filled;
   }
 
-  /// What a checkpoint or the next step takes as one version of a parameter or of its optimizer
-  /// state must be one.
+  /// Checks that each parameter and optimizer state, which a checkpoint or the next step takes as
+  /// one version, ends with one.
   void check_end() {
     const std::set<ValueId> filled = filled_for_next();
     for (auto& [id, versions] : contents_) {
@@ -241,10 +241,10 @@ class VersionReplay {
   const Program& program_;
   const std::vector<ValueId>& roots_;
   const std::function<void(std::string)>& report_;
-  std::map<ValueId, Contents> contents_;  // of roots
-  int condition_ = 0;                     // of the instruction under replay; 0: none
+  std::map<ValueId, Contents> contents_;  // keyed by root
+  int condition_ = 0;                     // condition of the current instruction; 0: none
   std::map<Predicate, int> predicates_;
-  std::map<std::pair<ValueId, std::int32_t>, Predicate> copied_from_;  // by root and version
+  std::map<std::pair<ValueId, std::int32_t>, Predicate> copied_from_;  // keyed by root and version
   std::array<std::map<std::int64_t, ValueId>, kTiers> owners_;  // stretch of an arena -> its root
 };
 

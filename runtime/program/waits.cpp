@@ -9,15 +9,14 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-/// Who touched a stretch of an arena last: the last writer, and per queue the last reader.
+/// The instructions that touched a stretch of an arena last: the writer, and a reader per queue.
 struct LastTouch {
   std::int32_t writer = kNone;
   std::array<std::int32_t, kQueues> readers;
   LastTouch() { readers.fill(kNone); }
 };
 
-/// Disjoint stretches of one arena, keyed by begin; the next key (or a stretch that nobody touched)
-/// ends one.
+/// Holds disjoint stretches of one arena, keyed by begin; a stretch ends where the next begins.
 class TouchMap {
  public:
   TouchMap() { stretches_[0] = LastTouch{}; }
@@ -39,7 +38,7 @@ class TouchMap {
   std::map<std::int64_t, LastTouch> stretches_;
 };
 
-/// Knows what is complete when an instruction starts: per queue, the latest list index.
+/// Tells what is complete when an instruction starts: the latest list index per queue.
 using VectorClock = std::array<std::int32_t, kQueues>;
 
 class WaitPlacer {
@@ -67,7 +66,7 @@ class WaitPlacer {
 
     VectorClock& clock = queue_clocks_[static_cast<int>(in.queue)];
     in.waits.clear();
-    // Latest first: its clock may already cover the other queues.
+    // The latest comes first, since its clock may already cover the other queues.
     std::vector<std::int32_t> wanted;
     for (int q = 0; q < kQueues; ++q)
       if (q != static_cast<int>(in.queue) && needed_[q] != kNone) wanted.push_back(needed_[q]);

@@ -1,4 +1,4 @@
-// The waits pass: which instruction of another queue must be done before each instruction starts.
+// The waits pass: finds instructions of other queues that must end before each one starts.
 #pragma once
 
 #include "runtime/program/program.h"

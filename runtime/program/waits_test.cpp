@@ -12,7 +12,7 @@
 namespace strata::runtime {
 namespace {
 
-/// A Program of `count` instructions on random queues that touch random ranges of one small arena.
+/// Makes a Program of `count` instructions on random queues that touch random ranges of an arena.
 Program random_program(std::uint64_t seed, int count) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
@@ -46,7 +46,7 @@ Program random_program(std::uint64_t seed, int count) {
   return program;
 }
 
-/// What the verifier says about order. It reports that first; random ranges have no versions.
+/// Returns the verifier's complaints about order alone. Random ranges have no versions.
 std::vector<std::string> unordered(const Program& program) {
   std::vector<std::string> problems = verify(program);
   std::erase_if(problems, [](const std::string& problem) {
@@ -100,7 +100,7 @@ TEST(PlaceWaits, LetsIndependentInstructionsRunFreely) {
   program.instructions[0].queue = Queue::compute;
   program.instructions[1].queue = Queue::communication;
   place_waits(program);
-  EXPECT_TRUE(program.instructions[1].waits.empty());  // two readers
+  EXPECT_TRUE(program.instructions[1].waits.empty());  // both only read
 }
 
 TEST(PlaceWaits, MakesEachQueueWaitOnceForTheProgramBefore) {
@@ -113,7 +113,7 @@ TEST(PlaceWaits, MakesEachQueueWaitOnceForTheProgramBefore) {
   std::array<int, kQueues> border{};
   for (const Instruction& in : program.instructions)
     if (in.border_waits != 0) ++border[static_cast<int>(in.queue)];
-  EXPECT_EQ(border, (std::array<int, kQueues>{1, 1}));  // the other queues have nothing to do
+  EXPECT_EQ(border, (std::array<int, kQueues>{1, 1}));  // the other queues are unused
 }
 
 }  // namespace

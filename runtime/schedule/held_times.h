@@ -1,4 +1,4 @@
-// Times of lifetimes as small numbers.
+// Numbers the times at which lifetimes begin and end.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace strata::runtime {
 
-/// When a lifetime begins and ends, as numbers in the order of all times of its problem.
+/// The begin and end of a lifetime, as numbers in the order of all times of its problem.
 struct HeldTimes {
   std::int32_t begin, end;
 };
 
-/// Per lifetime.
+/// Returns the numbered times of each lifetime.
 std::vector<HeldTimes> number_times(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace strata::runtime

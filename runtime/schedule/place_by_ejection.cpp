@@ -10,11 +10,11 @@
 namespace strata::runtime {
 namespace {
 
-/// The bottoms of all lifetimes that lie in the arena, or their tops, in order.
+/// Holds the bottoms, or the tops, of all lifetimes that lie in the arena, in order.
 class Edges {
  public:
   struct Edge {
-    std::int64_t at;  ///< bytes
+    std::int64_t at;  ///< offset in bytes
     std::int32_t lifetime;
     auto operator<=>(const Edge&) const = default;
   };
@@ -36,11 +36,11 @@ class Edges {
     times_.erase(times_.begin() + place);
   }
 
-  /// Fills `met` with the edges of those that are held at the same time.
+  /// Fills `met` with the edges of lifetimes that are held at the same time.
   void meet(const HeldTimes& times, std::vector<Edge>& met) {
     found_.resize(times_.size() + 1);
     std::size_t count = 0;
-    for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
+    for (std::size_t i = 0; i < times_.size(); ++i) {  // branchless: unpredictable
       found_[count] = static_cast<std::int32_t>(i);
       count += std::size_t{times_[i].end > times.begin} & std::size_t{times_[i].begin < times.end};
     }
@@ -54,32 +54,32 @@ class Edges {
   }
 
   std::vector<Edge> edges_;
-  std::vector<HeldTimes> times_;     ///< of each edge's lifetime
-  std::vector<std::int32_t> found_;  ///< places of what is met
+  std::vector<HeldTimes> times_;     ///< one per edge
+  std::vector<std::int32_t> found_;  ///< indices of the edges that are met
 };
 
-/// Who chooses a place first.
+/// Says which lifetimes choose a place first.
 enum class First : std::uint8_t { earliest, longest, largest_area };
 
 /// One way of looking for places.
 struct Course {
   First first;
-  int large_percent;  ///< of the largest: what is placed from the top
+  int large_percent;  ///< share of the largest: placed from the top
 };
 
-/// Each wins somewhere. By begin, both ends are stacks: what is made and given back in order.
+/// Each course wins somewhere. With `earliest`, both ends of the arena act as stacks.
 constexpr Course kCourses[] = {
     {First::earliest, 30}, {First::longest, 30},      {First::earliest, 15},
     {First::longest, 15},  {First::largest_area, 30}, {First::earliest, 60},
 };
 
-/// Percentages of what is too much that an attempt leaves.
+/// An attempt's goal: the percentage of the excess over `enough` that may remain.
 constexpr std::int64_t kLeft[] = {40, 70, 90};
-/// An attempt ends after so many placements for each lifetime without fewer who wait than ever.
+/// An attempt ends after this many placements per lifetime without a new minimum of waiting ones.
 constexpr std::size_t kEjectionPatience = 1;
-/// Edges that are looked at before all attempts end: what bounds the time.
+/// Number of edges looked at after which all attempts end: bounds the time.
 constexpr std::int64_t kEffort = 300'000'000;
-/// An edge that is met costs as much as so many that are looked at.
+/// An edge that is met costs as much as this many that are looked at.
 constexpr std::int64_t kMetEdge = 4;
 
 class Ejection {
@@ -109,7 +109,7 @@ class Ejection {
   }
 
  private:
-  /// What drives out one that may not move.
+  /// The cost of driving out a lifetime that may not move.
   static constexpr std::int64_t kNever = std::int64_t{1} << 40;
 
   bool place_within(std::int64_t capacity, const Course& course) {
@@ -129,7 +129,7 @@ class Ejection {
     return true;
   }
 
-  /// All wait but those that lie where they must.
+  /// Lets all lifetimes wait that are not placed. False if a placed one is out of bounds.
   bool begin(const Course& course) {
     bottoms_.clear();
     tops_.clear();
@@ -154,7 +154,7 @@ class Ejection {
   [[nodiscard]] std::int64_t rank(int i, First first) const {
     const std::int64_t duration = times_[i].end - times_[i].begin;
     switch (first) {
-      case First::longest:  // eightfold
+      case First::longest:  // durations within a factor of 8 rank alike
         return std::bit_width(static_cast<std::uint64_t>(duration)) / 3;
       case First::largest_area:
         return duration * bytes_[i];
@@ -164,7 +164,7 @@ class Ejection {
     return 0;
   }
 
-  /// False where only those that may not move would make room.
+  /// Places `i`, driving others out if need be. False if only lifetimes that may not move block it.
   bool place(int i) {
     bottoms_.meet(times_[i], met_bottoms_);
     tops_.meet(times_[i], met_tops_);
@@ -190,12 +190,12 @@ class Ejection {
     std::int64_t at, wants;
   };
 
-  /// The lowest place of those that drive out least, or for a large one the highest.
+  /// Returns the lowest place that drives out least; for a large lifetime the highest.
   [[nodiscard]] Place cheapest(int i) const {
     const std::int64_t bytes = bytes_[i];
     const bool large = bytes >= large_bytes_;
     Place best{0, -1};
-    std::int64_t wants = 0;  // of those that reach into the bytes above `at`
+    std::int64_t wants = 0;  // sum over those that overlap the bytes above `at`
     std::size_t below = 0, above = 0;
     for (std::int64_t at = 0; at + bytes <= capacity_;) {
       for (; below < met_bottoms_.size() && met_bottoms_[below].at < at + bytes; ++below)
@@ -226,14 +226,14 @@ class Ejection {
 
   std::vector<Lifetime>& lifetimes_;
   std::int64_t alignment_;
-  std::vector<HeldTimes> times_;     ///< of each lifetime
-  std::vector<std::int64_t> bytes_;  ///< of each, aligned
-  std::int64_t largest_ = 0;         ///< of these
-  std::vector<std::int64_t> wants_;  ///< how often each was in want of a place, and 1
-  std::vector<int> waiting_;         ///< for a place; the last one is next
+  std::vector<HeldTimes> times_;     ///< one per lifetime
+  std::vector<std::int64_t> bytes_;  ///< one per lifetime, aligned
+  std::int64_t largest_ = 0;         ///< largest of bytes_
+  std::vector<std::int64_t> wants_;  ///< one per lifetime: how often it drove out others, plus 1
+  std::vector<int> waiting_;         ///< lifetimes without a place; the last one is next
   Edges bottoms_, tops_;
-  std::vector<Edges::Edge> met_bottoms_, met_tops_;  ///< of whom a place is sought for
-  std::int64_t capacity_ = 0, large_bytes_ = 0;      ///< of the attempt
+  std::vector<Edges::Edge> met_bottoms_, met_tops_;  ///< edges that meet the current lifetime
+  std::int64_t capacity_ = 0, large_bytes_ = 0;      ///< limits of the current attempt
   std::int64_t looked_at_ = 0;
 };
 

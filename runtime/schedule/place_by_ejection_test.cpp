@@ -9,9 +9,9 @@
 namespace strata::runtime {
 namespace {
 
-/// Checkpoints of layers, given back in the order of the backward pass, which makes gradients that
-/// are held until the link has taken them: nested lifetimes beside stretches of another size that
-/// move through the arena.
+/// Makes checkpoints of layers, freed in the order of the backward pass, which makes gradients that
+/// are held until the link has taken them: nested lifetimes, and ones of another size that move
+/// through the arena.
 std::vector<Lifetime> checkpointed_step() {
   constexpr int kLayers = 40;
   std::mt19937_64 random(2);
@@ -54,7 +54,7 @@ TEST(PlaceByEjection, EndsWhereItIsEnough) {
 }
 
 TEST(PlaceByEjection, LeavesWhatIsPlacedAndAFailureLeavesAll) {
-  // Nothing but the place of the first one keeps the arena from being as small as what is held.
+  // Only the place of the first one keeps the arena from being as small as what is held.
   std::vector<Lifetime> lifetimes{
       {64, 0, 4, 192, true}, {128, 0, 2, 0}, {64, 1, 4, 128}, {64, 4, 5, 0}};
   const std::vector<Lifetime> as_it_was = lifetimes;

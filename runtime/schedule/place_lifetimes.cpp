@@ -13,15 +13,15 @@
 namespace strata::runtime {
 namespace {
 
-/// Which hole a buffer takes.
+/// Says which hole a buffer takes.
 enum class Fit : std::uint8_t { tightest, lowest };
 
-/// The place for `bytes` between stretches that are met in order of their begins.
+/// Finds the place for `bytes` between stretches that are met in order of their begins.
 class HoleSearch {
  public:
   HoleSearch(std::int64_t bytes, Fit fit) : bytes_(bytes), fit_(fit) {}
 
-  /// Looks at the hole below the next stretch; returns whether the search has ended.
+  /// Looks at the hole below the next stretch; returns true if the search has ended.
   bool meet(std::int64_t begin, std::int64_t end) {
     const std::int64_t hole = begin - end_;
     if (hole >= bytes_ && (best_ < 0 || hole < best_hole_)) {
@@ -41,10 +41,10 @@ class HoleSearch {
   std::int64_t end_ = 0, best_ = -1, best_hole_ = 0;
 };
 
-/// Who is held at the same time as each lifetime that shares memory with few.
+/// Lists the lifetimes held at the same time as each one that has few such neighbours.
 class Neighbours {
  public:
-  /// Lifetimes with more than `most` others have no list.
+  /// Lists no neighbours for lifetimes with more than `most` of them.
   Neighbours(const std::vector<Lifetime>& lifetimes, std::int64_t most) {
     count(lifetimes);
     std::int64_t room = 0;
@@ -67,7 +67,7 @@ class Neighbours {
     }
   }
 
-  /// How many are held at the same time as `lifetime`, without itself.
+  /// Returns how many others are held at the same time as `lifetime`.
   [[nodiscard]] std::int64_t count(int lifetime) const { return counts_[lifetime]; }
   [[nodiscard]] std::span<const int> of(int lifetime) const {
     return std::span(of_).subspan(lists_[lifetime].begin,
@@ -89,15 +89,15 @@ class Neighbours {
   }
 
   struct List {
-    std::int64_t begin, end;  ///< in of_
+    std::int64_t begin, end;  ///< indices into of_
   };
   std::vector<std::int64_t> counts_;
   std::vector<List> lists_;
   std::vector<int> of_;
 };
 
-/// Lifetimes with a place, by place: looked through from the bottom, so that nothing is sorted for
-/// a hole. For lifetimes with many neighbours.
+/// Keeps placed lifetimes in order of place. A search walks them from the bottom, so nothing needs
+/// to be sorted. Used for lifetimes with many neighbours.
 class PlacedList {
  public:
   void clear() {
@@ -113,12 +113,12 @@ class PlacedList {
     added_.push_back({{offset_bytes, offset_bytes + bytes}, times});
   }
 
-  /// Shows `search` those that are held at the same time as `wanted`.
+  /// Shows `search` the lifetimes that are held at the same time as `wanted`.
   void search(const HeldTimes& wanted, HoleSearch& search) {
     merge_added();
     met_.resize(places_.size() + 1);
     std::size_t count = 0;
-    for (std::size_t i = 0; i < times_.size(); ++i) {  // without a branch that nothing foresees
+    for (std::size_t i = 0; i < times_.size(); ++i) {  // branchless: unpredictable
       met_[count] = i;
       count +=
           std::size_t{times_[i].end > wanted.begin} & std::size_t{times_[i].begin < wanted.end};
@@ -139,7 +139,7 @@ class PlacedList {
     HeldTimes times;
   };
 
-  /// In one pass from the top, however many were added since the last search.
+  /// Merges in one pass from the top, however many were added since the last search.
   void merge_added() {
     std::sort(added_.begin(), added_.end(),
               [](const Added& a, const Added& b) { return a.place < b.place; });
@@ -157,10 +157,10 @@ class PlacedList {
     }
   }
 
-  std::vector<Added> added_;  ///< since the last search
+  std::vector<Added> added_;  ///< places added since the last search
   std::vector<Place> places_;
-  std::vector<HeldTimes> times_;  ///< of each place
-  std::vector<std::size_t> met_;  ///< places beside `wanted`
+  std::vector<HeldTimes> times_;  ///< one per place
+  std::vector<std::size_t> met_;  ///< indices of places that meet `wanted`
 };
 
 /// Lifetimes with a larger rank are placed first.
@@ -172,23 +172,23 @@ double by_bytes(const Lifetime& l) { return static_cast<double>(l.bytes); }
 double by_begin(const Lifetime& l) { return -static_cast<double>(l.begin); }
 double by_end(const Lifetime& l) { return static_cast<double>(l.end); }
 
-/// Which lifetimes choose first in the next attempt, since they had the least choice.
+/// Says which lifetimes choose first in the next attempt, since they had the least choice.
 enum class Promoted : std::uint8_t {
-  highest,    ///< those that reach the top
-  above,      ///< all that end above what would be enough
-  half_above  ///< those in the upper half of what is too much; they pass half of the others
+  highest,    ///< lifetimes that reach the top
+  above,      ///< lifetimes that end above what would be enough
+  half_above  ///< lifetimes above the middle of `enough` and top; they overtake half of the rest
 };
 
-/// How a course of attempts begins, and how it goes on.
+/// The start of a course of attempts, and how it goes on.
 struct Start {
   Rank rank;
   Fit fit;
   Promoted promoted = Promoted::highest;
-  /// First those that are held when most is held, whatever their rank.
+  /// True: those held when most bytes are held come first, whatever their rank.
   bool by_peak = false;
 };
 
-/// Each order wins somewhere. Those that win most often stand first: activations are nested (area,
+/// Each order wins somewhere. Those that win most often come first: activations are nested (area,
 /// duration), and pieces of state of one size come and go all the time (begin).
 constexpr Start kStarts[] = {
     {by_area, Fit::tightest},
@@ -209,22 +209,22 @@ constexpr Start kStarts[] = {
     {by_end, Fit::tightest, Promoted::above},
 };
 
-/// What is tried of it all.
+/// Limits on what is tried.
 struct Limits {
-  /// Placed lifetimes looked at before nothing more is tried: what bounds the time of large
-  /// problems.
+  /// Number of placed lifetimes looked at after which nothing more is tried: bounds the time of
+  /// large problems.
   std::int64_t effort;
   std::size_t starts;
-  int last_round;  ///< attempts of each course in the last round
+  int last_round;  ///< attempts per course in the last round
 };
 constexpr Limits kQuick{24'000'000, 10, 11}, kThorough{96'000'000, std::size(kStarts), 88};
-/// Starts that have a turn however large the problem is.
+/// Starts that get a turn however large the problem is.
 constexpr std::size_t kTurns = 3;
-/// Attempts of each course before the worse half ends.
+/// Attempts per course before the worse half ends.
 constexpr int kFirstRound = 11;
-/// A neighbour that is found and sorted costs as much as so many placed lifetimes looked through.
+/// A neighbour that is found and sorted costs as much as this many placed lifetimes looked at.
 constexpr std::int64_t kSortedNeighbour = 32;
-/// Neighbours of a lifetime that are listed once for all attempts: what bounds the lists' memory.
+/// Largest number of neighbours listed per lifetime for all attempts: bounds the lists' memory.
 constexpr std::int64_t kMostListed = 256;
 
 class Placer {
@@ -247,9 +247,9 @@ class Placer {
       if (is_enough() || (courses.size() >= kTurns && looked_at_ > limits_.effort)) break;
       courses.push_back({sorted_by(start), start, 0});
       attempt(courses.back());
-      if (courses.back().order.empty()) return least_;  // all have their places
+      if (courses.back().order.empty()) return least_;  // all have their places already
     }
-    // Those that did best go on first, and then half as many each time.
+    // The best courses go on: first all, then half as many in each round.
     for (int more = kFirstRound; more <= limits_.last_round; more *= 2) {
       std::stable_sort(courses.begin(), courses.end(),
                        [](const Course& a, const Course& b) { return a.bytes < b.bytes; });
@@ -263,11 +263,11 @@ class Placer {
   }
 
  private:
-  /// Attempts that learn from one another, from one start.
+  /// Attempts from one start, each learning from the one before.
   struct Course {
     std::vector<int> order;
     Start start;
-    std::int64_t bytes;  ///< of the best attempt, 0: none
+    std::int64_t bytes;  ///< result of the best attempt; 0: none
   };
 
   [[nodiscard]] bool is_enough() const { return least_ >= 0 && least_ <= enough_; }
@@ -293,7 +293,7 @@ class Placer {
     return order;
   }
 
-  /// The most that is held while each is.
+  /// Finds for each lifetime the most bytes that are held while it is.
   void find_peaks() {
     std::vector<std::int64_t> held(2 * lifetimes_.size(), 0);
     for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
@@ -375,15 +375,15 @@ class Placer {
   std::int64_t alignment_;
   const Limits& limits_;
   Neighbours neighbours_;
-  std::vector<int> attempt_;  ///< that placed each lifetime last
+  std::vector<int> attempt_;  ///< one per lifetime: the last attempt that placed it
   int attempts_ = 0;
   PlacedList list_;
-  std::vector<HeldTimes> times_;    ///< of each lifetime
-  std::vector<std::int64_t> peak_;  ///< of each lifetime
+  std::vector<HeldTimes> times_;    ///< one per lifetime
+  std::vector<std::int64_t> peak_;  ///< one per lifetime: most bytes held meanwhile
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;
   std::int64_t looked_at_ = 0;
   std::int64_t enough_ = 0, least_ = -1;
-  std::vector<std::int64_t> best_;  ///< places of the attempt that needs `least_`
+  std::vector<std::int64_t> best_;  ///< places in the attempt that needs `least_`
 };
 
 }  // namespace
@@ -396,7 +396,7 @@ std::int64_t place_lifetimes(std::vector<Lifetime>& lifetimes, std::int64_t alig
 }
 
 std::int64_t largest_held(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, bytes; an end stands first
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, bytes; ends come first
   for (const Lifetime& l : lifetimes) {
     changes.emplace_back(l.begin, aligned(l.bytes, alignment));
     changes.emplace_back(l.end, -aligned(l.bytes, alignment));

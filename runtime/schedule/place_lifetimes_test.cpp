@@ -11,8 +11,8 @@
 namespace strata::runtime {
 namespace {
 
-/// `count` buffers of a step of `positions` instructions: nested lifetimes as activations have,
-/// short ones as scratch has, and sizes that span three orders of magnitude.
+/// Makes `count` buffers of a step of `positions` instructions: long lifetimes like those of
+/// activations, short ones like those of scratch, and sizes that span three orders of magnitude.
 std::vector<Lifetime> random_lifetimes(std::uint64_t seed, int count, int positions) {
   std::mt19937_64 random(seed);
   std::vector<Lifetime> lifetimes;
@@ -72,9 +72,8 @@ TEST(PlaceLifetimes, TakesNoBuffersAndEmptyOnes) {
   EXPECT_EQ(place_lifetimes(empty, kAlignment), 0);
 }
 
-/// Pieces of state that come and go all the time beside activations of another size: large first,
-/// or by the time they are held, they lie scattered. The effort must not end before other orders
-/// had a turn.
+/// Pieces of state come and go all the time beside activations of another size: placed by size or
+/// by duration, they lie scattered. The effort must not end before other orders had a turn.
 TEST(PlaceLifetimes, GivesEachKindOfOrderATurn) {
   std::mt19937_64 random(3);
   const auto below = [&](std::uint64_t limit) {

@@ -10,7 +10,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Adds up the floors of the tiers whose budget matters most.
+/// Adds up the floors of the tiers whose budget matters most: those with a ladder, else all.
 std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
   std::int64_t ladders = 0, all = 0;
   for (int t = 0; t < index.tiers(); ++t) {
@@ -22,7 +22,7 @@ std::int64_t total_floor(const ScheduleIndex& index, const SerialRun& serial) {
   return ladders > 0 ? ladders : all;
 }
 
-/// The one of the smallest floors last.
+/// Makes the serial runs; the one with the smallest floors comes last.
 std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   std::vector<SerialRun> runs;
   for (std::vector<int>& sequence : serial_sequences(index))
@@ -35,7 +35,7 @@ std::vector<SerialRun> serial_runs(const ScheduleIndex& index) {
   return runs;
 }
 
-/// Nothing where one of the runs fits.
+/// Returns the tier whose budget is too small, or nothing if one of the runs fits.
 std::optional<int> find_short_tier(const ScheduleIndex& index, const std::vector<SerialRun>& runs) {
   const ScheduleProblem& problem = index.problem;
   std::vector<std::int64_t> budget;

@@ -9,7 +9,7 @@
 namespace strata::runtime {
 namespace {
 
-/// 73 minutes: tasks this long leave the simulation 20 binary digits for parts of a nanosecond.
+/// 73 minutes: shorter tasks leave the simulation 20 binary digits for parts of a nanosecond.
 constexpr std::int64_t kLongestTaskNs = std::int64_t{1} << 42;
 
 bool ascending(const std::vector<int>& list, int end) {
@@ -92,7 +92,7 @@ void ScheduleIndex::index_gaps() {
       gap_of[in] = g;
     }
   }
-  // What a cancelled transfer would have passed through holds nothing that a later copy could keep.
+  // Other buffers of a cancelled transfer (windows) hold nothing that a later copy could keep.
   for (int t = 0; t < tasks(); ++t) {
     if (gap_of[t] == kNoGap) continue;
     for (int b : buffers_of[t])
@@ -125,7 +125,7 @@ void ScheduleIndex::link() {
 
 void ScheduleIndex::find_tails() {
   tail_ns.assign(problem.tasks.size(), 0);
-  std::int64_t later_ordered = 0;  // its start may not be kept back by this one
+  std::int64_t later_ordered = 0;  // longest tail of the ordered tasks that start after this one
   for (int t = tasks() - 1; t >= 0; --t) {
     tail_ns[t] += problem.tasks[t].cost_ns;
     if (problem.tasks[t].ordered) later_ordered = tail_ns[t] = std::max(tail_ns[t], later_ordered);

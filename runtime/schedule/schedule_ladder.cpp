@@ -10,13 +10,13 @@
 namespace strata::runtime {
 namespace {
 
-constexpr int kPlacements = 5;  // the first, and at most 4 with less
+constexpr int kPlacements = 5;  // the first attempt, and at most 4 with less memory
 
-/// Rungs without a gain after which the ladder ends, although more memory was asked for.
+/// Number of rungs without a gain after which the ladder ends, even if more memory was asked for.
 constexpr int kPatience = 8;
 
-/// floor * 2^(i/16) for i = 0, 1, 2, then floor * 2^(i/4): a little more than the floor often helps
-/// much. The same on every machine.
+/// Returns floor * 2^(i/16) for i = 0, 1, 2, then floor * 2^(i/4): a little more than the floor
+/// often helps much. Integers give the same result on every machine.
 std::int64_t rung_bytes(std::int64_t floor_bytes, int rung) {
   constexpr int kFine = 2;
   constexpr std::int64_t kSixteenths[] = {65536, 68438, 71468};        // 2^16 * 2^(i/16)
@@ -29,7 +29,7 @@ std::int64_t rung_bytes(std::int64_t floor_bytes, int rung) {
   return base / 65536 * part + base % 65536 * part / 65536;
 }
 
-/// The largest rung within the budget.
+/// Returns the largest rung within the budget.
 int last_rung(std::int64_t floor_bytes, std::int64_t budget_bytes) {
   int rung = 0;
   if (floor_bytes == 0) return rung;
@@ -72,7 +72,7 @@ class Climb {
  private:
   std::int64_t floor_of(int tier) const {
     if (!index_.problem.tiers[tier].soft) return serial_.back().schedule.arena_bytes[tier];
-    std::int64_t most = 0;  // of those that are laid out: each may be what is kept
+    std::int64_t most = 0;  // over runs that are laid out, since each may be kept
     for (const SerialRun& serial : serial_)
       if (!serial.schedule.order.empty()) most = std::max(most, serial.most_held[tier]);
     return most;
@@ -95,7 +95,7 @@ class Climb {
     return budget;
   }
 
-  /// One whose floor lies between the last rung and the budget.
+  /// Returns a run that fits the whole budget, though perhaps not the last rung.
   const SerialRun& fitting_whole_budget() const {
     const auto found = std::find_if(serial_.begin(), serial_.end(), [&](const SerialRun& serial) {
       return fits(index_, serial.schedule, whole_budget());
@@ -114,8 +114,8 @@ class Climb {
     return true;
   }
 
-  /// Keeps the run if it is faster. Where places need more than the bytes that are held at one time
-  /// (there are holes), simulates again with less. Returns whether more memory could matter.
+  /// Keeps the simulated run if it is faster. If its places need more than the bytes held at one
+  /// time (there are holes), simulates again with less. Returns true if more memory could matter.
   bool try_budget(const SerialRun& serial, const std::vector<std::int64_t>& budget) {
     std::vector<std::int64_t> granted = budget;
     bool tight = false;
@@ -130,7 +130,7 @@ class Climb {
         best_ = std::move(schedule);
         return tight;
       }
-      tight = true;  // without holes it would have fitted
+      tight = true;  // it would have fitted without holes
       for (std::size_t t = 0; t < less.size(); ++t)
         less[t] = std::max(less[t], serial.most_held[t]);
       if (less == granted) return tight;
@@ -139,8 +139,8 @@ class Climb {
     return tight;
   }
 
-  /// Lowers `granted` below what the run held by what arenas exceed their budgets; returns whether
-  /// any does.
+  /// Lowers `granted` below what the run held, by the bytes by which arenas exceed their budgets.
+  /// Returns true if any does.
   bool reduce_by_excess(const std::vector<std::int64_t>& arena,
                         const std::vector<std::int64_t>& held,
                         const std::vector<std::int64_t>& budget,

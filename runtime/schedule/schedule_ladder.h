@@ -1,4 +1,4 @@
-// Which budgets are tried, and which schedule is kept.
+// Tries budgets, and keeps the fastest schedule.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace strata::runtime {
 
-/// The fastest schedule over budgets of floor * 2^(i/4) in tiers with a ladder, up to the budgets
+/// Returns the fastest schedule over budgets on the rungs of tiers with a ladder, up to the budgets
 /// of the problem; the floors are those of the last of `serial`. On every rung each of `serial`
-/// that fits gives an order of requests. One must fit the problem's budgets.
+/// that fits gives an order of requests. At least one must fit the problem's budgets.
 Schedule climb(const ScheduleIndex& index, const std::vector<SerialRun>& serial);
 
 }  // namespace strata::runtime

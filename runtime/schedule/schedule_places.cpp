@@ -11,10 +11,10 @@
 namespace strata::runtime {
 namespace {
 
-/// An arena within this factor of the largest live set is good enough.
+/// An arena of up to this factor of the largest live set is good enough.
 constexpr double kTight = 1.005;
 
-/// Per buffer the first copy in the same memory.
+/// Returns, by buffer, the first copy in the same memory.
 std::vector<int> roots(const ScheduleIndex& index, const std::vector<bool>& survives) {
   std::vector<int> root(index.problem.buffers.size());
   for (int b = 0; b < index.buffers(); ++b) {
@@ -26,13 +26,13 @@ std::vector<int> roots(const ScheduleIndex& index, const std::vector<bool>& surv
   return root;
 }
 
-/// Memory of one tier: who holds it when.
+/// The memory of one tier: which roots hold it, and when.
 struct Held {
   std::vector<Lifetime> lifetimes;
   std::vector<int> roots;
 };
 
-/// Per tier, in order of roots.
+/// Finds the lifetimes of each tier, in order of roots.
 std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule,
                             const std::vector<int>& root) {
   std::vector<Lifetime> all(index.problem.buffers.size());
@@ -61,8 +61,8 @@ std::vector<Held> find_held(const ScheduleIndex& index, const Schedule& schedule
   return tiers;
 }
 
-/// Replaces each time by how many lifetimes begin before it, so that problems with equal overlaps
-/// compare equal.
+/// Replaces each time by the number of lifetimes that begin before it, so that problems with equal
+/// overlaps compare equal.
 std::vector<Lifetime> in_order(std::vector<Lifetime> lifetimes) {
   std::vector<std::int64_t> begins;
   for (const Lifetime& l : lifetimes) begins.push_back(l.begin);
@@ -73,7 +73,7 @@ std::vector<Lifetime> in_order(std::vector<Lifetime> lifetimes) {
   return lifetimes;
 }
 
-/// No copy survives.
+/// Returns the roots if no copy survives: each buffer is its own.
 std::vector<int> itself(const ScheduleIndex& index) {
   return roots(index, std::vector<bool>(index.problem.gaps.size(), false));
 }
@@ -90,12 +90,12 @@ Schedule one_by_one(const ScheduleIndex& index, const std::vector<int>& sequence
   return without_places(index, std::move(run));
 }
 
-/// Who used each byte of an arena last.
+/// Tells which buffer used each byte of an arena last.
 class LastHolders {
  public:
   LastHolders() { stretches_[0] = kNobody; }
 
-  /// Appends who held parts of [begin, end), and lets `buffer` hold it.
+  /// Appends the buffers that held parts of [begin, end) to `earlier`; `buffer` gets the range.
   void take(std::int64_t begin, std::int64_t end, int buffer, std::vector<int>& earlier) {
     const auto from = split(begin), to = split(end);
     for (auto at = from; at != to; ++at)
@@ -108,15 +108,15 @@ class LastHolders {
   static constexpr int kNobody = -1;
 
   std::map<std::int64_t, int>::iterator split(std::int64_t at) {
-    const auto around = std::prev(stretches_.upper_bound(at));  // or beginning there
+    const auto around = std::prev(stretches_.upper_bound(at));  // the stretch that contains `at`
     return stretches_.try_emplace(at, around->second).first;
   }
 
-  std::map<std::int64_t, int> stretches_;  // by begin; the next one ends it
+  std::map<std::int64_t, int> stretches_;  // keyed by begin; each ends where the next begins
 };
 
-/// The index with places as needs: users of a buffer wait for the earlier ones of the same bytes,
-/// and no copy survives.
+/// Returns the index with places as further needs: users of a buffer wait for earlier users of the
+/// same bytes, and no copy survives.
 ScheduleIndex with_places(const ScheduleIndex& index, const std::vector<int>& sequence,
                           const std::vector<std::int64_t>& offset_bytes) {
   ScheduleIndex placed = index;
@@ -210,7 +210,7 @@ Schedule without_places(const ScheduleIndex& index, SimulatedRun run) {
   for (int t = 0; t < index.tasks(); ++t)
     if (run.start_ns[t] >= 0) schedule.order.push_back(t);
   // Every task takes time, so a task starts after the start of all that it waits for; only ordered
-  // ones may start together, and they are numbered in their order.
+  // tasks may start together, and their numbers are in their order.
   std::stable_sort(schedule.order.begin(), schedule.order.end(),
                    [&](int a, int b) { return run.start_ns[a] < run.start_ns[b]; });
   schedule.start_ns = std::move(run.start_ns);

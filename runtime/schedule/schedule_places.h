@@ -1,4 +1,4 @@
-// From simulated times to schedules: the list, and a place for every buffer.
+// Makes schedules from simulated times: the list, and a place for every buffer.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace strata::runtime {
 
-/// The list of a run: tasks by start, then by number.
+/// Makes the list of a run: tasks by start, then by number. Sets no places.
 Schedule without_places(const ScheduleIndex& index, SimulatedRun run);
 
 /// Finds places for schedules of one problem, and remembers them: less memory in one tier often
@@ -20,13 +20,13 @@ class Layouts {
   explicit Layouts(const ScheduleIndex& index)
       : index_(index), known_(index.problem.tiers.size()) {}
 
-  /// Fills offsets and arenas; those of soft tiers are what is held at most. Stops looking for a
-  /// smaller arena at `enough_bytes`, per tier. Returns what is held at most, per tier.
+  /// Fills offsets and arenas; those of soft tiers are the most that is held. Stops looking for a
+  /// smaller arena at `enough_bytes`, by tier. Returns the most that is held, by tier.
   std::vector<std::int64_t> lay_out(const std::vector<std::int64_t>& enough_bytes,
                                     Schedule& schedule);
 
  private:
-  /// Keeps what one search found that would have ended at `enough_bytes`.
+  /// The result of one search, which would have ended at `enough_bytes`.
   struct Known {
     std::vector<Lifetime> wanted;
     std::vector<std::int64_t> offset_bytes;
@@ -36,28 +36,28 @@ class Layouts {
   std::int64_t place(int tier, std::vector<Lifetime>& lifetimes, std::int64_t enough_bytes);
 
   const ScheduleIndex& index_;
-  std::vector<std::vector<Known>> known_;  ///< per tier
+  std::vector<std::vector<Known>> known_;  ///< one list per tier
 };
 
-/// Looks longer for places of the schedule that is kept, where its arenas are loose.
+/// Searches longer for places of the schedule that is kept, if its arenas are loose.
 void tighten(const ScheduleIndex& index, Schedule& schedule);
 
 /// A serial order of all tasks.
 struct SerialRun {
   std::vector<int> sequence;
-  std::vector<std::int64_t> tail_ns;    ///< who starts first in simulations
-  std::vector<std::int64_t> most_held;  ///< per tier, bytes: what a simulation needs at least
-  /// When laid out: queues side by side, as far as needs and the places of the serial run allow.
+  std::vector<std::int64_t> tail_ns;    ///< one per task: priority in simulations
+  std::vector<std::int64_t> most_held;  ///< one per tier: the least bytes that a simulation needs
+  /// If laid out: queues run side by side, as far as needs and the places of the serial run allow.
   Schedule schedule;
 };
 
 SerialRun run_serially(const ScheduleIndex& index, std::vector<int> sequence,
                        std::vector<std::int64_t> tail_ns);
 
-/// With the index's tails, laid out: the schedule's arenas are the floors of this order.
+/// Uses the index's tails and lays out: the schedule's arenas are the floors of this order.
 SerialRun run_in_places(const ScheduleIndex& index, std::vector<int> sequence);
 
-/// Whether each arena is within its budget; soft tiers always are. False for what is not laid out.
+/// True if each arena is within its budget; soft tiers always are. False if it is not laid out.
 bool fits(const ScheduleIndex& index, const Schedule& schedule,
           const std::vector<std::int64_t>& budget_bytes);
 

@@ -1,4 +1,4 @@
-// How good schedules are: against exhaustive search, and against what is possible at most.
+// Measures how good schedules are, against exhaustive search and against bounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostNodes = 300'000;
 constexpr std::uint64_t kSmallProblems = 400;
 
-/// Budgets lie on a rung of the ladder, for one between two rungs is used up to the lower one.
+/// Budgets lie on a rung of the ladder, since of one between two rungs only the lower is used.
 TEST(ScheduleQuality, IsNearTheBestOfAllSchedulesOfSmallProblems) {
   double sum = 0, worst = 1;
   int complete = 0, compared = 0;
@@ -66,7 +66,7 @@ ScheduleTask task(TaskKind kind, int queue, std::int64_t cost_ns, std::vector<in
 }
 
 /// Layers whose parameters are gathered before each of their two uses and whose gradients are
-/// reduced, all collectives in one order, the next gather before the reduction.
+/// reduced; all collectives are in one order, with the next gather before the reduction.
 struct ShardedStep {
   static constexpr std::int64_t kGatherNs = 500, kForwardNs = 1000, kReduceNs = 700;
 
@@ -120,8 +120,8 @@ TEST(ScheduleQuality, HidesGathersAndReductionsInTwiceTheFloor) {
   EXPECT_LE(static_cast<double>(schedule.makespan_ns), 1.03 * static_cast<double>(step.bound_ns));
 }
 
-/// The backward pass of one of several ranks, reduction by reduction, after updates that each rank
-/// has others of: what the ranks have in common stands in one order on all of them.
+/// The backward pass of one of several ranks, reduction by reduction, after updates that differ
+/// between ranks: what the ranks have in common must be in the same order on all of them.
 class ReducedStep {
  public:
   static constexpr int kLayers = 8;
@@ -147,7 +147,7 @@ class ReducedStep {
     }
   }
 
-  /// Of the tasks in common, counted from the first of them.
+  /// Returns the order of the common tasks, counted from the first of them.
   [[nodiscard]] std::vector<int> order_in_common() const {
     std::vector<int> order;
     for (int task : make_schedule(problem).order)
@@ -171,8 +171,8 @@ TEST(ScheduleQuality, PutsOffNothingThatPeersWaitFor) {
     EXPECT_EQ(ReducedStep(rank).order_in_common(), first) << rank;
 }
 
-/// A step that is cut after its control: updates of all layers in tiles that lie on the disk, each
-/// read, computed, written and its parameters uploaded, then forward and backward passes.
+/// A step that is cut after its control: updates of all layers in tiles on the disk, each read,
+/// computed, written and its parameters uploaded, then forward and backward passes.
 struct CutStep {
   static constexpr int kLayers = 24, kTiles = 4;
   static constexpr std::int64_t kTileBytes = 4096, kParameterBytes = 1024;
@@ -217,7 +217,7 @@ struct CutStep {
   }
 
   ScheduleProblem problem;
-  std::int64_t bound_ns = 0;  ///< backward + max(forward, updates) + the first tile's way
+  std::int64_t bound_ns = 0;  ///< backward + max(forward, updates) + the first tile's transfers
 };
 
 TEST(ScheduleQuality, HidesUpdatesBehindTheNextForwardPass) {

@@ -1,4 +1,4 @@
-// Thousands of random problems, down to their floors.
+// Checks thousands of random problems, with budgets down to their floors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string listed(const std::vector<std::string>& faults) {
   return text;
 }
 
-/// Budgets of hard tiers: floor * factor.
+/// Limits the budgets of hard tiers to floor * factor.
 ScheduleProblem within(ScheduleProblem problem, const std::vector<std::int64_t>& floor,
                        double factor) {
   for (std::size_t t = 0; t < floor.size(); ++t)
@@ -100,7 +100,7 @@ TEST(RandomSchedules, AreRefusedBelowTheFloor) {
   }
 }
 
-/// Tasks that take other times than foreseen, started by an executor that knows waits alone.
+/// Tasks take other times than foreseen; an executor that knows only waits runs them.
 TEST(RandomSchedules, RunToTheirEndsWhateverTasksTake) {
   for (std::uint64_t seed = 1; seed <= 250; ++seed) {
     const ScheduleProblem problem = problem_of(seed);
@@ -114,13 +114,13 @@ TEST(RandomSchedules, RunToTheirEndsWhateverTasksTake) {
       for (const ScheduleTask& task : limited.tasks)
         cost.push_back(1 + task.cost_ns * static_cast<std::int64_t>(20 + random() % 480) / 100);
       const std::vector<std::int64_t> end = replay(limited, schedule, waits, cost);
-      Schedule run = schedule;  // as it happened
+      Schedule run = schedule;  // has the times of the replay
       for (int t : schedule.order) {
         ASSERT_GE(end[t], 0) << seed << ": task " << t << " never ran";
         run.end_ns[t] = end[t];
         run.start_ns[t] = end[t] - cost[t];
       }
-      // Soft tiers have no places, so nothing but the order holds them.
+      // Soft tiers have no places, so nothing but the order limits them.
       for (std::size_t t = 0; t < limited.tiers.size(); ++t)
         if (limited.tiers[t].soft) run.arena_bytes[t] = std::int64_t{1} << 40;
       for (const std::string& fault : faults(limited, run))

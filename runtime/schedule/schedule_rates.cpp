@@ -6,7 +6,7 @@
 namespace strata::runtime {
 namespace {
 
-/// Rounded down: shares that add up to 1 as real numbers do not slow one another down.
+/// Rounds down, so that shares that add up to 1 as real numbers do not slow one another down.
 std::int64_t in_parts(double share) {
   return std::max<std::int64_t>(1,
                                 static_cast<std::int64_t>(share * static_cast<double>(kFullRate)));
@@ -16,7 +16,7 @@ std::int64_t in_parts(double share) {
 
 std::vector<std::int64_t> fair_rates(const std::vector<const ScheduleTask*>& running,
                                      int resources) {
-  std::vector<std::int64_t> rates(running.size(), 0);  // 0: still rising
+  std::vector<std::int64_t> rates(running.size(), 0);  // 0: rate still rising
   std::vector<std::int64_t> left(static_cast<std::size_t>(resources), kFullRate);
   for (;;) {
     std::vector<std::int64_t> wanted(static_cast<std::size_t>(resources), 0);

@@ -41,7 +41,7 @@ class Sequencer {
   }
 
  private:
-  /// Depth first with a stack of its own: chains of ordered tasks are long.
+  /// Emits depth first with an explicit stack, since chains of ordered tasks are long.
   void emit_with_needs(int task) {
     stack_.push_back(task);
     while (!stack_.empty()) {
@@ -56,7 +56,7 @@ class Sequencer {
     }
   }
 
-  /// On top what a surviving copy may spare: asked for first, it is not given up for the others.
+  /// Pushes needs that a surviving copy may spare last, so that they are requested first.
   void push_missing(int task) {
     const int earlier = earlier_ordered_[task];
     if (earlier >= 0 && !emitted_[earlier]) stack_.push_back(earlier);
@@ -92,7 +92,7 @@ class Sequencer {
   const ScheduleIndex& index_;
   std::vector<bool> emitted_;
   std::vector<std::vector<int>> stand_after_;
-  std::vector<int> missing_;  // what it stands behind, and the ordered task before
+  std::vector<int> missing_;  // unmet of stands_behind, and of the ordered task before
   std::vector<int> earlier_ordered_, later_ordered_;
   std::vector<int> sequence_, stack_;
   std::priority_queue<int, std::vector<int>, std::greater<>> outs_;
@@ -112,10 +112,10 @@ std::vector<int> work_by_start(const ScheduleIndex& index, const SimulatedRun& r
   return work;
 }
 
-/// Random numbers that are the same on every machine (splitmix64).
+/// Makes random numbers that are the same on every machine (splitmix64).
 class Shaker {
  public:
-  /// `time` times something in [0.5, 1.5).
+  /// Returns `time` times a number in [0.5, 1.5).
   std::int64_t shake(std::int64_t time) {
     state_ += 0x9e3779b97f4a7c15;
     std::uint64_t bits = state_;
@@ -129,7 +129,7 @@ class Shaker {
   std::uint64_t state_ = 0;
 };
 
-/// What bounds the time for trying further orders: their number times the tasks of each.
+/// Bounds the time for trying further orders: their number times the tasks of each.
 constexpr int kTasksShaken = 1000;
 constexpr int kMostShaken = 8;
 
@@ -156,8 +156,8 @@ std::vector<std::vector<int>> serial_sequences(const ScheduleIndex& index) {
 
 std::vector<ShakenOrder> shaken_orders(const ScheduleIndex& index) {
   std::vector<ShakenOrder> orders;
-  // Orders that are as good for one rank alone are as many as there are ranks: each would wait in
-  // collectives for what another put off.
+  // Each rank would find orders that are equally good for itself, and then wait in collectives for
+  // what another rank put off.
   if (!index.ordered.empty()) return orders;
   Shaker shaker;
   for (int i = std::min(kMostShaken, kTasksShaken / index.tasks()); i > 0; --i) {

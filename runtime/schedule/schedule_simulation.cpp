@@ -8,23 +8,23 @@
 #include "core/check.h"
 #include "runtime/schedule/schedule_rates.h"
 
-// Why it never stands still (checked in resume()). Let h be the earliest task of the sequence that
-// has not ended, when nothing runs. What h needs stands before it, so it has ended; ordered tasks
-// before it have started; its queue is free. So h waits for memory or for a gap.
-//  - Memory: each tier grants in the sequence's order, so what the tier of h's first ungranted
-//    buffer has granted belongs to tasks before h, or to buffers that are first used before that
-//    one. Of these, what the serial run would have released at this place is released or
-//    reclaimable, since every task before h has ended; the rest is held in the serial run at the
-//    same place, together with the buffer asked for, and the budget is at least the most that the
-//    serial run holds. So it is granted. (What is filled before the run is asked for first, and
-//    held from the start in the serial run, too; what is kept is held to the end in both.)
-//  - A gap, whose transfers are kept back while the earlier copy may yet survive: all users of the
-//    earlier copy stand before h, so the copy is clean and idle. It is given up, and h starts.
+// Why the simulation never stops early (checked in resume()): Let h be the earliest task of the
+// sequence that has not ended, when nothing runs. All that h needs comes before it and has ended;
+// ordered tasks before it have started; its queue is free. So h waits for memory or for a gap.
+//  - Memory: each tier grants in the sequence's order. So all that the tier of h's first
+//    ungranted buffer has granted belongs to tasks before h, or to buffers that are first used
+//    before that one. All of it that the serial run would have released at this place is released
+//    or reclaimable, since every task before h has ended. The serial run holds the rest at the same
+//    place, together with the requested buffer, and the budget is at least the most that the
+//    serial run holds. So the buffer is granted. (Buffers filled before the run are requested
+//    first, and the serial run holds them from the start, too; both hold kept ones to the end.)
+//  - A gap, whose transfers are kept back while the earlier copy may still survive: all users of
+//    the earlier copy come before h, so the copy is clean and idle. It is given up, and h starts.
 
 namespace strata::runtime {
 namespace {
 
-/// What became of a gap.
+/// The outcome of a gap.
 enum class Fate : std::uint8_t { open, survives, brought };
 
 class Simulation {
@@ -68,7 +68,7 @@ class Simulation {
   }
 
  private:
-  // Memory of one tier: what is granted, and which idle copies of it may be given up.
+  // The memory of one tier: what is granted, and which idle copies may be given up.
   struct TierMemory {
     std::int64_t budget = 0, used = 0, reclaimable = 0;
     std::vector<int> requests;  // buffers in the order of the sequence
@@ -78,11 +78,11 @@ class Simulation {
 
   struct Running {
     int task = -1;
-    std::int64_t left = 0;  // in 1 / kFullRate ns of the task alone
+    std::int64_t left = 0;  // parts of 1 / kFullRate ns of the task alone
     std::int64_t rate = 0;
   };
 
-  // The least latest start is the longest path to the end.
+  // The task with the longest path to the end, which is the least latest start, comes first.
   using Ready = std::priority_queue<std::pair<std::int64_t, int>>;
 
   void ask_for_memory(const std::vector<int>& sequence,
@@ -102,7 +102,7 @@ class Simulation {
       }
       if (buffer.filled_before) place_[b] = -1;
       memory_[buffer.tier].requests.push_back(b);
-      // What is kept has one user that never ends.
+      // A kept buffer has one more user, which never ends.
       users_left_.push_back(static_cast<int>(buffer.users.size()) + (buffer.kept ? 1 : 0));
       root_.push_back(b);
       last_copy_.push_back(b);
@@ -116,8 +116,8 @@ class Simulation {
       if (kept_back_by_gap(t)) ++blocks_left_[t];
   }
 
-  /// Hops before the last would fill windows for nothing if the copy survives. The last one waits
-  /// for the grant of the later copy, which settles the gap.
+  /// True for hops before the last one of a gap: they would fill windows for nothing if the copy
+  /// survives. The last hop waits for the grant of the later copy, which decides the gap.
   bool kept_back_by_gap(int task) const {
     if (index_.gap_of[task] == kNoGap) return false;
     const std::vector<int>& used = index_.buffers_of[task];
@@ -136,7 +136,7 @@ class Simulation {
   void grant(TierMemory& memory) {
     for (; memory.next < memory.requests.size(); ++memory.next) {
       const int b = memory.requests[memory.next];
-      if (users_left_[b] == 0) continue;  // nobody will use it
+      if (users_left_[b] == 0) continue;  // all its users were cancelled
       const int gap = index_.gap_before[b];
       if (gap != kNoGap && fates_[gap] == Fate::open) {
         survive(memory, gap);
@@ -158,7 +158,7 @@ class Simulation {
     for (int user : problem_.buffers[buffer].users) unblock(user);
   }
 
-  /// The later copy takes over the memory of the earlier one.
+  /// Lets the later copy take over the memory of the earlier one.
   void survive(TierMemory& memory, int gap) {
     const int before = problem_.gaps[gap].before, after = problem_.gaps[gap].after;
     const int root = root_[before];
@@ -170,12 +170,12 @@ class Simulation {
     root_[after] = root;
     last_copy_[root] = after;
     ++copies_in_use_[root];
-    for (int in : problem_.gaps[gap].ins) cancelled_[in] = true;  // before the grant would start it
+    for (int in : problem_.gaps[gap].ins) cancelled_[in] = true;  // the grant must not start it
     give(after);
     for (int in : problem_.gaps[gap].ins) retire(in);
   }
 
-  /// The later copy will be brought.
+  /// Frees an idle copy: the later copy will be brought.
   void give_up(TierMemory& memory, std::pair<int, int> idle) {
     const int root = idle.second;
     memory.idle.erase(idle);
@@ -222,7 +222,7 @@ class Simulation {
       if (--users_left_[b] == 0) release(b);
   }
 
-  /// Cancelled tasks end where they could have started.
+  /// Ends cancelled tasks when they could have started.
   bool end_cancelled() {
     if (ending_.empty()) return false;
     while (!ending_.empty()) {
@@ -281,7 +281,7 @@ class Simulation {
       if (r.task >= 0) r.rate = rates[next++];
   }
 
-  /// To the next end of a task. Ends are whole nanoseconds.
+  /// Moves on to the next end of a task. Ends are whole nanoseconds.
   void advance() {
     std::int64_t step = -1;
     for (const Running& r : running_) {
@@ -303,7 +303,7 @@ class Simulation {
     }
   }
 
-  /// Nothing runs and nothing can start: the first task of the sequence is kept back by a gap.
+  /// Called if nothing runs and nothing can start: the first unfinished task is kept back by a gap.
   void resume() {
     STRATA_CHECK(limited_, "tasks that need one another");
     while (ended_[(*sequence_)[first_unfinished_]]) ++first_unfinished_;
@@ -324,22 +324,22 @@ class Simulation {
   std::int64_t now_ = 0;
   SimulatedRun run_;
 
-  std::vector<int> needs_left_;   // per task
-  std::vector<int> blocks_left_;  // per task: grants, the ordered task before, an open gap
+  std::vector<int> needs_left_;   // one per task
+  std::vector<int> blocks_left_;  // one per task: grants, the ordered task before, an open gap
   std::vector<bool> cancelled_, ended_;
-  std::vector<int> ending_;  // cancelled ones that could start
+  std::vector<int> ending_;  // cancelled tasks that could start
   int ended_count_ = 0;
   std::vector<Fate> fates_;
 
   std::vector<TierMemory> memory_;
-  std::vector<int> place_;          // per buffer: where the sequence first uses it
-  std::vector<int> users_left_;     // per buffer
-  std::vector<bool> granted_;       // per buffer
-  std::vector<int> root_;           // per buffer: the first copy in the same memory
-  std::vector<int> last_copy_;      // per root
-  std::vector<int> copies_in_use_;  // per root
+  std::vector<int> place_;          // one per buffer: its first use in the sequence
+  std::vector<int> users_left_;     // one per buffer
+  std::vector<bool> granted_;       // one per buffer
+  std::vector<int> root_;           // one per buffer: the first copy in the same memory
+  std::vector<int> last_copy_;      // one per root
+  std::vector<int> copies_in_use_;  // one per root
 
-  std::vector<Ready> ready_;  // per queue
+  std::vector<Ready> ready_;  // one per queue
   std::vector<Running> running_;
   int running_count_ = 0;
   std::size_t next_ordered_ = 0;

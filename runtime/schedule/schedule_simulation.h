@@ -1,4 +1,4 @@
-// What happens when under a memory budget: the simulation of one step's tasks.
+// Simulates the tasks of one step under a memory budget.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace strata::runtime {
 
 struct SimulatedRun {
-  std::vector<std::int64_t> start_ns, end_ns;  ///< per task; -1: not run
-  std::vector<bool> survives;                  ///< per gap
+  std::vector<std::int64_t> start_ns, end_ns;  ///< one per task; -1: not run
+  std::vector<bool> survives;                  ///< one per gap
   std::int64_t makespan_ns = 0;
   /// A request waited, or a copy was given up, in a tier with a ladder: more memory could matter.
   bool tight = false;
 };
 
-/// Each queue takes the ready task of the longest tail (least latest start), then of the least
-/// number, whatever the memory; every transfer runs.
+/// Simulates with unlimited memory: each queue takes the ready task with the longest tail (the
+/// least latest start), then with the least number; every transfer runs.
 SimulatedRun simulate_unlimited(const ScheduleIndex& index,
                                 const std::vector<std::int64_t>& tail_ns);
 
-/// The same under `budget_bytes` per tier, each at least what `sequence`, a serial order, holds at
-/// most. Memory is granted in the sequence's order.
+/// Simulates likewise under `budget_bytes` by tier, each at least the most that `sequence`, a
+/// serial order, holds. Memory is granted in the sequence's order.
 SimulatedRun simulate(const ScheduleIndex& index, const std::vector<std::int64_t>& tail_ns,
                       const std::vector<int>& sequence,
                       const std::vector<std::int64_t>& budget_bytes);

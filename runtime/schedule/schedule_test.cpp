@@ -1,4 +1,4 @@
-// One rule of the scheduler per test, on problems small enough to check by hand.
+// Tests one rule of the scheduler each, on problems small enough to check by hand.
 #include "runtime/schedule/schedule.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr int kCompute = 0, kUpload = 1, kDownload = 2, kDisk = 3;
 constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
 
-/// Grows a problem; every task starts with the queue of its kind.
+/// Builds a problem; each task is put on the queue of its kind.
 class Builder {
  public:
   Builder() {
@@ -37,7 +37,7 @@ class Builder {
   }
   ScheduleTask& task(int id) { return problem.tasks[id]; }
 
-  /// Checked by the judge.
+  /// Makes the schedule and checks it for faults.
   Schedule schedule() const {
     Schedule made = make_schedule(problem);
     for (const std::string& fault : faults(problem, made)) ADD_FAILURE() << fault;
@@ -58,8 +58,8 @@ class Builder {
   }
 };
 
-/// `uses` of 100 ns one after another, each of a value of its own of 64 bytes that takes 100 ns to
-/// bring. `budget` counts values.
+/// Makes `uses` of 100 ns one after another, each with a value of its own, of 64 bytes, that takes
+/// 100 ns to bring. `budget` counts values.
 Builder stream_of_values(int uses, std::int64_t budget) {
   Builder b;
   b.problem.tiers[0].budget_bytes = 64 * budget;
@@ -89,11 +89,11 @@ TEST(Schedule, IsNoneBelowTheFloorAndSaysTierAndFloor) {
 }
 
 TEST(Schedule, PrefetchesAsFarAsMemoryAllows) {
-  // One value at a time: transfers and uses alternate. Two: they overlap.
+  // With one value at a time, transfers and uses alternate. With two they overlap.
   EXPECT_EQ(stream_of_values(4, 1).schedule().makespan_ns, 800);
   EXPECT_EQ(stream_of_values(4, 2).schedule().makespan_ns, 500);
   EXPECT_EQ(stream_of_values(4, 100).schedule().makespan_ns, 500);
-  // Slow first use: what is brought meanwhile is as much as fits.
+  // If the first use is slow, as many values are brought meanwhile as fit.
   const auto brought_early = [](std::int64_t budget) {
     Builder b = stream_of_values(8, budget);
     b.task(1).cost_ns = 1000;
@@ -113,7 +113,7 @@ TEST(Schedule, UsesNoMoreOfTheLadderThanMakesItFaster) {
   EXPECT_LE(schedule.arena_bytes[0], 3 * 64);
 }
 
-/// A value used at the start and at the end, and one used `between`, all of 64 bytes.
+/// Makes a value used at the start and at the end, and one used `between`, all of 64 bytes.
 Builder value_used_twice(std::int64_t budget) {
   Builder b;
   b.problem.tiers[0].budget_bytes = 64 * budget;
@@ -217,7 +217,7 @@ TEST(Schedule, ASoftTierLimitsHowFarAheadAndIsRaisedToItsFloor) {
     EXPECT_EQ(schedule.offset_bytes.back(), 0);
     return schedule.makespan_ns;
   };
-  EXPECT_EQ(makespan(0), 800);  // raised to one value
+  EXPECT_EQ(makespan(0), 800);  // the limit is raised to one value
   EXPECT_EQ(makespan(19), 800);
   EXPECT_EQ(makespan(20), 500);
 }
@@ -238,7 +238,7 @@ TEST(Schedule, OutChainsReleaseTheirMemoryHopByHop) {
     return b;
   };
   EXPECT_EQ(build(1, 1).schedule().makespan_ns,
-            4 * 200 + 100);  // the next one waits for the way down
+            4 * 200 + 100);  // the next value waits until this one has left
   EXPECT_EQ(build(2, 2).schedule().makespan_ns, 4 * 100 + 200);
 }
 
@@ -250,7 +250,7 @@ TEST(Schedule, ASharedResourceSlowsBothTasks) {
   b.task(bring).shares = {{0, 0.75}, {1, 0.5}};
   b.task(apart).shares = {{1, 0.5}};
   const Schedule schedule = b.schedule();
-  // Two shares of 0.75 on one resource: two thirds of the speed.
+  // Two shares of 0.75 of one resource give two thirds of the speed.
   EXPECT_NEAR(static_cast<double>(schedule.end_ns[use]), 150, 1);
   EXPECT_NEAR(static_cast<double>(schedule.end_ns[bring]), 150, 1);
   EXPECT_EQ(schedule.end_ns[apart], 100);

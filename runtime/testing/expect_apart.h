@@ -1,4 +1,4 @@
-// What places of lifetimes must keep.
+// Checks places of lifetimes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 namespace strata::runtime {
 
-inline constexpr std::int64_t kAlignment = 64;  ///< of places in tests
+inline constexpr std::int64_t kAlignment = 64;  ///< alignment of places in tests
 
-/// All lie on multiples of it within `size` bytes, and none overlaps another in time and bytes.
+/// Expects multiples of kAlignment within `size` bytes, and no overlap in both time and bytes.
 inline void expect_apart(const std::vector<Lifetime>& lifetimes, std::int64_t size) {
   for (std::size_t a = 0; a < lifetimes.size(); ++a) {
     const Lifetime& x = lifetimes[a];

@@ -1,4 +1,4 @@
-// One rank that runs a Graph without collectives on real kernels.
+// Runs a Graph without collectives on real kernels, as one rank.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@ namespace strata::runtime {
 
 class LoneRank {
  public:
-  /// Gradients of units become persistent under their names ("d parameter/UNIT"), as does `loss`
-  /// under "loss". The arena is filled with 0xff (NaN), inputs with small numbers, parameters with
-  /// random ones of `seed`.
+  /// Makes gradients of units persistent under their names ("d parameter/UNIT"), and `loss` under
+  /// "loss". Fills the arena with 0xff (NaN), inputs with small numbers, parameters with random
+  /// ones from `seed`.
   LoneRank(Graph graph, ValueId loss, std::uint64_t seed);
   ~LoneRank();
 
-  /// One run; returns the loss.
+  /// Runs once and returns the loss.
   double run();
-  /// Elements of persistent storage.
+  /// Returns the elements of persistent storage.
   template <typename T>
   [[nodiscard]] std::span<T> storage(const std::string& name) const {
     const std::span<std::byte> raw = bytes(name);

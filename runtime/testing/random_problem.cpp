@@ -37,7 +37,7 @@ class ProblemMaker {
   }
 
  private:
-  /// Of a value whose home is elsewhere, the latest.
+  /// The latest copy of a value whose home is elsewhere.
   struct Copy {
     int buffer = -1;
     std::int64_t bytes = 0;
@@ -88,7 +88,7 @@ class ProblemMaker {
         if (below(2) == 0) buffer(kAhead, 1 + below(10), {in, task});
     if (below(2) == 0) buffer(kDevice, 1 + below(500), {task});  // workspace
     if (below(2) == 0) take_away(task);
-    if (!work_.empty() && below(2) == 0) {  // what one work task leaves for another
+    if (!work_.empty() && below(2) == 0) {  // one work task leaves something for another
       const int from = any_of(work_);
       problem_.tasks[task].after.push_back(from);
       std::sort(problem_.tasks[task].after.begin(), problem_.tasks[task].after.end());
@@ -97,7 +97,7 @@ class ProblemMaker {
     work_.push_back(task);
   }
 
-  /// A new copy on the device; the task that fills it.
+  /// Adds a new copy on the device; returns the task that fills it.
   int bring(Copy& value) {
     std::vector<int> ins;
     if (value.hops == 2) {
@@ -114,7 +114,7 @@ class ProblemMaker {
     return ins.back();
   }
 
-  /// A result that goes home.
+  /// Adds a result that goes home.
   void take_away(int task) {
     const int down = add(TaskKind::out, kDownload, {task});
     const std::int64_t bytes = 1 + below(500);

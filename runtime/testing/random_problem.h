@@ -1,4 +1,4 @@
-// Problems to try the scheduler on.
+// Makes random problems for tests of the scheduler.
 #pragma once
 
 #include <random>
@@ -13,11 +13,11 @@ struct RandomProblemSize {
   bool gaps = true;      ///< values used several times
   bool ordered = true;   ///< some transfers keep their order on all ranks
   bool soft = true;      ///< a soft tier over some transfers
-  bool windows = false;  ///< some filled in the run before, and again for the next one
+  bool windows = false;  ///< some buffers are filled in the run before, and again for the next
 };
 
-/// Work on two queues, values brought over one or two hops and kept for several uses, results taken
-/// away. Budgets are unlimited.
+/// Makes work on two queues, values brought over one or two hops and kept for several uses, and
+/// results taken away. Budgets are unlimited.
 ScheduleProblem random_problem(std::mt19937_64& random, const RandomProblemSize& size);
 
 }  // namespace strata::runtime

@@ -1,4 +1,4 @@
-// Who holds memory in a schedule, and from when to when: what its judges look at.
+// Tells which buffers hold memory in a schedule, and when, for the checks of schedules.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace strata::runtime {
 
-/// Per buffer the first copy in the same memory: its root.
+/// Returns, by buffer, its root: the first copy in the same memory.
 std::vector<int> shared_roots(const ScheduleProblem& problem, const Schedule& schedule);
 
-/// Memory of a root: tasks that use it, when, where in the list and in its tier.
+/// The memory of a root: the tasks that use it, when, and where in the list and in its tier.
 struct RootLife {
   int root = 0, tier = 0;
   std::vector<int> users;
@@ -22,7 +22,7 @@ struct RootLife {
   std::int64_t place = kAnyPlace;
 };
 
-/// Of all roots that some task uses.
+/// Returns the lives of all roots that some task uses.
 std::vector<RootLife> root_lives(const ScheduleProblem& problem, const Schedule& schedule);
 
 }  // namespace strata::runtime

@@ -43,7 +43,7 @@ class Judge {
     }
   }
 
-  /// Also through cancelled tasks, and from the filling of the earlier copy.
+  /// Checks needs, also through cancelled tasks and from the filling of the earlier copy.
   void check_needs() {
     std::vector<std::int64_t> possible(problem_.tasks.size(), 0);
     for (std::size_t t = 0; t < problem_.tasks.size(); ++t) {

@@ -1,4 +1,4 @@
-// A judge of schedules that shares no code with the scheduler.
+// Checks schedules with no code of the scheduler.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace strata::runtime {
 
-/// What is wrong with the schedule, in words: needs, queues, order, budgets at every time, places
-/// in time and in list positions. Empty: nothing.
+/// Describes what is wrong with the schedule: needs, queues, order, budgets at every time, places
+/// in time and in list positions. Empty if nothing is.
 std::vector<std::string> faults(const ScheduleProblem& problem, const Schedule& schedule);
 
 }  // namespace strata::runtime

@@ -12,7 +12,7 @@ std::vector<std::vector<int>> list_waits(const ScheduleProblem& problem, const S
   std::vector<int> position(problem.tasks.size(), -1);
   for (std::size_t i = 0; i < schedule.order.size(); ++i)
     position[schedule.order[i]] = static_cast<int>(i);
-  // Data: what a cancelled task waited for, and who filled the copy that survives.
+  // Data: all that a cancelled task waited for, and the task that filled the copy that survives.
   for (int t = 0; t < static_cast<int>(waits.size()); ++t) {
     std::vector<int> needs = problem.tasks[t].after;
     for (const ScheduleGap& gap : problem.gaps)
@@ -44,8 +44,8 @@ std::vector<std::vector<int>> list_waits(const ScheduleProblem& problem, const S
 std::vector<std::int64_t> replay(const ScheduleProblem& problem, const Schedule& schedule,
                                  const std::vector<std::vector<int>>& waits,
                                  const std::vector<std::int64_t>& cost_ns) {
-  // Queues are filled beforehand, as by threads of their own: no task depends on its place in the
-  // list but through its queue and its waits.
+  // Queues are filled beforehand and run independently: a task depends on its place in the list
+  // only through its queue and its waits.
   std::vector<std::vector<int>> queues(problem.queues);
   for (int t : schedule.order) queues[problem.tasks[t].queue].push_back(t);
   std::vector<std::size_t> next(queues.size(), 0);

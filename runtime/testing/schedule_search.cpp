@@ -9,8 +9,9 @@
 namespace strata::runtime {
 namespace {
 
-/// For one choice of surviving copies. In a given order of starts the earliest start of each task
-/// is best: it delays nothing else. So all orders with earliest starts contain a best schedule.
+/// Searches with one choice of surviving copies. In a given order of starts the earliest start of
+/// each task is best: it delays nothing else. So trying orders with earliest starts finds a best
+/// one.
 class Search {
  public:
   Search(const ScheduleProblem& problem, const std::vector<bool>& survives, std::int64_t best_ns,
@@ -111,7 +112,7 @@ class Search {
            any_left_on(busy_until);
   }
 
-  /// Whether a queue that would run past the best so far has anything left to run.
+  /// True if a queue that would run past the best time so far has anything left to run.
   bool any_left_on(const std::vector<std::int64_t>& busy_until) const {
     for (std::size_t t = 0; t < needs_.size(); ++t)
       if (!cancelled_[t] && end_[t] < 0 && busy_until[problem_.tasks[t].queue] >= best_)
@@ -119,7 +120,7 @@ class Search {
     return false;
   }
 
-  /// -1: never, or not before something else starts.
+  /// Returns -1 if the task can never start, or not before something else starts.
   std::int64_t earliest_start(int task, std::int64_t now) const {
     std::int64_t start = std::max(now, free_at_[problem_.tasks[task].queue]);
     for (int other : needs_[task]) {

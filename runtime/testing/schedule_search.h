@@ -1,4 +1,4 @@
-// The best schedule there is, by trying all orders of starts: for small problems without shared
+// Finds the best schedule by trying all orders of starts, for small problems without shared
 // resources.
 #pragma once
 
@@ -13,8 +13,8 @@ struct SearchResult {
   bool complete = false;  ///< every order was tried or ruled out
 };
 
-/// The least makespan of legal schedules (needs, queues, order of ordered tasks, bytes held at one
-/// time; not places), at most `known_ns`. Gives up after `most_nodes` partial orders.
+/// Returns the least makespan of legal schedules (needs, queues, order of ordered tasks, bytes held
+/// at one time; not places), at most `known_ns`. Gives up after `most_nodes` partial orders.
 SearchResult search_all(const ScheduleProblem& problem, std::int64_t known_ns,
                         std::int64_t most_nodes);
 

@@ -1,4 +1,4 @@
-// Graphs for tests that need a whole step and no model family.
+// Makes Graphs for tests that need a whole step but no model family.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct SmallModelShape {
   bool tied_head = true;
   std::int64_t vocabulary = 128;
   std::int64_t hidden = 32;
-  std::int64_t width = 64;  ///< of the layers' inner products
+  std::int64_t width = 64;  ///< width of the layers' inner products
   std::int64_t batch = 2;
   std::int64_t sequence = 8;
   double dropout = 0;
@@ -23,14 +23,14 @@ struct SmallModel {
   ValueId loss = kNoValue;
 };
 
-/// The forward pass of embedding, layers of norm, linear, gelu, linear, residual, and head with
-/// loss. Blocks "embedding", "layer.I" and "head"; fp32.
+/// Makes the forward pass of embedding, layers of norm, linear, gelu, linear, residual, and head
+/// with loss. Blocks are "embedding", "layer.I" and "head"; fp32.
 SmallModel small_model(const SmallModelShape& shape = {});
 
-/// What communication looks like, and little else, on one rank of `world`: for each link gather a
-/// parameter of `elements` from persistent shards "shard.I" and add it to a running sum that starts
-/// as a copy of persistent "start"; reduce-scatter the sum into persistent "result" and keep it in
-/// "start", so that running it again goes on from there. Partitions are even; `elements` is a
+/// Makes a Graph of little but communication, for one rank of `world`: each link gathers a
+/// parameter of `elements` from persistent shards "shard.I" and adds it to a running sum, which
+/// starts as a copy of persistent "start". The sum is reduce-scattered into persistent "result" and
+/// kept in "start", so that another run goes on from there. Partitions are even; `elements` is a
 /// multiple of `world`.
 Graph relay(int links, std::int64_t elements, int world);
 
