@@ -30,7 +30,7 @@ struct StateOperand {
 struct Case {
   const char* name;
   const char* operation;
-  std::vector<StateOperand> state;  ///< in the order of the operation's inputs
+  std::vector<StateOperand> state;  ///< same order as the operation's inputs
   DType gradient;
   bool parameter;   ///< writes a bf16 parameter beside the master
   bool stochastic;  ///< takes random numbers

@@ -30,7 +30,7 @@ if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
-  # With a sanitizer on, g++ 12 warns of uninitialized reads in standard containers that do not happen.
+  # g++ 12 with a sanitizer warns of uninitialized reads in standard containers that do not happen.
   target_compile_options(strata_flags INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()

@@ -40,9 +40,9 @@ import time
 import gpu_sampler
 
 SKIPPED = 77  # a test program's exit code for "cannot run here"
-LIMIT_S = 570  # for all checks, unless --limit says otherwise; the sums of the lists' limits are below
+LIMIT_S = 570  # limit of all checks together, unless --limit says otherwise; the sums of the lists' limits are below
 TAIL_CHARACTERS = 4000
-STEPS_LEFT_OUT = 3  # at the start of a row: memory, libraries, recordings (each Program runs plainly first)
+STEPS_LEFT_OUT = 3  # steps of a row that are not counted: memory, libraries, recordings (each Program runs plainly first)
 CUDA_FOLDERS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
 LIBRARIES = ["cuda", "nvidia-ml", "cublasLt", "cudnn", "nccl"]
 SMI_FIELDS = ("name,driver_version,memory.total,memory.used,compute_cap,pcie.link.gen.current,power.limit,"

@@ -23,7 +23,7 @@ BELOW = {  # a folder includes itself and these
     "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan"},
     "launcher": {"core"},
 }
-SUBFOLDERS = {  # for each subfolder, the subfolders of the same folder that it includes; tests and testing/ include all of them
+SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; tests and testing/ include all of their folder
     "kernels": {
         "math": set(),
         "device": {"math"},

@@ -24,7 +24,7 @@ struct GoldenRun {
   int stage = 0;
   int accumulation = 1;
   bool recompute = false;
-  DType dtype = DType::f32;  ///< of parameters, activations and gradients
+  DType dtype = DType::f32;  ///< type of parameters, activations and gradients
   train::OptimizerOptions optimizer = golden_adamw();
   /// Makes the device of one rank; empty: the CPU.
   std::function<std::unique_ptr<kernels::Device>()> make_device;
@@ -34,9 +34,9 @@ struct GoldenRun {
 struct GoldenResult {
   double evaluation = 0;  ///< held-out loss of the first batch, before any update
   std::vector<double> losses;
-  std::vector<double> gradient_norms;  ///< as the steps report them
-  Tensors gradients;                   ///< of the last step, as the optimizer reads them
-  Tensors parameters;                  ///< after the last step; the masters of a 16-bit run
+  std::vector<double> gradient_norms;  ///< as reported by the steps
+  Tensors gradients;                   ///< gradients of the last step, as the optimizer reads them
+  Tensors parameters;                  ///< parameters after the last step; the masters of a 16-bit run
 };
 
 /// Returns the checkpoint's directory of a run that saves.

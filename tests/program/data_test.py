@@ -166,7 +166,7 @@ class ModelDirectories(DataTest):
                 self.assertNotIn("did you mean", done.stderr)
 
     def with_tensor(self, name, shape, data):
-        (self.home / "model/manifest.json").unlink(missing_ok=True)  # else the changed file would be refused
+        (self.home / "model/manifest.json").unlink(missing_ok=True)  # the changed file would be refused
         path = self.home / "model/model.safetensors"
         file = SafetensorsFile(path)
         file.header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(file.data), len(file.data) + len(data)]}

@@ -137,7 +137,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(lines[0]["status"], "skipped")
         self.assertIn("no GPU", lines[0]["reason"])
         self.assertEqual(self.facts["gpus"], [])
-        # With a GPU, a program that cannot use it has failed.
+        # A program that cannot use an existing GPU has failed.
         self.with_a_gpu()
         lines = self.run_list([entry], expect=1)
         self.assertEqual((lines[0]["status"], lines[0]["exit_code"]), ("failed", 77))

@@ -44,7 +44,7 @@ def pairs(case):
 def covering_set(cases):
     """Chooses few cases that have every pair of values which occurs in any case; greedily, so always the same ones."""
     number = {}  # number of each pair
-    covers = []  # for each case a bit per pair
+    covers = []  # a bit per pair, for each case
     for case in cases:
         bits = 0
         for pair in pairs(case):

@@ -99,7 +99,7 @@ class RecordedRuns(ProgramTest):
             runs, draw = [], random.Random(seed)
             while len(runs) < 60:
                 run = drawn(draw)
-                if not self.is_refused(run):  # else two of its flags exclude one another
+                if not self.is_refused(run):  # two of its flags exclude one another
                     runs.append(run | self.outcome(run))
         lines = ",\n".join("  " + json.dumps(run) for run in runs)
         RECORD.parent.mkdir(exist_ok=True)

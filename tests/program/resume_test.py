@@ -21,7 +21,7 @@ JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--th
 STANDING = ["--async-save", "false"]  # every checkpoint that is due is written
 STEPS = 6
 SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # the first, and one past the last
-KILLS = 4  # in one job, which may end after that
+KILLS = 4  # kills of one job, which may end after that
 SOAK_STEPS = 20  # so many that a job's start takes little of its time
 
 
@@ -514,7 +514,7 @@ class Choosing(ResumeTest):
         said = [line for line in done.stdout.splitlines() if "step-00000004" in line]
         self.assertEqual(len(said), 2, said)
         self.assertIn("wrote out/step-00000004", said[0])
-        self.assertIn("removed out/step-00000004", said[1])  # after step 5 had been written
+        self.assertIn("removed out/step-00000004", said[1])  # this comes after step 5 has been written
         self.assertEqual(self.saved_steps(), [6])
 
     def test_what_loading_would_refuse_is_passed_over(self):

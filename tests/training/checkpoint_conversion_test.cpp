@@ -78,7 +78,7 @@ struct Converted {
   TestDirectory directory;
   Saved first;
   Loaded loaded;
-  std::map<std::string, Bytes> before, after;  ///< what the two checkpoints hold, by kind
+  std::map<std::string, Bytes> before, after;  ///< state of the two checkpoints, by kind
 };
 
 TEST(ConvertedCheckpoint, MakesMastersFromParameters) {

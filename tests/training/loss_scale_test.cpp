@@ -43,16 +43,16 @@ class NanInjector final : public runtime::Observer {
     if (!armed || in.operation->name != "linear_backward_weight") return;
     armed = false;
     ++hits;
-    const std::uint32_t nan = 0x7fc07fc0;  // in fp32, and twice in bf16
+    const std::uint32_t nan = 0x7fc07fc0;  // a NaN in fp32, and twice one in bf16
     std::memcpy(arena->base() + in.inputs[0].offset_bytes, &nan, sizeof nan);
   }
   void end(const runtime::Program&, int) override {}
 };
 
-/// What rank 0 saw of each step: metrics, and the state's digests without the scalars.
+/// Rank 0's view of each step: metrics, and the state's digests without the scalars.
 struct History {
   std::vector<kernels::StepMetrics> metrics;
-  std::vector<std::string> tensors;  ///< before the first step, then after each
+  std::vector<std::string> tensors;  ///< digests before the first step, and after each
   [[nodiscard]] std::vector<bool> skipped() const {
     std::vector<bool> result;
     for (const auto& m : metrics) result.push_back(m.overflow != 0);

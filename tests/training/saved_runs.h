@@ -48,7 +48,7 @@ struct Saved {
   std::string state;      ///< describe_state when it was saved
   std::string continued;  ///< describe_state one step later
   std::vector<train::TrainerState::Scalar> scalars;
-  std::vector<train::SaveResult> results;  ///< by rank
+  std::vector<train::SaveResult> results;  ///< one per rank
 };
 
 /// Runs kSteps steps, saves, and runs one step more.

@@ -59,8 +59,8 @@ train::FillBatch batches(int rank) {
 enum class Save : std::uint8_t { standing, snapshot, windows };
 
 struct Run {
-  std::map<std::string, std::string> files;  ///< of the checkpoint of step kBefore
-  std::string state;                         ///< after kSteps
+  std::map<std::string, std::string> files;  ///< checkpoint of step kBefore
+  std::string state;                         ///< state after kSteps steps
 };
 
 /// Trains and saves. Steps overlap as in a run: only a standing save drains.

@@ -311,7 +311,7 @@ TEST(EntriesOfColumns, AreSavedAsRowsAre) {
     EXPECT_GT(columns.pieces().size(), rows.pieces().size());
     train::ValueCheck check;
     const auto bytes_of = [&](const train::SavedState& state) {
-      std::map<std::size_t, std::vector<std::byte>> bytes;  // by file, in order
+      std::map<std::size_t, std::vector<std::byte>> bytes;  // bytes of each file, in order
       std::vector<std::byte> buffer;
       for (const train::RoutedPiece& routed : state.pieces()) {
         if (state.is_header(routed.piece)) continue;

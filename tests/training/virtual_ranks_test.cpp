@@ -116,7 +116,7 @@ TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, VirtualRanks, testing::Values(0, 1, 2, 3));
 
-/// Eight leaves on one rank make three levels of partial sums; the last needs no buffer of its own.
+/// Eight leaves on one rank make three levels of partial sums.
 TEST(VirtualRanksOf, EightOnOne) {
   for (const int stage : {0, 3}) {
     TrainingCase plain = plain_case(8, stage, 2);
