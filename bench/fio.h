@@ -14,9 +14,8 @@ struct FioJob {
   int depth = 16;
 };
 
-/// Makes a command with io_uring, fixed buffers and files, O_DIRECT, and huge pages by glibc's
-/// tunable. "mixed": one thread reads the first half while another writes the second; they share
-/// the depth.
+/// Builds a command: io_uring, fixed buffers and files, O_DIRECT, huge pages by glibc's tunable.
+/// "mixed": one thread reads the first half while another writes the second; they share the depth.
 std::string fio_command(const FioJob& job, int file, FioMode mode);
 
 /// Returns bytes per second by fio's own clock, or 0 if fio is not installed.

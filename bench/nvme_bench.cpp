@@ -213,8 +213,7 @@ class Bench {
 
   bool run() {
     for (const Mode mode : {Mode::read, Mode::write, Mode::mixed}) {
-      // Write the file through the store, since the others wrote it without checksums in the last
-      // mode.
+      // Write through the store: the others wrote last, without its checksums.
       run_store(*store_, window_, Mode::write);
       std::printf("fio: %s\n",
                   strata::bench::fio_command(fio_job(), store_->file(0), mode).c_str());

@@ -1,4 +1,4 @@
-// Holds a training run inside your own program: opens it, steps it, closes it, and prints its events.
+// Holds a training run in your own program: opens, steps and closes it, and prints its events.
 //
 //     build/bin/example_session --steps 50 --output out/session      takes any flags of train
 #include <cstdio>

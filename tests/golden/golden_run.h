@@ -36,7 +36,7 @@ struct GoldenResult {
   std::vector<double> losses;
   std::vector<double> gradient_norms;  ///< as reported by the steps
   Tensors gradients;                   ///< gradients of the last step, as the optimizer reads them
-  Tensors parameters;                  ///< parameters after the last step; the masters of a 16-bit run
+  Tensors parameters;                  ///< after the last step; the masters of a 16-bit run
 };
 
 /// Returns the checkpoint's directory of a run that saves.

@@ -107,8 +107,7 @@ TEST(ConvertedCheckpoint, MakesParametersFromMastersInTwoParts) {
   EXPECT_TRUE(c.after.at("parameter") == masters);
 }
 
-/// Packed and unpacked runs have equal masters, so loading either as the other must keep their
-/// bits.
+/// Packed and unpacked runs have equal masters, so loading either as the other keeps their bits.
 TEST(ConvertedCheckpoint, TakesMastersApartAndPutsThemTogether) {
   const auto run = [](const Recipe& from, const Recipe& to, const std::string& note) {
     const Converted c(from, to);

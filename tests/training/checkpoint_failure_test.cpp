@@ -27,8 +27,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// Lets one rank's operation fail: all ranks throw the same error, nothing is left, and the next
-/// save works.
+/// Lets one rank's operation fail: all throw the same, nothing is left, and the next save works.
 void expect_all_fail(int bad_rank, FileOperation operation, bool lasting) {
   const TrainingCase training = case_of(3, 2, OffloadTarget::none, recipe("fp32-master"));
   const TestDirectory directory;

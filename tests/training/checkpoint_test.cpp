@@ -19,8 +19,7 @@ using train::OffloadTarget;
 constexpr std::array kWorlds{1, 2, 3, 4, 8};
 constexpr std::array kTiers{OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
 
-/// Returns rows with one choice per axis (`axes` says how many each has), so that some row has each
-/// pair of choices of two axes.
+/// Returns rows of choices, one per axis, so that each pair of choices of two axes is in a row.
 std::vector<std::vector<int>> cover_pairs(const std::vector<int>& axes) {
   std::set<std::array<int, 4>> missing;
   for (int a = 0; a < static_cast<int>(axes.size()); ++a)

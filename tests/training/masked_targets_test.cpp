@@ -31,8 +31,7 @@ TrainingCase masked_case(int world, int accumulation) {
   return training;
 }
 
-/// Returns the held-out loss of the first step's sequences before any update: one division by the
-/// number of all targets.
+/// Returns the held-out loss of the first step's sequences before any update, divided once.
 double mean_of_first_step(const TrainingCase& training) {
   TrainingCase one = training;
   one.world = one.options.accumulation = 1;

@@ -61,8 +61,7 @@ std::int64_t highest_touched(const runtime::Arena& arena, std::int64_t bytes, st
 }
 
 TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
-  // The set claims a larger arena than its Programs need; the bytes after that must keep the
-  // pattern.
+  // The set claims a larger arena than its Programs need; the bytes after that must not change.
   constexpr std::int64_t kBehind = 1 << 20;
   constexpr std::byte kPattern{0x5c};
   for (const auto& [recompute, virtual_ranks] : {std::pair{false, 0}, {true, 0}, {false, 8}}) {

@@ -13,8 +13,7 @@
 namespace strata::tests {
 namespace {
 
-/// Labels of forward and backward work, in order, without the squares that each rank sums of its
-/// part.
+/// Labels of forward and backward work, in order, without each rank's squares of its own part.
 std::vector<std::string> common_work(const runtime::Program& program) {
   std::vector<std::string> labels;
   for (const runtime::Instruction& in : program.instructions)
