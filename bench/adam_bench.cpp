@@ -1,7 +1,7 @@
-// Time of one optimizer update on the CPU, per format of its state. Alone it measures one tile with
+// Times one optimizer update on the CPU, per format of its state. Alone it measures one tile with
 // Google Benchmark. `adam_bench --serve ELEMENTS THREADS` reads names of cases, runs one update for
-// each and answers with its seconds: so a script can measure other programs in between
-// (bench/peers/adam.py).
+// each and answers with its seconds, so that bench/peers/adam.py can measure other programs in
+// between.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@
 namespace strata::kernels {
 namespace {
 
-/// Updated in place; equal names are equal storage. One element per `share` parameters.
+/// State that is updated in place, one element per `share` parameters. Equal names share storage.
 struct StateOperand {
   const char* name;
   DType dtype;
@@ -30,7 +30,7 @@ struct StateOperand {
 struct Case {
   const char* name;
   const char* operation;
-  std::vector<StateOperand> state;  ///< in the order of the operation's inputs
+  std::vector<StateOperand> state;  ///< same order as the operation's inputs
   DType gradient;
   bool parameter;   ///< writes a bf16 parameter beside the master
   bool stochastic;  ///< takes random numbers
@@ -83,7 +83,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-/// Storage of all cases at one size: equal operands are shared.
+/// Holds the storage of all cases at one size; cases share equal operands.
 class Updates {
  public:
   Updates(std::int64_t elements, int threads)
@@ -94,7 +94,7 @@ class Updates {
     control_.bias_correction2_sqrt = 0.1F;
   }
 
-  /// Makes the operands of a case that are not there yet.
+  /// Makes those operands of a case that do not exist yet.
   void prepare(const Case& c) { (void)outputs(c, inputs(c)); }
 
   void run(const Case& c) {
@@ -142,8 +142,8 @@ class Updates {
     return {type, bytes.get()};
   }
 
-  /// Numbers of about 1e-3, not negative: second moments must not be. Those of fewer bytes are the
-  /// first bytes of an fp32 number, which is what bf16 is.
+  /// Fills with numbers of about 1e-3, none negative, since second moments must not be. Shorter
+  /// types get the upper bytes of an fp32 number, which for bf16 is the number itself.
   static void fill(std::byte* to, std::size_t bytes, DType dtype) {
     std::minstd_rand engine(1);
     const auto size = static_cast<std::size_t>(size_of(dtype));
@@ -174,7 +174,7 @@ int serve(std::int64_t elements, int threads) {
     const auto begin = std::chrono::steady_clock::now();
     updates.run(*found);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    std::cout << taken.count() << std::endl;  // the reader waits for it
+    std::cout << taken.count() << std::endl;  // flushed, since the reader waits for it
   }
   return 0;
 }

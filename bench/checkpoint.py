@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Saving and loading beside fio, torch and DeepSpeed on the same bytes, and what a save costs a run that goes on.
+"""Measures saving and loading beside fio, torch and DeepSpeed on the same bytes, and what a save costs a run that goes on.
 
     bench/checkpoint.py --model FOLDER --data TEXT --folder DIR [--python PEERS_PYTHON] [--build build] [--repeat 3] [--only files|cost]
 
 files: two ranks, ZeRO-2, fp32, AdamW, while training stands still: seconds that `train` prints, to the commit. fio writes and reads
-as many bytes in the same folder (1 MiB, 16 at a time, O_DIRECT, fsync at the end; one job or two, whichever is faster); torch.save and torch.load of the same tensors,
-DeepSpeed's save_checkpoint and load_checkpoint of the same model over two ranks (bench/peers/saving.py). All saves end in fsync, loads are
-cold. Interleaved; medians.
+as many bytes in the same folder (1 MiB, 16 at a time, O_DIRECT, fsync at the end; one job or two, whichever is faster); torch.save and
+torch.load of the same tensors, DeepSpeed's save_checkpoint and load_checkpoint of the same model over two ranks (bench/peers/saving.py).
+All saves end in fsync, loads are cold. Contenders are interleaved; medians are printed.
 cost: a job of 4 x 256 tokens per step that saves once, from a snapshot, and one that does not: added seconds over all steps as a share of 50
 steps, and the seconds for which training stood still beside those of copying as many bytes per rank, both ranks at once.
 """
@@ -43,7 +43,7 @@ def train(args, *more):
 
 
 def fio(args, mode, size):
-    """Seconds of the faster: one job, or two with half of the bytes each, as there are ranks."""
+    """Returns the seconds of one fio job, or of two with half of the bytes each (as there are two ranks), whichever is faster."""
     seconds = []
     for jobs in (1, 2):
         command = ["fio", f"--name=x{jobs}", f"--directory={args.folder}", f"--rw={mode}", f"--size={size // jobs}", f"--numjobs={jobs}", "--bs=1M",

@@ -2,9 +2,9 @@
 // interleaved in one run.
 //   mpirun -np 2 build/bin/comm_bench [LARGEST_MIB] [REPETITIONS]
 // Sizes are bytes of the whole (a rank's contribution, or what a rank holds after a gather). Times
-// are those of the slowest rank, median over the repetitions. "copying" is how long the bytes that
-// each rank reads and writes take at the rate at which all ranks together copy, measured in the
-// same run. It is a yardstick and no bound: what finds its data in a cache is faster than copying.
+// are of the slowest rank, medians over the repetitions. "copying" is the time for the bytes that
+// each rank reads and writes, at the rate at which all ranks together copy in the same run. It is a
+// yardstick and no bound: a collective that finds its data in a cache is faster than copying.
 #include <mpi.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int number_from(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-/// Seconds of the slowest rank.
+/// Returns the seconds of the slowest rank.
 double timed(const std::function<void()>& work) {
   MPI_Barrier(MPI_COMM_WORLD);
   const auto start = std::chrono::steady_clock::now();
@@ -50,7 +50,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// One way to do the same thing, and how long it took each time.
+/// One way to do the same thing, and the seconds of each repetition.
 struct Candidate {
   std::string name;
   std::function<void()> work;
@@ -61,7 +61,7 @@ void measure(std::vector<Candidate>& candidates, int repetitions) {
   for (int repetition = -2; repetition < repetitions; ++repetition)
     for (Candidate& candidate : candidates) {
       const double seconds = timed(candidate.work);
-      if (repetition >= 0) candidate.seconds.push_back(seconds);  // the first two only warm up
+      if (repetition >= 0) candidate.seconds.push_back(seconds);  // the others warm up
     }
 }
 
@@ -153,7 +153,7 @@ class Bench {
   void report(const char* what, strata::DType type, std::int64_t bytes, std::int64_t moved_bytes,
               const std::vector<Candidate>& candidates) const {
     if (shm_.rank() != 0) return;
-    double copy_rate = 0;  // bytes read plus written per second and rank
+    double copy_rate = 0;  // bytes read and written per second by each rank
     for (const Candidate& candidate : candidates)
       if (candidate.name == "memcpy")
         copy_rate = 2.0 * static_cast<double>(bytes) / median(candidate.seconds);
@@ -181,7 +181,7 @@ class Bench {
   std::byte* workspace_;
 };
 
-/// The shared-memory ranks meet in a folder of rank 0.
+/// Tells all ranks rank 0's folder, in which the shared-memory ranks meet.
 std::string shared_folder(const strata::comm::TemporaryFolder* folder) {
   char path[4096] = "";
   if (folder != nullptr) std::snprintf(path, sizeof path, "%s", folder->path().c_str());

@@ -1,6 +1,6 @@
 // Times the matrix products of models on a GPU, each by the fastest algorithm of its library, and
-// one of 8192 x 8192 x 8192: how much of the peak is to be had at these shapes. One JSON object per
-// product.
+// one of 8192 x 8192 x 8192: which share of the peak these shapes can reach. Prints a JSON object
+// per product.
 //
 //   gpu_products_bench MODEL:TOKENS...   on the first GPU; ends with 77 where there is none
 //   gpu_products_bench --list MODEL:TOKENS...
@@ -24,7 +24,7 @@ using kernels::TensorType;
 
 constexpr DType kType = DType::bf16;
 
-/// y = x W^T of so many rows, with both gradients.
+/// Adds y = x W^T with `rows` rows, and both gradients.
 void add_linear(const std::string& label, std::int64_t rows, std::int64_t out, std::int64_t in,
                 std::vector<TimedCase>& cases) {
   const TensorType x(kType, {rows, in}), w(kType, {out, in}), y(kType, {rows, out});
@@ -35,7 +35,7 @@ void add_linear(const std::string& label, std::int64_t rows, std::int64_t out, s
   cases.push_back({label + shape + ", gradient of W", "linear_backward_weight", {y, x}});
 }
 
-/// "qwen2.5-3b:16384"
+/// Adds the products of a model given as "qwen2.5-3b:16384".
 void add_model(const std::string& word, std::vector<TimedCase>& cases) {
   const std::size_t colon = word.find(':');
   const std::int64_t tokens =

@@ -1,4 +1,4 @@
-// Time of the operations between matrix products, at the shapes of GPT-2 124M (4 x 256 tokens).
+// Times the operations between matrix products, at the shapes of GPT-2 124M (4 x 256 tokens).
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace strata::kernels {
 namespace {
 
-/// Storage of one call, filled with normal deviates (integers: zero).
+/// Holds the storage of one call, filled with normal deviates (integers: zero).
 class Call {
  public:
   Call(const Operation& operation, Types inputs, Attributes attributes, int threads)
@@ -58,7 +58,7 @@ class Call {
 
 constexpr std::int64_t kTokens = 1024, kHidden = 768, kInner = 3072;
 
-/// Arguments: sequence, percent of dropout, threads. q, k, v are views of one packed product.
+/// Arguments: sequence, percent of dropout, threads. q, k and v are views of one packed product.
 void attention(benchmark::State& state, bool backward) {
   const std::int64_t sequence = state.range(0), heads = 12, head_size = kHidden / heads;
   const std::int64_t batch = std::max<std::int64_t>(1, kTokens / sequence);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How tight the layouts of planned arenas are, and what planning costs: on paper, for a GPU, nothing runs.
+"""Measures how tight the layouts of planned arenas are, and what planning costs: only plans, for a GPU that need not exist.
 
     bench/layouts.py [--bin build/bin] [--only WORD ...]
 
-One row per configuration: processor seconds of one Plan, the step that is foreseen, and of each training Program the bytes of the
-device's arena within a step, the most of them in use at a time, and the ratio of these two. The worst Program of a configuration counts.
+Prints a row per configuration: processor seconds of one Plan, the step that is foreseen, and of its worst training Program the bytes of the
+device's arena within a step, the most of them in use at a time, and the ratio of these two.
 """
 import argparse
 import itertools
@@ -26,7 +26,7 @@ TIERS = {
     "optimizer host": ["--offload-optimizer", "cpu"],
     "host": ["--offload-optimizer", "cpu", "--offload-param", "cpu"],
     "disk": ["--offload-optimizer", "nvme", "--offload-param", "nvme"],
-    "searched": ["--offload-optimizer", "nvme"],  # as many records in host memory as its limit lets stay
+    "searched": ["--offload-optimizer", "nvme"],  # keeps as many records in host memory as its limit allows
 }
 HOST_MEMORY = {"124M": "2GB", "7B": "64GB", "70B": "600GB"}
 BUDGETS = {"124M": ["", "4GB"], "7B": ["", "24GB", "40GB"], "70B": ["", "24GB", "80GB"]}

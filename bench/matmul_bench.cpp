@@ -1,7 +1,6 @@
-// The matrix products of one GPT-2 124M step (1,024 rows), each as its operation runs it, in
-// FLOP/s; the ceiling beside them is a square product. STRATA_BENCH_THREADS: threads (default:
-// all).
-// --benchmark_filter=/1024 leaves out the shapes that are only there to be tested.
+// Measures the matrix products of one GPT-2 124M step (1,024 rows), each as its operation runs it,
+// in FLOP/s; a square product beside them is the ceiling. STRATA_BENCH_THREADS sets the threads
+// (default: all). --benchmark_filter=/1024 leaves out the shapes that are only there to be tested.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -28,7 +27,7 @@ int thread_count() {
   return text != nullptr ? std::atoi(text) : static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// Operands of one call, filled with small numbers.
+/// Holds the operands of one call, filled with small numbers.
 class Operands {
  public:
   Tensor add(const TensorType& type) {
@@ -67,17 +66,17 @@ void run(benchmark::State& state, std::string_view name, const Types& types,
   const KernelCall call{
       inputs, outputs, {workspace.data, static_cast<std::size_t>(bytes)}, attributes};
   const Kernel kernel = cpu_kernels().find(name);
-  const std::clock_t begin = std::clock();  // of all threads
+  const std::clock_t begin = std::clock();  // counts all threads
   for (auto _ : state) kernel(stream, call);
   const double cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   const double flops = operation.cost(types, output_types, attributes).flops;
-  // The second number does not mind neighbours on the same cores.
+  // CPU seconds do not count neighbours on the same cores.
   state.counters["FLOP/CPU_s"] = flops * static_cast<double>(state.iterations()) / cpu_seconds;
   state.counters["FLOP/s"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Rows, out, in, transposed, 16-bit.
+/// Arguments: rows, out, in, transposed, 16-bit.
 struct LinearShape {
   explicit LinearShape(const benchmark::State& state)
       : dtype(state.range(4) != 0 ? DType::bf16 : DType::f32),
@@ -108,7 +107,7 @@ void backward_bias(benchmark::State& state) {
   run(state, "linear_backward_bias", {s.dy}, s.attributes);
 }
 
-/// Rows, columns of W (padded vocabulary), width, 16-bit.
+/// Arguments: rows, columns of W (padded vocabulary), width, 16-bit.
 void head(benchmark::State& state) {
   const DType dtype = state.range(3) != 0 ? DType::bf16 : DType::f32;
   const std::int64_t n = state.range(0);
@@ -118,7 +117,7 @@ void head(benchmark::State& state) {
       {{"vocabulary", static_cast<double>(state.range(1) - 47)}});
 }
 
-/// Size: a square fp32 product.
+/// Argument: the size of a square fp32 product.
 void ceiling(benchmark::State& state) {
   const TensorType square(DType::f32, {state.range(0), state.range(0)});
   run(state, "linear", {square, square}, {{"transposed", 1}});

@@ -1,4 +1,4 @@
-// What disk benchmarks count and report.
+// Numbers that disk benchmarks count and report.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace strata::bench {
 
-/// 0 of nothing.
+/// Returns the median, 0 of no values.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -17,7 +17,7 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Bytes that this process has read and written, by the kernel's count.
+/// Returns the bytes that this process has read and written, by the kernel's count.
 inline std::int64_t counted_bytes() {
   std::ifstream file("/proc/self/io");
   std::int64_t sum = 0;

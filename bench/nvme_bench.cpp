@@ -1,15 +1,15 @@
-// The NVMe store beside fio and a bare io_uring loop: the same file, size, block, depth, fixed
-// buffers and files, interleaved in one run.
+// Measures the NVMe store beside fio and a bare io_uring loop: the same file, size, block, depth,
+// fixed buffers and files, interleaved in one run.
 //   build/bin/nvme_bench DIRECTORY [SIZE_MIB] [BLOCK_KIB] [DEPTH] [ROUNDS]
-// The file has been written before. Rates are medians over the rounds; the ratio is the store's to
-// the faster of the two others, by these rates and as the median of each round's own ratio: disks
-// change from second to second, so many short rounds say more than few long ones. "hashing" is the
-// bare loop that also hashes all bytes, in its one thread, while others are under way: where memory
-// bounds the device, a second look at the bytes costs its share of it.
-// All memory is on huge pages, fio's by glibc's tunable: with small ones a request of 1 MiB is more
-// pieces than many devices take at once, and rates fall to a half or a third.
-// "mixed" reads one half of the file while it writes the other. A run in which the page cache had a
-// part, or the kernel counted other bytes than were asked for, ends with exit code 69.
+// The file has been written before. Rates are medians over the rounds. The ratio is the store's
+// rate to the faster of the two others, by these medians and as the median of each round's own
+// ratio: disks change from second to second, so many short rounds say more than few long ones.
+// "hashing" is the bare loop that also hashes all bytes, in its one thread, while other transfers
+// are under way: where memory bounds the device, looking at the bytes again takes a share of it.
+// All memory is on huge pages, fio's by glibc's tunable: on small ones a request of 1 MiB has more
+// pieces than many devices take at once, and rates fall to a half or a third. "mixed" reads one
+// half of the file while it writes the other. Exit code 69 means that the page cache had a part, or
+// that the kernel counted other bytes than were asked for.
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/mman.h>
@@ -58,7 +58,7 @@ struct Setup {
 
 constexpr std::array<const char*, 3> kModeNames{"read", "write", "mixed"};
 
-/// Which way the `number`th of `count` equal parts goes, and which part it is.
+/// Says for the `number`th of `count` equal transfers whether it reads, and which part it moves.
 struct Step {
   Step(Mode mode, std::int64_t number, std::int64_t count)
       : read(mode == Mode::read || (mode == Mode::mixed && number % 2 == 0)),
@@ -70,7 +70,7 @@ struct Step {
 constexpr std::int64_t kTransfer = 16 * kMiB;
 constexpr std::int64_t kUnderWay = 4;
 
-/// Transfers of 16 MiB, four under way, as a step's disk queues would have.
+/// Moves 16 MiB at a time, four under way, as the disk queues of a step do.
 void run_store(NvmeStore& store, const AlignedMemory& window, Mode mode) {
   const std::int64_t count = store.bytes() / kTransfer;
   std::deque<strata::runtime::Disk::Ticket> tickets;
@@ -88,8 +88,8 @@ void run_store(NvmeStore& store, const AlignedMemory& window, Mode mode) {
   for (const auto ticket : tickets) store.wait(ticket);
 }
 
-/// The least that can be written with io_uring. Its memory is as much as the store's: `depth`
-/// blocks are under way, then others.
+/// The smallest useful io_uring loop. It uses as much memory as the store: a block that has ended
+/// is reused only after all others.
 class BareLoop {
  public:
   BareLoop(int file, const Setup& setup)
@@ -105,7 +105,7 @@ class BareLoop {
   BareLoop(const BareLoop&) = delete;
   BareLoop& operator=(const BareLoop&) = delete;
 
-  /// `hashing`: what was transferred is hashed once the next requests have begun.
+  /// Transfers the file; with `hashing`, hashes each block after the next requests have begun.
   void run(Mode mode, bool hashing) {
     const std::int64_t count = setup_.bytes / setup_.block;
     std::vector<std::int64_t> free(static_cast<std::size_t>(slots_));
@@ -159,7 +159,7 @@ class BareLoop {
 
   Setup setup_;
   AlignedMemory memory_;
-  std::int64_t slots_;  // blocks of memory, twice as many as are under way or more
+  std::int64_t slots_;  // blocks of memory, at least twice as many as are under way
   io_uring ring_{};
   std::uint64_t hashes_ = 0;
 };
@@ -182,7 +182,7 @@ std::int64_t cached_pages(int file, std::int64_t bytes) {
   return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
 }
 
-/// One way to do the same, and what it reached in each round.
+/// One way to do the same, and its rate in each round.
 struct Candidate {
   std::string name;
   std::function<double(Mode)> run;  // bytes per second
@@ -213,7 +213,7 @@ class Bench {
 
   bool run() {
     for (const Mode mode : {Mode::read, Mode::write, Mode::mixed}) {
-      // What is read are the store's bytes: the others wrote, last time, without its checksums.
+      // Write through the store: the others wrote last, without its checksums.
       run_store(*store_, window_, Mode::write);
       std::printf("fio: %s\n",
                   strata::bench::fio_command(fio_job(), store_->file(0), mode).c_str());
@@ -234,7 +234,7 @@ class Bench {
     valid_ = false;
   }
 
-  /// Runs `work` here and compares what the kernel counted.
+  /// Times `work` in this process and checks how many bytes the kernel counted.
   double timed(const std::function<void()>& work, double& cpu) {
     const std::int64_t counted = counted_bytes();
     const double cpu_before = cpu_seconds();
@@ -265,7 +265,7 @@ class Bench {
     const Candidate& fio = candidates[3];
     const char* name = kModeNames[static_cast<std::size_t>(mode)];
     for (int round = 0; round < setup_.rounds; ++round) {
-      // Each comes first in turn.
+      // Rotate the order, so that each comes first in turn.
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         Candidate& next = candidates[(i + static_cast<std::size_t>(round)) % candidates.size()];
         next.rates.push_back(next.run(mode));
@@ -287,7 +287,7 @@ class Bench {
         hashing_cpu / gigabytes, fio.rates.back() == 0 ? " (fio is not installed)" : "");
   }
 
-  /// The median of the rounds' own ratios.
+  /// Returns the median of the rounds' own ratios.
   static double ratio_by_round(const Candidate& a, const Candidate& b) {
     std::vector<double> ratios;
     for (std::size_t round = 0; round < a.rates.size(); ++round)

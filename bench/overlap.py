@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""How much of the disk's time a step hides: ZeRO-3 over two ranks, optimizer state on the drive or not.
+"""Measures how much of the disk's time a step hides: ZeRO-3 over two ranks, optimizer state on the drive or not.
 
     bench/overlap.py --model FOLDER --data TEXT --nvme-path DIR [--build build] [--repeat 3]
 
-overlap = 1 - (with - without - added core-seconds / cores) / transfers alone: of waiting alone
-of seconds = 1 - (with - without) / transfers alone: processor time that offloading adds counts as not hidden, too. Both are printed.
+overlap of waiting alone = 1 - (with - without - added core-seconds / cores) / transfers alone
+overlap of seconds = 1 - (with - without) / transfers alone: processor time that offloading adds counts as not hidden, too. Both are printed.
 `with`, `without`: seconds per step. Core-seconds: of all threads of both ranks, as the scheduler counts them, so hashing, copies and updates are in
 and sleeping is not. Both are read at the same moments, when a step's line of metrics comes; hence what is exposed is the difference of `idle` =
 seconds - core-seconds / cores, of which each run gives the median over its steps, the first and the last one left out (the last one drains).
 `transfers alone`: bytes that a step moves, at the better rate of two that swap_bench measures in the same repetition: fio reading and writing at once,
 and the swapped optimizer step alone. Every second repetition has the runs in the other order.
-`others`: core-seconds per step that the machine spent on anything else, the kernel's own work for the drive included, and `others_bytes`: what passed to
-and from the drive's file system besides. More than 0.15 core-seconds in a run without offload, 0.15 more than that in the run with it, or a twentieth
-of the bytes of a step: something else disturbed the measurement, and the repetition says so.
+`others`: core-seconds per step that the machine spent on anything else, the kernel's own work for the drive included; `others_bytes`: further bytes to
+and from the drive's file system. A repetition is reported as disturbed by more than 0.15 core-seconds in the run without offload, by 0.15 more than that
+in the run with it, or by a twentieth of the bytes of a step.
 """
 import argparse, json, os, re, statistics, subprocess, tempfile, time
 
@@ -30,12 +30,12 @@ def ranks_of(launcher):
             if parent(pid) == launcher:
                 children.append(pid)
         except OSError:
-            continue  # it has gone meanwhile
+            continue  # the process has ended
     return children
 
 
 def passed_bytes(directory):
-    """Read and written so far on the block device below it; 0 where there is none."""
+    """Returns the bytes read and written so far on the block device below the directory, 0 if there is none."""
     device = os.stat(directory).st_dev
     try:
         fields = open(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read().split()
@@ -45,7 +45,7 @@ def passed_bytes(directory):
 
 
 def sample(ranks, directory):
-    """Now, core-seconds of the ranks, core-seconds of the machine, bytes of the drive."""
+    """Returns the time, core-seconds of the ranks, core-seconds of the machine, bytes of the drive."""
     of_ranks = sum(int(open(f"/proc/{pid}/task/{thread}/schedstat").read().split()[0])
                    for pid in ranks for thread in os.listdir(f"/proc/{pid}/task")) / 1e9
     user, nice, system, _, _, irq, softirq, steal = map(int, open("/proc/stat").readline().split()[1:9])
@@ -54,11 +54,11 @@ def sample(ranks, directory):
 
 
 def train(command, metrics, directory):
-    """Medians over steps 2 to STEPS - 1."""
+    """Runs a job; returns medians over steps 2 to STEPS - 1."""
     if os.path.exists(metrics):
         os.remove(metrics)
     launched = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    samples, ranks = [], []  # one sample when each line of the metrics came
+    samples, ranks = [], []  # a sample is taken when a line of the metrics appears
     while launched.poll() is None:
         time.sleep(0.01)
         lines = open(metrics).read().count("\n") if os.path.exists(metrics) else 0

@@ -1,10 +1,10 @@
-// One optimizer step whose state lives on the disk: all records read, updated and written by the
-// Program that a run uses for it, beside fio reading and writing as many bytes at once.
+// Measures one optimizer step whose state lives on the disk: the Program that a run uses reads,
+// updates and writes all records, beside fio reading and writing as many bytes at once.
 //   build/bin/swap_bench DIRECTORY [MODEL] [ROUNDS]
 // fp32 AdamW, one rank, all cores. ratio = fio's time / the step's: fio is a yardstick and no
-// bound, for requests of another size or order can be faster than its. Medians over interleaved
-// rounds. Exit code 69: the kernel counted other bytes than the Program says, so the disk was not
-// what was measured.
+// bound, since requests of another size or order can be faster. Medians are over interleaved
+// rounds. Exit code 69 means that the kernel counted other bytes than the Program says, so the disk
+// was not measured.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -40,7 +40,7 @@ using namespace strata;
 using bench::counted_bytes;
 using bench::median;
 
-/// Of fio: each half of the file is whole blocks.
+/// fio's block size; each half of the file is whole blocks.
 constexpr std::int64_t kBlock = std::int64_t{1} << 20;
 
 class SwappedStep {
@@ -69,7 +69,7 @@ class SwappedStep {
     return bench::fio_command(fio_, beside_->file(0), bench::FioMode::mixed);
   }
 
-  /// Seconds.
+  /// Runs the step; returns its seconds.
   double run() {
     const kernels::StepControl control{.apply = 1, .learning_rate = 1e-3F};
     std::memcpy(control_, &control, sizeof control);
@@ -78,14 +78,14 @@ class SwappedStep {
     executor_->wait_all();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  /// Seconds for as many bytes; 0 without fio.
+  /// Returns fio's seconds for as many bytes, 0 without fio.
   double run_fio() {
     const double rate = bench::run_fio(fio_, beside_->file(0), bench::FioMode::mixed);
     return rate == 0 ? 0 : static_cast<double>(moved_) / rate;
   }
 
  private:
-  /// Reserved blocks that were never written are read without the disk.
+  /// Writes all blocks, because reads of blocks that were never written do not reach the disk.
   static void fill(offload::NvmeStore& store) {
     const std::vector<std::byte> bytes(static_cast<std::size_t>(kBlock), std::byte{1});
     for (std::int64_t at = 0; at < store.bytes(); at += kBlock)
@@ -101,7 +101,7 @@ class SwappedStep {
     machine::Machine machine = machine::typical_machine(host_.capabilities());
     machine.disk = found;
     compile::StepPrograms set = train::build_programs(request, communicator_.seat(), machine);
-    // Unlike the run's drain, it reads its first records too.
+    // Unlike the drain of a run, this Program also reads its first records.
     runtime::Graph graph = step::lower_drain(
         train::build_model(request.model, set.shape, train::ModelUse::train).graph, set.settings);
     offload::place_transfers(graph);

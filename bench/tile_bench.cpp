@@ -1,5 +1,5 @@
-// One tile by one thread: multiply_blocks beside dnnl_sgemm, FLOP/s. Operands are parts of large
-// matrices, a row of which is a multiple of 4 KiB or not.
+// Compares multiply_blocks with dnnl_sgemm on one tile and one thread, in FLOP/s. Operands are
+// parts of large matrices, whose rows are a multiple of 4 KiB or not.
 #include <benchmark/benchmark.h>
 #include <dnnl.h>
 

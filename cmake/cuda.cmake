@@ -1,4 +1,4 @@
-# CUDA as an optional backend: libraries of .cu files where nvcc is found.
+# Builds CUDA as an optional backend: libraries of .cu files where nvcc is found.
 #   STRATA_CUDA                AUTO (default: when nvcc is found), ON (or fail), OFF
 #   STRATA_CUDA_ARCHITECTURES  as CMAKE_CUDA_ARCHITECTURES; a release builds 80;89;90a;100;120
 set(STRATA_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO, ON or OFF")
@@ -17,7 +17,7 @@ if(NOT STRATA_CUDA STREQUAL "OFF" AND NOT STRATA_SANITIZE AND NOT STRATA_FUZZ)
     set(STRATA_NVCC ON)
     find_package(CUDAToolkit REQUIRED)
     set_target_properties(CUDA::cudart_static CUDA::cudart_static_deps PROPERTIES IMPORTED_GLOBAL ON)
-    # For code that includes CUDA's headers, in whatever folder.
+    # Code in any folder may link this to include CUDA's headers.
     add_library(strata_cuda_headers INTERFACE)
     target_include_directories(strata_cuda_headers SYSTEM INTERFACE
       ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
@@ -29,16 +29,16 @@ endif()
 
 # strata_cuda_library(NAME SOURCES... [LINK libraries...]): .cu and .cpp files that see CUDA's headers.
 function(strata_cuda_library name)
-  # What ptxas says goes to files beside the objects.
+  # The launcher moves what ptxas reports to files beside the objects.
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/nvcc_report ${CMAKE_CUDA_COMPILER_LAUNCHER})
   strata_library(${name} ${ARGN})
   set(target strata_${name})
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${STRATA_CUDA_ARCHITECTURES}"
     CUDA_RUNTIME_LIBRARY None)
-  # Static, so that programs start where there is no CUDA. Named here because CMake's own way leaves
-  # it before libraries that need it when a C++ program links.
+  # The runtime is static, so that programs start where there is no CUDA. It is named here because CMake itself would put it before
+  # libraries that need it when a C++ program links.
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
-  # Arithmetic as on the CPU: fma only where written.
+  # Arithmetic is as on the CPU: fma only where written.
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--extended-lambda;-diag-suppress=20012;-Xptxas=-v>")
   target_link_libraries(${target} PRIVATE strata_cuda_headers)
 endfunction()

@@ -1,4 +1,4 @@
-# Attention by cuDNN: the headers of cuDNN, from the CUDA toolkit or beside it, and of its frontend.
+# Finds the headers for attention by cuDNN: those of cuDNN, in the CUDA toolkit or beside it, and those of its frontend.
 #   STRATA_CUDNN_FRONTEND  folder with cudnn_frontend.h; empty: taken from the wheel that cmake/cudnn-frontend.txt
 #                          pins, which pip fetches once for all build folders
 # Sets STRATA_CUDNN to ON when both are found. Nothing is linked: the library is opened at run time.

@@ -1,8 +1,8 @@
-# Standard headers that most files include take longer to parse than the files themselves, so they are precompiled: once
-# for libraries (-fPIC), once with GoogleTest for programs of tests (-fPIE). Targets without code of their own hold
-# them. A file still includes what it uses: presets with sanitizers build without these.
-# Of equal sources the compiler makes another precompiled header each time, so build folders do not share through ccache
-# what uses one: libraries of the preset bundle go without, and those of cpu where STRATA_PRECOMPILED is TESTS, as in CI.
+# Precompiles standard headers that most files include, since parsing them takes longer than the files themselves: once for
+# libraries (-fPIC), once with GoogleTest for test programs (-fPIE). Targets without code of their own hold them. A file still
+# includes what it uses, because presets with sanitizers build without precompiled headers.
+# The compiler makes a different precompiled header from equal sources each time, so ccache cannot share between build folders
+# what uses one. So the preset bundle precompiles nothing for libraries, nor does cpu where STRATA_PRECOMPILED is TESTS, as in CI.
 set(headers <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <map> <memory>
   <mutex> <optional> <span> <sstream> <string> <thread> <vector>)
 set(nothing ${PROJECT_BINARY_DIR}/precompiled/nothing.cpp)
@@ -13,7 +13,7 @@ file(CONFIGURE OUTPUT ${main} CONTENT "int main() {}")
 # strata_precompiled_headers(TARGET OF): TARGET uses the headers that the target OF precompiles.
 function(strata_precompiled_headers name of)
   target_precompile_headers(${name} REUSE_FROM ${of})
-  # For ccache; and g++ 12 sees copies past the end of std::string where its header is precompiled.
+  # ccache needs -fpch-preprocess. With the header precompiled, g++ 12 warns of copies past the end of std::string, hence the -Wno flags.
   target_compile_options(${name} PRIVATE
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>")
 endfunction()

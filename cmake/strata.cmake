@@ -1,5 +1,5 @@
-# What every target of this repository shares: language flags that bits depend on, warnings, tests.
-# strata_flags holds what users of a library need too; add_compile_options what is for this repository alone.
+# Defines what every target of this repository shares: language flags that bits depend on, warnings, tests. strata_flags has what users of a
+# library need too; add_compile_options has what is for this repository alone.
 
 find_package(Threads REQUIRED)
 
@@ -16,8 +16,8 @@ endif()
 add_library(strata_flags INTERFACE)
 target_include_directories(strata_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_features(strata_flags INTERFACE cxx_std_20)
-# Same bits everywhere: the compiler may not contract a*b+c by itself; kernels write fma where they mean it.
-# Of users too, whose programs may keep their copy of an inline function.
+# The compiler must not contract a*b+c by itself, so that bits are the same everywhere; kernels write fma where they mean it. Users need the
+# flag too, since their programs may keep their own copy of an inline function.
 target_compile_options(strata_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>")
 if(PROJECT_IS_TOP_LEVEL)
   add_compile_options(
@@ -30,7 +30,7 @@ if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
-  # g++ 12 sees uninitialized reads in standard containers that are not there when a sanitizer is on.
+  # g++ 12 with a sanitizer warns of uninitialized reads in standard containers that do not happen.
   target_compile_options(strata_flags INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
@@ -39,13 +39,13 @@ if(STRATA_FUZZ)
   add_custom_target(fuzzers)
 endif()
 target_link_libraries(strata_flags INTERFACE Threads::Threads)
-# Libraries of headers alone; CMake leaves the compiler's own folders out.
+# These libraries are headers only; CMake leaves out the compiler's own folders.
 find_path(STRATA_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(STRATA_CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 target_include_directories(strata_flags SYSTEM INTERFACE
   ${STRATA_XXHASH_INCLUDE_DIR} ${STRATA_CLI11_INCLUDE_DIR})
 
-# Tests are compiled once and run once; what they test keeps its -O2.
+# Tests are compiled once and run once, so -O1 suffices for them; the code they test keeps its -O2.
 set(strata_test_flags "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
 if(STRATA_PRECOMPILED)
   include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
@@ -101,8 +101,8 @@ function(strata_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# strata_bench(NAME SOURCES... [LINK libraries...]): a Google Benchmark program in <build>/bench. The
-# tests run it for an instant, so that it never rots.
+# strata_bench(NAME SOURCES... [LINK libraries...]): a Google Benchmark program in <build>/bench. A test runs it for an instant, so that it
+# keeps working.
 function(strata_bench name)
   if(NOT STRATA_BENCH)
     return()
@@ -116,9 +116,8 @@ function(strata_bench name)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
 endfunction()
 
-# strata_fuzz(NAME_fuzz SOURCES... [LINK libraries...]): LLVMFuzzerTestOneInput over the inputs in
-# tests/corpora/NAME_fuzz. Under the fuzz preset a libFuzzer program; else a test that replays the
-# corpus, so that every preset's sanitizers see it.
+# strata_fuzz(NAME_fuzz SOURCES... [LINK libraries...]): LLVMFuzzerTestOneInput over the inputs in tests/corpora/NAME_fuzz. The fuzz preset
+# builds a libFuzzer program; others build a test that replays the corpus, so that each preset's sanitizers see it.
 function(strata_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   if(STRATA_FUZZ)

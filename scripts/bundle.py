@@ -3,8 +3,8 @@
 
     bundle.py BUILD OUTPUT
 
-Inside is everything but glibc, libstdc++, libgcc and CUDA. Refuses programs that would need Open MPI, gRPC or CUDA to
-start, libraries that no program may need, and a bundle that together with the repository is larger than 60 MiB.
+The bundle has everything that the programs need but glibc, libstdc++, libgcc and CUDA. Refuses programs that would need Open MPI,
+gRPC or CUDA to start, libraries that no program may need, and a bundle that together with the repository is larger than 60 MiB.
 Prints the archive's path last. `scripts/dev bundle` builds what this packs.
 """
 import json
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIMIT_BYTES = 60 << 20  # of the repository's files and the archive
+LIMIT_BYTES = 60 << 20  # the repository's files and the archive together
 
 # Programs by folder of the bundle, as patterns in the build.
 PROGRAMS = {
@@ -24,7 +24,7 @@ PROGRAMS = {
     "tests": ["tests/golden_test", "tests/train_on_threads", "tests/gpu_*_test"],
     "bench": ["bench/*_bench"],
 }
-# Files of the repository, and where they go.
+# Files of the repository, and their places in the bundle.
 FILES = {
     "configs": "configs",
     "docs": "docs",
@@ -43,10 +43,10 @@ FILES = {
     "scripts/gpu-bench": "bin/gpu-bench",
     "bench/peers/gpu_row.py": "bench/peers/gpu_row.py",
 }
-# What a source build (preset cuda-min) needs beside compilers: Debian packages and their files.
+# Debian packages that a source build (preset cuda-min) needs beside compilers, and which of their files.
 DEVELOPMENT = {
     "libhwy-dev": "usr/(include/hwy/|lib/x86_64-linux-gnu/cmake/)",
-    "libhwy1": r"usr/lib/x86_64-linux-gnu/libhwy",  # CMake's file asks for all of them
+    "libhwy1": r"usr/lib/x86_64-linux-gnu/libhwy",  # CMake's file asks for all of its libraries
     "libfmt-dev": r"usr/(include/|lib/x86_64-linux-gnu/cmake/)",
     "libfmt9": r"usr/lib/x86_64-linux-gnu/libfmt",
     "libdnnl-dev": r"usr/include/",
@@ -56,12 +56,12 @@ DEVELOPMENT = {
     "libxxhash-dev": r"usr/include/",
     "liburing-dev": r"usr/(include/|lib/x86_64-linux-gnu/liburing\.a)",
 }
-# Linked into programs, or found as headers in them.
+# Packages that are linked into programs, or are headers in them.
 STATIC = [*DEVELOPMENT, "libbenchmark-dev"]
 
 OF_THE_SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so|ld-linux|linux-vdso)")
 FORBIDDEN = re.compile(r"^lib(mpi|open-|grpc|protobuf|cuda|cublas|cudnn|nccl|nvidia)")
-STAMP = "2000-01-01 00:00:00Z"  # of all files: equal bundles have equal bytes
+STAMP = "2000-01-01 00:00:00Z"  # time of all files, so that equal bundles have equal bytes
 
 
 def run(*command):
@@ -77,12 +77,12 @@ def needed(binary):
 
 
 def resolved(binary):
-    """Paths of all libraries that the loader would take, by name."""
+    """Returns the paths of all libraries that the loader would take, by name."""
     return dict(re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", binary), re.M))
 
 
 def libraries(binaries):
-    """What the programs need beyond the system, by name; refuses what must not be needed to start."""
+    """Returns the libraries that programs need beyond the system, by name; refuses those that must not be needed to start."""
     found = {}
     for binary in binaries:
         paths, queue = resolved(binary), needed(binary)
@@ -100,7 +100,7 @@ def libraries(binaries):
 
 
 def newest(binaries, prefix):
-    """The newest symbol version of a system library that any of `binaries` asks for."""
+    """Returns the newest symbol version of a system library that any of `binaries` asks for."""
     versions = {tuple(map(int, v.split(".")))
                 for b in binaries
                 for v in re.findall(rf"Name: {prefix}_([\d.]+)", run("readelf", "-W", "--version-info", b))}
@@ -125,7 +125,7 @@ def copy_licences(names, folder):
 
 
 def copy_cuda_licence(compiler, folder):
-    """Of the CUDA runtime, which is linked into the programs."""
+    """Copies the licence of the CUDA runtime, which is linked into the programs."""
     toolkit = pathlib.Path(compiler).resolve().parent.parent
     texts = [*toolkit.glob("EULA.txt"), *toolkit.glob("dist-info/nvidia_cuda_runtime-*/licenses/*")]
     if texts:
@@ -140,7 +140,7 @@ def copy_programs(build, top):
         (top / folder).mkdir()
         for pattern in patterns:
             matches = sorted(p for p in build.glob(pattern) if p.is_file() and os.access(p, os.X_OK))
-            if not matches and "gpu_" not in pattern:  # those exist where nvcc is
+            if not matches and "gpu_" not in pattern:  # GPU tests exist only where nvcc is
                 die(f"{build}/{pattern} was not built")
             for program in matches:
                 run("strip", "-o", top / folder / program.name, program)
@@ -173,7 +173,7 @@ def copy_development(top):
 
 
 def copy_cudnn_frontend(build, top):
-    """Headers that programs with cuDNN's attention are made of, where the build had them."""
+    """Copies the headers from which cuDNN's attention is built, if the build had them."""
     named = cache_value(build, "STRATA_CUDNN_FRONTEND")
     folders = [pathlib.Path(named)] if named else sorted(ROOT.glob("build/cudnn-frontend-*/include"))
     if not folders or not (folders[-1] / "cudnn_frontend.h").is_file():
@@ -195,7 +195,7 @@ def cache_value(build, key):
 def pack(top, archive):
     tar = ["tar", "-C", top.parent, "--sort=name", "--owner=0", "--group=0", "--numeric-owner",
            f"--mtime={STAMP}", "-cf", "-", top.name]
-    # A dictionary that reaches from one test program to the next: they hold the same kernels.
+    # The dictionary reaches from one test program to the next, because they hold the same kernels.
     xz = ["xz", "--lzma2=preset=1,dict=128MiB", "-T1"]
     with open(archive, "wb") as file:
         producer = subprocess.Popen(list(map(str, tar)), stdout=subprocess.PIPE)
@@ -218,7 +218,7 @@ def main():
     for program in programs:
         rpath = re.findall(r"\((R\w*PATH)\).*\[(.*)\]", run("readelf", "-d", program))
         own = [name for name in needed(program) if not OF_THE_SYSTEM.match(name)]
-        # RPATH, not RUNPATH: libraries find each other by it, too.
+        # RPATH and not RUNPATH, because libraries also find each other by RPATH.
         if own and rpath != [("RPATH", "$ORIGIN/../lib")]:
             die(f"{program.name} looks for {own[0]} in {rpath or 'the system'}, not in the bundle's lib; build it with "
                 "the preset bundle")

@@ -3,22 +3,22 @@
 
     gpu_check.py LIST.json [--output FILE] [--limit SECONDS] [--only REGEX] [--root DIR]
 
-A check that fails, hangs or crashes never stops the rest. The first line holds facts about the machine. Nothing of the
-machine's settings is changed. Exit code 0 when no check failed; skipped ones say what they lacked. What checks print
-goes to FILE.log as they print it, so that a command killed from outside leaves all that there was.
+A check that fails, hangs or crashes never stops the rest. The first line holds facts about the machine, whose settings are
+not changed. Exit code 0 when no check failed; skipped ones say what they lacked. What checks print goes to FILE.log as they
+print it, so that a command killed from outside leaves all output so far.
 
 LIST is an array of
     {"stage": "ops", "name": "gpu_add_test",     what is reported; the order is that of the list
      "command": ["tests/gpu_add_test"],          the first word relative to the root; {root}, {work} (an empty folder) and
-                                                 {kept} (the folder of FILE, for what later checks read)
+                                                 {kept} (the folder of FILE, for files that later checks read)
      "each": "tests/gpu_*_test",                 optional: one check per file; its name, and {file} in the command
-     "except": ["gpu_copy_test"],                optional, of these files
+     "except": ["gpu_copy_test"],                optional: files among these that are left out
      "limit_s": 60,
      "needs": ["gpu", "tests/golden",            optional: a GPU; files of the root; a program in PATH or in CUDA's
                "program ncu", "module torch"],   folders; a module of python3
-     "watch": true,                              optional: clocks, power and throttling of the GPU meanwhile
+     "watch": true,                              optional: samples the GPU's clocks, power and throttling meanwhile
      "environment": {"NAME": "value"}}           optional; {root} and {work} as in the command
-What a check leaves in {work}/metrics.jsonl (train --metrics) is summed up in its line; lines that it prints as JSON objects,
+If a check leaves {work}/metrics.jsonl (train --metrics), its line has a summary of it; lines that it prints as JSON objects,
 as benchmarks do, are kept whole.
 """
 import argparse
@@ -40,9 +40,9 @@ import time
 import gpu_sampler
 
 SKIPPED = 77  # a test program's exit code for "cannot run here"
-LIMIT_S = 570  # for all checks, unless --limit says otherwise; the sums of the lists' limits are below
+LIMIT_S = 570  # limit of all checks together, unless --limit says otherwise; the sums of the lists' limits are below
 TAIL_CHARACTERS = 4000
-STEPS_LEFT_OUT = 3  # of a row: memory, libraries, recordings (each Program runs plainly first)
+STEPS_LEFT_OUT = 3  # steps of a row that are not counted: memory, libraries, recordings (each Program runs plainly first)
 CUDA_FOLDERS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
 LIBRARIES = ["cuda", "nvidia-ml", "cublasLt", "cudnn", "nccl"]
 SMI_FIELDS = ("name,driver_version,memory.total,memory.used,compute_cap,pcie.link.gen.current,power.limit,"
@@ -50,7 +50,7 @@ SMI_FIELDS = ("name,driver_version,memory.total,memory.used,compute_cap,pcie.lin
 
 
 def output_of(command, limit_s=20):
-    """Standard output, or None when the command is missing, fails or hangs."""
+    """Returns standard output, or None when the command is missing, fails or hangs."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
@@ -69,7 +69,7 @@ def gpus():
 
 
 def library_folders():
-    """Where CUDA's libraries may lie beside what the loader knows."""
+    """Lists folders where CUDA's libraries may lie beside those that the loader knows."""
     folders = [os.environ.get("STRATA_CUDA_PATH", ""), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
     folders += ["/usr/local/cuda/lib64", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib"]
     sites = output_of(["python3", "-c", "import sys; print('\\n'.join(sys.path))"]) or ""
@@ -79,7 +79,7 @@ def library_folders():
 
 
 def libraries():
-    """Name to the paths of that library, and to what the loader finds by itself."""
+    """Returns for each library its paths, and what the loader finds by itself."""
     folders, found = library_folders(), {}
     for name in LIBRARIES:
         paths = sorted({path for folder in folders for path in glob.glob(os.path.join(folder, f"lib{name}.so*"))})
@@ -115,7 +115,7 @@ def facts(root):
 
 
 def expanded(entries, root):
-    """The list with one entry per file where an entry says `each`; none found: one that needs such files."""
+    """Replaces an entry with `each` by one entry per file; if there is no file, by one that needs such files."""
     for entry in entries:
         if "each" not in entry:
             yield entry
@@ -154,7 +154,7 @@ def missing(entry, root, gpu_count):
 
 
 def failed_tests(report):
-    """Failures in a report of GoogleTest, with the operation that ran last in each test."""
+    """Returns the failures in a report of GoogleTest, with the operation that ran last in each test."""
     try:
         document = json.loads(report.read_text())
     except (OSError, ValueError):
@@ -167,7 +167,7 @@ def failed_tests(report):
 
 
 def summed_up(metrics):
-    """What train's metrics say: the later half of the steps, without those that still warm up where there are others."""
+    """Summarizes train's metrics over the later half of the steps, without those that still warm up if there are others."""
     try:
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     except (OSError, ValueError):
@@ -184,7 +184,7 @@ def summed_up(metrics):
 
 
 def rows_of(log, start):
-    """What a benchmark printed from `start` on as one JSON object per line."""
+    """Returns the JSON objects that a benchmark printed, one per line, from `start` on."""
     log.seek(start)
     rows = []
     for text in log.read().decode(errors="replace").splitlines():
@@ -192,12 +192,12 @@ def rows_of(log, start):
             try:
                 rows.append(json.loads(text))
             except ValueError:
-                continue  # cut short, or no JSON after all
+                continue  # cut short, or not JSON
     return rows
 
 
 def end(process):
-    """Kills the process and all it started. A process that hangs in its driver may outlive even that."""
+    """Kills the process and all that it started. A process that hangs in its driver may survive even that."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -216,7 +216,7 @@ def tail(file, start):
 
 
 def run_one(entry, root, limit_s, output, fields):
-    """Runs one check and returns its line. `fields`: what the GPU is asked meanwhile, if the check is to be watched."""
+    """Runs one check and returns its line. `fields` are sampled from the GPU meanwhile if the check is to be watched."""
     line = {"stage": entry["stage"], "name": entry["name"]}
     kept = str(output.resolve().parent)
     begin = time.monotonic()
@@ -242,7 +242,7 @@ def run_one(entry, root, limit_s, output, fields):
                 return line | {"status": "failed", "seconds": 0, "reason": f"cannot start: {error}"}
             try:
                 code = process.wait(timeout=limit_s)
-                end(process)  # what it left running
+                end(process)  # ends processes that it left running
                 if code == 0:
                     line["status"] = "passed"
                 elif code == SKIPPED and "gpu" not in entry.get("needs", []):
@@ -273,7 +273,7 @@ def run_one(entry, root, limit_s, output, fields):
 
 
 def check(entries, root, limit_s, output, write):
-    """Runs the entries within `limit_s`; calls `write` with each line. Returns the lines of the checks."""
+    """Runs the entries within `limit_s`, calls `write` with each line, and returns the lines of the checks."""
     deadline = time.monotonic() + limit_s
     machine = facts(root)
     fields = gpu_sampler.known_fields() if machine["gpus"] and any(e.get("watch") for e in entries) else []

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of the first GPU while something runs: clocks, power, temperature, reasons to throttle."""
+"""Samples the first GPU with nvidia-smi while something runs: clocks, power, temperature, reasons to throttle."""
 import shutil
 import statistics
 import subprocess
@@ -21,7 +21,7 @@ def query(fields, *more):
 
 
 def known_fields():
-    """The fields that this nvidia-smi answers: it refuses the whole query for one that it does not know."""
+    """Returns the fields that this nvidia-smi knows, since it refuses a whole query for one that it does not know."""
     def answers(fields):
         try:
             return subprocess.run(query(fields), capture_output=True, timeout=20,
@@ -36,7 +36,7 @@ def known_fields():
 
 
 def reasons_of(words):
-    """Names of the bits of hexadecimal words."""
+    """Returns the names of the bits in hexadecimal words."""
     bits = 0
     for word in words:
         try:
@@ -54,7 +54,7 @@ def number(word):
 
 
 def summary(fields, lines):
-    """Smallest, median and largest of each number; what stood against higher clocks."""
+    """Returns smallest, median and largest of each number, and the reasons that held clocks down."""
     rows = [[word.strip() for word in line.split(",")] for line in lines]
     rows = [row for row in rows if len(row) == len(fields)]
     result = {"samples": len(rows)}
@@ -70,7 +70,7 @@ def summary(fields, lines):
 
 
 class Sampler:
-    """Samples from `with` to its end; `result` then holds the summary, None where nothing could be asked."""
+    """Samples within a `with` block; `result` then holds the summary, or None if nothing could be asked."""
 
     def __init__(self, fields):
         self.fields, self.process, self.result = fields, None, None

@@ -3,13 +3,13 @@
 
   scripts/dev mutants 20 --seed 3
 
-Each bug is planted alone in a worktree under build/mutants, whose build folder stays warm. What it needs is built, then
-the tests declared beside the file run, and where these pass those of WIDER. Equal seeds plant equal bugs in equal
+Each bug is planted alone in a worktree under build/mutants, whose build folder stays warm. The targets that it needs are built,
+then the tests declared beside the file run, and if these pass those of WIDER. Equal seeds plant equal bugs in equal
 commits; results are JSON lines, and a run goes on where an earlier one of that seed and commit ended. After tests were
-added, `--into HEAD` with that seed and commit says which of those that had survived are noticed now, and goes on there.
+added, `--into HEAD` with that seed and commit says which of the survivors are noticed now, and goes on there.
 
 Outcomes: killed (a test failed), timeout (no test failed, but one did not end: counts as killed), survived, stillborn
-(did not compile: another one is planted in its place), gone (a later commit has no such line: likewise).
+(did not compile: another bug is planted in its place), gone (a later commit has no such line: another bug, too).
 """
 import argparse
 import bisect
@@ -31,11 +31,11 @@ import time
 from mutation_sites import Site, sites_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Production code; what only tests, fuzzers and real GPUs run is left out.
+# Folders of production code; files that only tests, fuzzers and real GPUs run are left out.
 FOLDERS = ["core", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan", "train", "launcher", "kernels"]
 LEFT_OUT = re.compile(r"_test[._]|_tests\.|/test_|/target_scope|_fuzz\.|testing|/fuzz/|^kernels/cuda/|_reference\."
                       r"|finite_difference|^comm/(nccl|mpi)/|reference_page|/bench")
-# Tests of whole steps and programs for what no test beside the file noticed, by the file's folder; the longest wins.
+# Tests of whole steps and programs by the file's folder (the longest name wins), for bugs that no test beside the file noticed.
 STEPS = "^(golden_test|same_bits_test|offload_same_bits_test|virtual_ranks_test|optimizer_same_bits_test|engine_test" \
         "|loss_scale_test|evaluation_test|program_safety_test|training_(state|memory)_test|schedule_golden_test" \
         "|print_plan_test|peak_memory_test|warm_up_test|measured_memory_test|gather_limit_test|rank_order_test|read_ahead_test"
@@ -66,11 +66,11 @@ WIDER = {
     "train/inspect": "^(program_(inspect|bad_input|failure)_test)$",
     "train/doctor": "^program_doctor_test$",
 }
-# Else constants, of which there are most, would be nearly all of a short run.
+# Kinds take turns, or else a short run would be nearly all constants, which are most numerous.
 TURNS = [{"border", "comparison", "logic", "choice"}, {"call left out", "assignment left out"}, {"arithmetic", "bits"},
          {"constant"}]
-LONGER_S = [3, 30]  # tests that take longer wait for those that do not
-# What Python tests start.
+LONGER_S = [3, 30]  # tests that take longer wait for shorter ones
+# Python tests start these programs.
 PYTHON_TARGETS = ["train", "mlaunch", "generate", "doctor", "inspect", "train_on_threads"]
 
 
@@ -85,7 +85,7 @@ def production_files(names):
 
 
 def draw(seed, read, names):
-    """All sites in an order that the seed alone decides, kinds of bugs taking turns."""
+    """Returns all sites in an order that the seed alone decides, in which kinds of bugs take turns."""
     sites = [site for name in production_files(names) for site in sites_of(name, read(name))]
     random.Random(seed).shuffle(sites)
     rounds = [[site for site in sites if site.kind in kinds] for kinds in TURNS]
@@ -94,8 +94,8 @@ def draw(seed, read, names):
 
 
 def run(command, limit_s, cwd, env=None, silent_s=float("inf")):
-    """(exit code or None when it ran out of time, output); nothing that it started outlives it.
-    `silent_s`: the longest time in which it may write no line."""
+    """Returns (exit code or None when it ran out of time, output); nothing that it started outlives it.
+    `silent_s` is the longest time in which it may write no line."""
     process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
     end, output, code = time.monotonic() + limit_s, [], None
@@ -115,8 +115,8 @@ def run(command, limit_s, cwd, env=None, silent_s=float("inf")):
 
 
 def confined(command, writable):
-    """Under a bug a test may kill or remove anything: other processes are out of its sight, and all files but those
-    under `writable` are read-only, where the system lets us. Its folder tmp stands for /tmp, which googletest writes to."""
+    """Confines a test, which under a bug may kill or remove anything: it sees no other processes, and all files but those
+    under `writable` are read-only, if the system allows it. The folder's tmp stands for /tmp, which googletest writes to."""
     prepare = 'mount --bind "$0" "$0" && mkdir -p "$0/tmp" && mount --bind "$0/tmp" /tmp && mount -o remount,bind,ro / && exec "$@"'
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", prepare, writable, *command]
 
@@ -126,7 +126,7 @@ def can_confine(folder):
 
 
 class Workplace:
-    """A worktree of the commit with a build folder of its own."""
+    """A worktree of the commit, with a build folder of its own."""
 
     def __init__(self, folder, commit, jobs):
         self.tree, self.commit, self.jobs = folder / "tree", commit, jobs
@@ -143,7 +143,7 @@ class Workplace:
         subprocess.run(["git", "-C", str(self.tree), "checkout", "--quiet", "--force", "--detach", commit], check=True)
         self.environment = os.environ | {"CCACHE_BASEDIR": str(self.tree), "CCACHE_NOHASHDIR": "1",
                                          "TMPDIR": str(self.temporary), "TEST_TMPDIR": str(self.temporary)}
-        # Compiling and linking is most of the time.
+        # Compiling and linking take most of the time.
         fast = ["-DSTRATA_CUDA=OFF", "-DSTRATA_PRECOMPILED=ALL", "-DSTRATA_WERROR=OFF", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
                 "-DSTRATA_SHARED=ON", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON"]
         done = subprocess.run(["cmake", "--preset", "cpu", *fast], cwd=self.tree, env=self.environment,
@@ -160,13 +160,13 @@ class Workplace:
         if not self.confine:
             print("mutants: unshare(1) is not allowed here, so tests run unconfined", flush=True)
         self.writable = str(folder)
-        self.sound, self.unsound = set(), set()  # tests seen to pass, and to fail, without a bug
+        self.sound, self.unsound = set(), set()  # tests that pass, and that fail, without a bug
 
     def names(self):
         return [test["name"] for test in self.tests["tests"] if test["name"] not in self.unsound]
 
     def tests_beside(self, file):
-        """Those that the CMakeLists.txt of the file's folder, or of the nearest one above it, declares."""
+        """Returns the tests that the CMakeLists.txt of the file's folder, or of the nearest one above it, declares."""
         graph = self.tests["backtraceGraph"]
         declared = {}
         for test in self.tests["tests"]:
@@ -181,12 +181,12 @@ class Workplace:
         return [name for name in declared.get(folder, []) if name not in self.unsound]
 
     def targets_of(self, names):
-        """What ninja must build for these tests: executables among their words, programs for Python."""
+        """Returns the ninja targets of these tests: executables among their words, and programs that Python tests start."""
         wanted = set()
         for test in self.tests["tests"]:
             if test["name"] not in names:
                 continue
-            # ctest names no program that is not built yet.
+            # ctest does not know the command of a program that is not built yet.
             command = test.get("command") or [f"{self.build}/{folder}/{test['name']}" for folder in ("tests", "bench", "bin")]
             words = [os.path.relpath(word, self.build) for word in command if word.startswith(str(self.build))]
             wanted |= {word for word in words if word in self.targets}
@@ -202,20 +202,20 @@ class Workplace:
                    self.environment)
 
     def remember(self, output):
-        """How long those took that passed: what ctest itself keeps counts failures, which are short."""
+        """Keeps the durations of tests that passed; ctest's own record also counts failures, which are short."""
         for name, seconds in re.findall(r"Test +#\d+: (\S+) \.* +Passed +([\d.]+) sec", output):
             self.durations[name] = max(float(seconds), self.durations.get(name, 0.0))
         self.durations_path.write_text(json.dumps(self.durations))
 
     def test(self, names, limit_s):
-        """(what failed, what did not end); short tests first, for ctest alone begins with the longest."""
+        """Returns (tests that failed, tests that did not end). Short tests run first; ctest alone begins with the longest."""
         known = self.durations
         long = lambda name: bisect.bisect(LONGER_S, known.get(name, limit_s))
         begin = time.monotonic()
         for part in ([name for name in names if long(name) == turn] for turn in range(len(LONGER_S) + 1)):
             if part:
                 left = max(1, limit_s - (time.monotonic() - begin))
-                # What hangs need not be waited for; what waited for a busy disk gets a second chance.
+                # A test that hangs is given up early; one that waited for a busy disk gets a second chance.
                 one_s = 40 + 6 * max(known.get(name, limit_s) for name in part)
                 failed, late = self.test_together(part, left, one_s)
                 if late and not failed:
@@ -225,7 +225,7 @@ class Workplace:
         return [], []
 
     def test_together(self, names, limit_s, one_s):
-        """test() of these at once; `one_s`: the longest time in which none of them ends."""
+        """Runs these tests at once, as test() does; `one_s` is the longest time in which none of them may end."""
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir()
         pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
@@ -243,7 +243,7 @@ class Workplace:
         return failed or ([] if code == 0 or late else ["(ctest)"]), late
 
     def prove(self, names, limits):
-        """Runs tests without a bug, once each. Whether all of them pass."""
+        """Runs each test once without a bug; returns whether all of them pass."""
         for name in set(names) - self.sound - self.unsound:
             self.make([name], limits.build_s)
             failed, late = self.test([name], limits.wider_s)
@@ -265,7 +265,7 @@ class Workplace:
 
 
 def try_site(place, site, limits):
-    """What became of the bug, as a dict."""
+    """Plants the bug, tests it, and returns the outcome as a dict."""
     beside = place.tests_beside(site.file)
     wider = [name for name in place.names() if re.search(wider_pattern(site.file), name) and name not in beside]
     result = {"outcome": "survived", "by": "", "stage": "", "build_s": 0.0, "test_s": 0.0}
@@ -293,7 +293,7 @@ def try_site(place, site, limits):
 
 
 def judge(place, site, limits):
-    """try_site, by tests that pass without the bug."""
+    """Returns what try_site finds with tests that pass without the bug."""
     while True:
         result = try_site(place, site, limits)
         if result["outcome"] != "killed" or place.prove(result["by"].split(), limits):
@@ -305,7 +305,7 @@ NOT_TRIED = ("stillborn", "gone")
 
 
 def summary(results):
-    """The text at the end."""
+    """Returns the text that ends a run."""
     count = lambda outcome: sum(result["outcome"] == outcome for result in results)
     tried = sum(result["outcome"] not in NOT_TRIED for result in results)
     if not tried:
@@ -327,7 +327,7 @@ def summary(results):
 
 
 def last_words(path, seed, commit, only=""):
-    """What is known of the bugs of that run, by number. People add lines that explain in `no_difference` why no test can
+    """Returns what is known of the bugs of that run, by number. People add lines that explain in `no_difference` why no test can
     notice a bug, also before it is planted."""
     last = {}
     for line in map(json.loads, path.read_text().splitlines() if path.exists() else []):
@@ -341,7 +341,7 @@ def judged(words):
 
 
 def same_site(result, text):
-    """The site of a bug in a later text of its file: the nearest line of the same words; None where there is none."""
+    """Finds a bug's site in a later text of its file: the nearest line with the same words, or None."""
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line == result["before"]]
     if not lines:
         return None
@@ -350,8 +350,8 @@ def same_site(result, text):
 
 
 def plant(place, words, sites, record, options):
-    """Judges what had survived once more where the workplace has a later commit, then what is not judged yet: last of the first
-    `count` those that are said to make no difference, by the tests beside them alone."""
+    """Judges survivors once more if the workplace has a later commit, then bugs that are not judged yet. Among the first `count`,
+    those that are said to make no difference come last and get only the tests beside them."""
     explained = argparse.Namespace(**vars(options) | {"wider_s": 0})
     results = judged(words)
     old = [result for result in results if result["outcome"] == "survived" and result.get("into") != place.commit

@@ -1,12 +1,12 @@
-"""Where a single-line bug can be planted in C++: operators, constants, borders, calls and assignments left out.
+"""Finds sites for single-line bugs in C++: operators, constants, borders, calls and assignments left out.
 
 Works on clang-formatted text: binary operators have a space on either side, template brackets have none. Comments,
-strings, preprocessor lines, checks of invariants and what is thrown are left alone.
+strings, preprocessor lines, checks of invariants and thrown errors are left alone.
 """
 import re
 from dataclasses import dataclass
 
-# What stands between these is no code that a test could see the difference of.
+# Lines that match hold no code in which a test could see a difference.
 LEFT_ALONE = re.compile(r"^\s*(#|using |namespace |template|static_assert|friend |public:|private:|protected:|case )"
                         r"|\b(STRATA_CHECK|static_assert|throw|noexcept\(|requires|concept|operator|fail\(|report\(|refuse\()")
 SWAPS = [
@@ -32,7 +32,7 @@ NOT_A_CALL = ("return", "if", "for", "while", "switch", "static_cast", "sizeof",
 
 @dataclass(frozen=True)
 class Site:
-    """One bug that can be planted: `line` (from 1) of `file` becomes `after`."""
+    """One bug that can be planted: line `line` (from 1) of `file` becomes `after`."""
     file: str
     line: int
     kind: str
@@ -44,7 +44,7 @@ class Site:
 
 
 def blank(text):
-    """The text with comments and the content of literals replaced by spaces; positions stay."""
+    """Replaces comments and the content of literals by spaces; positions stay."""
     out, at, end = [], 0, len(text)
     keep = lambda piece: "".join("\n" if c == "\n" else " " for c in piece)
     while at < end:
@@ -76,11 +76,11 @@ def blank(text):
 
 
 def replacements(code):
-    """(kind, begin, end, new text) of one line without comments and literals."""
+    """Yields (kind, begin, end, new text) for one line without comments and literals."""
     if PURE_VIRTUAL.search(code):
         return
     for kind, pattern, new in SWAPS:
-        if kind == "arithmetic" and '"' in code:  # texts are joined, not added
+        if kind == "arithmetic" and '"' in code:  # texts are joined and not added
             continue
         for found in pattern.finditer(code):
             begin, end = found.span(1) if not new.startswith(" ") else found.span()
@@ -97,7 +97,7 @@ def replacements(code):
 
 
 def left_out(code):
-    """The statement of a line that is one whole call or assignment."""
+    """Finds the statement of a line that is one whole call or assignment."""
     if code.count("(") != code.count(")"):
         return None
     call = CALL.match(code)
@@ -110,9 +110,9 @@ def left_out(code):
 
 
 def sites_of(file, text):
-    """All sites of a file, in the order of its lines."""
+    """Yields all sites of a file in the order of its lines."""
     lines, codes = text.split("\n"), blank(text).split("\n")
-    in_statement = False  # a line that goes on from the one before is no statement of its own
+    in_statement = False  # a line that continues the one before is no statement by itself
     left_alone = False
     for number, (line, code) in enumerate(zip(lines, codes), 1):
         begins = not in_statement

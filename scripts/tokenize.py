@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Text to token ids and back with a model's tokenizer. Needs the package `tokenizers`; a tokenizer without tokenizer.json is
+"""Turns text into token ids and back with a model's tokenizer. Needs the package `tokenizers`; a tokenizer without tokenizer.json is
 converted by `transformers`.
 
     tokenize.py texts --tokenizer PATH [--cache DIR] [--vocabulary N]    a JSON list of files on standard input
@@ -8,7 +8,7 @@ converted by `transformers`.
     tokenize.py encode --tokenizer PATH [--cache DIR]    text on standard input -> [ids], special tokens added
     tokenize.py decode --tokenizer PATH [--cache DIR]    [ids] on standard input -> text, special tokens left out
 
-PATH is a tokenizer.json, or a folder with one or with what one is made of (vocab.json and merges.txt, tokenizer.model ...).
+PATH is a tokenizer.json, or a folder with one, or with files from which one is made (vocab.json and merges.txt, tokenizer.model ...).
 Exit codes: 65 a text or the tokenizer is at fault, 69 a package is missing, 74 the cache cannot be used.
 """
 import argparse
@@ -25,14 +25,14 @@ from array import array
 
 TOOL_VERSION = 2
 PART_TOKENS = 1 << 30  # llm.c counts in int32
-# Memory is bounded by encoding pieces of a text, several at once: an encoding takes a hundred bytes per token.
+# Encoding pieces of a text, several at once, bounds memory: an encoding takes a hundred bytes per token.
 PIECE_CHARACTERS = 128 << 10
 PIECES_AT_ONCE = 8
 READ_BYTES = 1 << 20
-# Where a piece may end: after a line between two characters that are not blank, else before a single blank. `lead` goes
-# before the piece that follows, so that it does not count as the beginning of a text; its tokens are dropped.
+# A piece may end after a line between two characters that are not blank, or else before a single blank. `lead` is put before the next
+# piece, so that it does not count as the beginning of a text; the lead's tokens are dropped.
 CUTS = [(re.compile(r"(?<=\S)\r?\n(?=\S)"), "end", "a\n"), (re.compile(r"(?<=\S) (?=\S)"), "start", "a")]
-# A cut is taken where the tokens around it are those of the text in one piece.
+# A cut is taken only if the tokens around it are those of the uncut text.
 WINDOW_CHARACTERS = 200
 CUTS_TRIED = 20
 LARGEST_CUTLESS_PIECE = 64 << 20
@@ -67,7 +67,7 @@ def read_bytes(path, kind):
 
 
 def read_json(path):
-    """{} where there is no such file or no object in it."""
+    """Returns the object in a file, or {} if there is no such file or no object in it."""
     try:
         with open(path, "rb") as file:
             found = json.load(file)
@@ -77,7 +77,7 @@ def read_json(path):
 
 
 def unlimited(tokenizer):
-    """tokenizer.json may hold a length at which texts are cut, and padding."""
+    """Turns off the truncation and padding that tokenizer.json may ask for."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -98,7 +98,7 @@ class Cache:
         return os.path.join(os.path.abspath(self.folder), name)
 
     def make(self, name, known, produce):
-        """What `known` finds there, or what `produce` puts there: whoever asks meanwhile waits for the first."""
+        """Returns what `known` finds, or else what `produce` makes; a second caller waits until the first has made it."""
         try:
             os.makedirs(self.folder, exist_ok=True)
             with open(self.path(name + ".lock"), "w") as lock:
@@ -118,7 +118,7 @@ def write_whole(path, text):
 
 
 def convert(tokenizers, folder, cache):
-    """Text of a tokenizer.json for a folder that has none."""
+    """Returns the text of a tokenizer.json for a folder that has none."""
     sources = [name for name in CONVERTED_FROM if os.path.isfile(os.path.join(folder, name))]
     if not sources:
         fail(65, "%s: no tokenizer.json, and none of %s to make one of" % (folder, ", ".join(CONVERTED_FROM)))
@@ -149,7 +149,7 @@ def convert_with_transformers(folder, sources):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except ImportError as error:
         fail(69, "%s: no tokenizer.json can be made of %s: %s; %s" % (folder, sources, str(error).strip(), install(needed)))
-    except Exception as error:  # whatever a broken folder leads to
+    except Exception as error:  # a broken folder may raise anything
         fail(65, "%s: transformers makes no tokenizer of %s: %s" % (folder, sources, error))
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None:
@@ -158,7 +158,7 @@ def convert_with_transformers(folder, sources):
 
 
 class Model:
-    """A tokenizer and where it comes from."""
+    """A tokenizer, and the place that it comes from."""
 
     def __init__(self, path, cache):
         tokenizers = import_tokenizers()
@@ -186,7 +186,7 @@ class Model:
         return [encoding.ids for encoding in encode(texts, add_special_tokens=False)]
 
     def end(self, vocabulary):
-        """The token that ends a text: what the tokenizer's settings name, else the model's; None where neither does."""
+        """Returns the token that ends a text, as the tokenizer's settings name it, or else the model's; None if neither does."""
         for name in ("tokenizer_config.json", "special_tokens_map.json"):
             token = read_json(os.path.join(self.folder, name)).get("eos_token")
             token = token.get("content") if isinstance(token, dict) else token
@@ -203,7 +203,7 @@ class Model:
 
 
 class Pieces:
-    """Cuts a text, read bit by bit, into pieces whose tokens are, together, those of the whole."""
+    """Cuts a text that is read bit by bit into pieces whose tokens together are those of the whole."""
 
     def __init__(self, model, path):
         self.model, self.path = model, path
@@ -211,7 +211,7 @@ class Pieces:
         self.lead_ids = {lead: model.ids(lead) for _, _, lead in CUTS}
 
     def __iter__(self):
-        """(lead, piece) in order; the lead is "" where nothing is to be dropped."""
+        """Yields (lead, piece) in order; the lead is "" if no tokens are to be dropped."""
         lead, text, tried = "", "", 0
         for more in self.blocks():
             text += more
@@ -242,7 +242,7 @@ class Pieces:
                 yield text
 
     def find_cut(self, text, first):
-        """The end of the piece that begins `text`, at `first` or later, and the lead of the next one."""
+        """Returns the end, at `first` or later, of the piece that begins `text`, and the lead of the next one; or None."""
         for pattern, side, lead in CUTS:
             tried = 0
             for match in pattern.finditer(text, first, min(first + PIECE_CHARACTERS, len(text) - WINDOW_CHARACTERS)):
@@ -262,7 +262,7 @@ class Pieces:
 
 
 class PartWriter:
-    """Token files PREFIX-00000.bin and so on, each complete when its name appears."""
+    """Writes token files PREFIX-00000.bin and so on; each is complete when its name appears."""
 
     def __init__(self, prefix, wide):
         self.prefix, self.wide, self.files, self.total = prefix, wide, [], 0
@@ -303,7 +303,7 @@ class PartWriter:
 
 
 def cached(listing, vocabulary):
-    """What an earlier run wrote, if all of it is still there and fits the model."""
+    """Returns what an earlier run wrote, if all of it is still there and fits the model."""
     answer = read_json(listing)
     try:
         whole = all(os.path.getsize(name) == size for name, size in zip(answer["files"], answer["sizes"]))
@@ -344,7 +344,7 @@ class TextEncoder:
         def write_batch():
             nonlocal largest, lines
             if os.getppid() != self.started:
-                sys.exit(75)  # nobody waits for the answer any more
+                sys.exit(75)  # whoever asked has ended
             for (lead, piece), ids in zip(batch, self.model.encode_all([lead + piece for lead, piece in batch])):
                 ids = ids[len(pieces.lead_ids.get(lead, ())):]
                 largest = max(largest, max(ids, default=0))
@@ -420,7 +420,7 @@ def decode(arguments, cache):
 
 
 def main():
-    del sys.path[0]  # the working directory, or this file's, which would hide the standard library's tokenize
+    del sys.path[0]  # its folder, whose tokenize.py would hide the standard library's tokenize
     parser = argparse.ArgumentParser(prog="tokenize.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     modes = {"texts": encode_texts, "encode": encode_prompt, "decode": decode}

@@ -23,7 +23,7 @@ BELOW = {  # a folder includes itself and these
     "train": {"core", "kernels", "machine", "comm", "runtime", "zero", "step", "offload", "compile", "plan"},
     "launcher": {"core"},
 }
-SUBFOLDERS = {  # of a folder: each includes itself and these; tests and testing/ include all of their folder
+SUBFOLDERS = {  # each subfolder includes itself and these of the same folder; tests and testing/ include all of their folder
     "kernels": {
         "math": set(),
         "device": {"math"},
@@ -34,7 +34,7 @@ SUBFOLDERS = {  # of a folder: each includes itself and these; tests and testing
     "runtime": {
         "graph": set(),
         "passes": {"graph"},
-        "schedule": set(),  # tasks and bytes, nothing of graphs
+        "schedule": set(),  # it knows tasks and bytes, nothing of graphs
         "program": {"graph", "schedule"},
         "execute": {"graph", "program"},
     },
@@ -65,7 +65,7 @@ CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )")
 
 
 def include_breaches(folder, is_system, target):
-    """The rules that one include of a file in `folder` breaks."""
+    """Yields the rules that one include of a file in `folder` breaks."""
     first = target.split("/")[0]
     if CUDA.match(os.path.basename(target)) and first not in BELOW and folder not in ("kernels", "comm"):
         yield f"{target}: CUDA and NCCL headers occur in kernels/ and comm/ only"
@@ -78,7 +78,7 @@ def include_breaches(folder, is_system, target):
         yield f"{folder}/ may not see {target} (it may see {allowed})"
 
 
-PURE = ("zero", "step", "compile")  # what makes Programs knows nothing of running them
+PURE = ("zero", "step", "compile")  # code that makes Programs knows nothing of running them
 
 
 def is_test(path):
@@ -86,7 +86,7 @@ def is_test(path):
 
 
 def subfolder_breaches(path, target):
-    """The rules about subfolders of one folder that an include of `target` breaks."""
+    """Yields the rules about subfolders of one folder that an include of `target` breaks."""
     folder, inner, *rest = path.split("/")
     if is_test(path):
         return
@@ -100,7 +100,7 @@ def subfolder_breaches(path, target):
     if len(other) < 3 or other[0] != folder or other[1] in SUBFOLDERS[folder][inner] | {inner}:
         return
     if other[1] == "testing" and (folder, inner) == ("kernels", "cuda") and rest[0] in ("gpu", "host"):
-        return  # what runs the operations' tests on a device
+        return  # these folders run the operations' tests on a device
     allowed = ", ".join(sorted(SUBFOLDERS[folder][inner])) or "no other subfolder"
     yield f"{folder}/{inner}/ may not see {target} (it may see {allowed})"
 
@@ -131,7 +131,7 @@ def breaches(path, text):
 
 
 def files(root):
-    """Tracked text files and new ones that git does not ignore; outside a clone, what lies there."""
+    """Yields tracked text files and new ones that git does not ignore; outside a clone, all files that lie there."""
     command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listing = subprocess.run(command, capture_output=True)
     if listing.returncode == 0 and listing.stdout:

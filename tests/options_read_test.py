@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every field of TrainOptions is read by what trains: an option that is parsed, printed and then forgotten does nothing.
+"""Every field of TrainOptions must be read by code that trains: an option that is only parsed and printed does nothing.
 
-    options_read_test.py [REPOSITORY]     checks its eyes on a sample first
+    options_read_test.py [REPOSITORY]     checks its own patterns on a sample first
 """
 import pathlib
 import re
@@ -13,13 +13,13 @@ FIELD = re.compile(r"^  (?!return|bool operator)[\w:<>]+(?: [\w:<>]+)* (\w+)(?: 
 
 
 def fields(header):
-    """Names of the fields of all structs whose name says that they are options."""
+    """Returns the names of the fields of all structs whose name ends in Options."""
     return sorted({name for struct, body in STRUCT.findall(header) if struct.endswith("Options")
                    for name in FIELD.findall(body)})
 
 
 def is_reader(path):
-    """Sources that could obey an option: neither the configuration itself, but for what counts steps and what makes a Plan, nor tests."""
+    """True for sources that can obey an option: not tests, and of the configuration only the files that count steps and make a Plan."""
     return (path.suffix in (".h", ".cpp", ".cu") and path.parts[0] in ("train", "examples")
             and (not str(path).startswith("train/config/") or path.name in ("settle_steps.cpp", "make_plan.cpp"))
             and not path.stem.endswith(("_test", "_testing", "_fuzz")))

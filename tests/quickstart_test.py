@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `scripts/dev quickstart` builds on a machine without a GPU: three programs, no test, no benchmark, no CUDA kernel."""
+"""`scripts/dev quickstart` builds three programs on a machine without a GPU, and no test, benchmark or CUDA kernel."""
 import json
 import pathlib
 import re

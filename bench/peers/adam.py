@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One update of AdamW on the host: Strata, PyTorch, DeepSpeed and the memory bound, interleaved round by round.
+"""Times one update of AdamW on the host: Strata, PyTorch, DeepSpeed and the memory bound, interleaved round by round.
 
     PEERS_PYTHON bench/peers/adam.py [--elements N] [--threads T] [--repeat R] [--only strata,torch,deepspeed] [--cases A;B] [--out NAME]
 
-The interpreter is one with torch and deepspeed. Strata's updates run in build/bench/adam_bench, which waits between its
+The interpreter must have torch and deepspeed. Strata's updates run in build/bench/adam_bench, which waits between its
 turns. The bound is one in-place loop over the streams of fp32 AdamW (four read, three of them written: 28 bytes per element),
 compiled here. "16-bit": gradients arrive as bf16 and parameters leave as bf16; the peers convert in passes of their own.
 Writes NAME.json (raw) and NAME.md in bench/results.
@@ -24,7 +24,7 @@ parser.add_argument("--cases", default="adamw;adamw 16-bit;adamw 16-bit, bf16 mo
 parser.add_argument("--out")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
-import torch  # after the number of threads is known
+import torch  # only now, because it reads the number of threads
 
 torch.set_num_threads(args.threads)
 
@@ -68,7 +68,7 @@ def in_place():
 
 
 def peer(name, make):
-    """An optimizer of fp32 tensors, and the same between the conversions that 16-bit training needs."""
+    """Returns an update of fp32 tensors, and the same between the conversions that 16-bit training needs."""
     p = problem()
     optimizer = make(p)
     gradient, parameter = p.grad.bfloat16(), p.detach().bfloat16()
@@ -108,7 +108,7 @@ def main():
     seconds = {name: [] for name in contenders}
     for round_ in range(args.repeat + WARMUP):
         for name, run in contenders.items():
-            time.sleep(0.02)  # OpenMP's threads of the one before spin for some milliseconds, on the cores of this one
+            time.sleep(0.02)  # OpenMP threads of the previous contender spin on these cores for some milliseconds
             taken = run()
             if round_ >= WARMUP:
                 seconds[name].append(taken)
@@ -116,7 +116,7 @@ def main():
 
 
 def ratio(seconds, name, reference):
-    """How many times as fast as `reference`: median over rounds."""
+    """Returns how many times as fast as `reference` it is, as a median over rounds."""
     return statistics.median(b / a for a, b in zip(seconds[name], seconds[reference]))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same training job in Strata and in PyTorch or DeepSpeed: interleaved repetitions, medians, ratios, losses.
+"""Runs the same training job in Strata and in PyTorch or DeepSpeed: interleaved repetitions, medians, ratios, losses.
 
     bench/peers/compare.py --peers FOLDER_WITH_train.py --python PEERS_PYTHON --data TEXT [--repeat 5] [--cases one,two] --out NAME
 
@@ -36,7 +36,7 @@ def arguments():
 def strata(args, folder, ranks, stage, metrics, offload=(), dtype="fp32"):
     train = [os.path.join(args.build, "bin", "train")]
     if ranks > 1:
-        # Each rank on its own core, as train.py of the peers puts them.
+        # Each rank gets its own core, as the peers' train.py does it.
         train = [os.path.join(args.build, "bin", "mlaunch"), "-np", str(ranks), "sh", "-c", 'exec taskset -c $LOCAL_RANK "$@"', "rank"] + train
     return train + ["--model", folder, "--data", args.data, "--tokenizer", "bytes", "--shuffle", "false", "--no-decay", "none",
                     "--sequence-length", str(SEQUENCE), "--micro-batch", str(GLOBAL_BATCH // ranks),
@@ -66,7 +66,7 @@ def run_peer(args, folder, engine, ranks, stage, offload="none", dtype="fp32", m
 
 
 def ceiling(args):
-    """GFLOP/s of PyTorch's products at this model's shapes, two threads: what a step of products alone would reach."""
+    """Measures GFLOP/s of PyTorch's products at this model's shapes on two threads, which a step of products alone would reach."""
     code = """
 import torch, time
 torch.set_num_threads(2)
@@ -128,7 +128,7 @@ CASES = {"one": one_process, "two": two_ranks, "offload": offloaded}
 
 
 def machine():
-    """Model and widest instructions of the CPU, and how many cores."""
+    """Describes the CPU: model, widest instructions, number of cores."""
     lines = open("/proc/cpuinfo").read().splitlines()
     model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     flags = next((line.split() for line in lines if line.startswith("flags")), [])
@@ -155,7 +155,7 @@ def main():
             runs[name].append(job())
             print(repetition, name, round(runs[name][-1]["tokens_per_second"], 1), flush=True)
         if all(runs.values()):
-            report(args, runs, ceilings)  # again after each: what was measured is kept
+            report(args, runs, ceilings)  # reports after each repetition, so that an early end loses nothing
 
 
 def report(args, runs, ceilings):

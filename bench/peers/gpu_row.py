@@ -4,7 +4,7 @@
     gpu_row.py CONFIG.json [--micro-batch N] [--accumulation N] [--sequence-length N] [--steps N] [--eager]
 
 Parameters, gradients and AdamW's state are bf16 (fused AdamW); attention is scaled_dot_product_attention; norms, MLP and
-loss are compiled by torch.compile, block by block, so that compilation takes seconds. Of the families of Llama and Qwen2.
+loss are compiled by torch.compile, block by block, so that compilation takes seconds. Models may be Llama or Qwen2.
 Also times PyTorch's own products of the model's shapes and of 8192 x 8192 x 8192 on random data. MFU is counted as
 train/accounting/model_flops.h does.
 """
@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-LEFT_OUT = 3  # steps: compilation, memory
+LEFT_OUT = 3  # steps of compilation and first use of memory
 PEAK_FLOPS = {"NVIDIA H200": 989.4e12, "NVIDIA H100 80GB HBM3": 989.4e12, "NVIDIA H100 PCIe": 756e12, "NVIDIA B200": 2250e12,
               "NVIDIA A100-SXM4-80GB": 312e12, "NVIDIA A100-SXM4-40GB": 312e12}
 
@@ -95,7 +95,7 @@ def flops_per_token(c, length):
 
 
 def product_shapes(c, tokens):
-    """(rows, out, in) of y = x W^T in the forward pass, and the ceiling."""
+    """Returns (rows, out, in) of each y = x W^T in the forward pass, and of the ceiling."""
     hidden, inner = c["hidden_size"], c["intermediate_size"]
     size = c.get("head_dim") or hidden // c["num_attention_heads"]
     packed = (c["num_attention_heads"] + 2 * c["num_key_value_heads"]) * size

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Held-out loss after the same training in Strata (8 ranks, ZeRO-3) and in PyTorch, from the same folder on the same samples.
+"""Compares held-out loss after the same training in Strata (8 ranks, ZeRO-3) and in PyTorch, from the same folder on the same samples.
 
     bench/peers/heldout.py --python PEERS_PYTHON --data TEXT [--steps 600]
 
 The text is split 90/10. Prints both losses; exits 1 when they differ by more than 0.01. The rate rises over a tenth of the steps and
-falls to zero, gradients are clipped: at a constant rate of 1e-3 the plateau that this model leaves after about 75 steps is chaotic, so
-that two runs of one engine which differ in the last bit of a sum end up to 0.04 apart.
+falls to zero, and gradients are clipped: at a constant rate of 1e-3 this model's training is chaotic when it leaves its plateau after
+about 75 steps, so two runs of one engine that differ in the last bit of a sum end up to 0.04 apart.
 """
 import argparse, json, os, subprocess, sys, tempfile
 

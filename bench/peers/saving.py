@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""torch.save, torch.load and DeepSpeed's checkpoints on the state of one model, for bench/checkpoint.py: prints one JSON line.
+"""Times torch.save, torch.load and DeepSpeed's checkpoints on the state of one model, for bench/checkpoint.py; prints one JSON line.
 
     saving.py torch MODEL FOLDER        parameters and both moments of Adam, fp32, one file; one process
     saving.py deepspeed MODEL FOLDER    one of the ranks that torchrun starts: ZeRO-2, one step, save, load
-Saves end in an fsync of every file and of their folder; before loads what was written leaves the page cache.
+Saves end in an fsync of every file and of their folder; before a load the files are dropped from the page cache.
 """
 import json, os, sys, time
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Llama of 0.8 million parameters learns "Alice's Adventures in Wonderland" byte by byte in a minute, then says what it learned.
-#   run.sh [OUT [flags for train]]      the last of two equal flags counts
+# Trains a Llama of 0.8 million parameters on "Alice's Adventures in Wonderland" byte by byte for a minute, then samples from it.
+#   run.sh [OUT [flags for train]]      of two equal flags the last one counts
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${STRATA_BIN:-build/bin}

@@ -1,4 +1,4 @@
-// The engine inside your own program: one rank, one model, your own batches.
+// Runs the engine inside your own program: one rank, one model, your own batches.
 //
 //     build/bin/example_engine        prints the loss of 30 steps, falling from about 5.5
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 using namespace strata;
 
-/// Any data will do: here the model learns to count in bytes.
+/// Makes a batch. Any data will do; here the model learns to count in bytes.
 void fill(std::int64_t step, int, const train::MicroBatch& batch) {
   const std::size_t sequence = batch.tokens.size() / batch.samples.size();
   for (std::size_t row = 0; row < batch.samples.size(); ++row) {
@@ -28,14 +28,14 @@ void fill(std::int64_t step, int, const train::MicroBatch& batch) {
 }
 
 int main() {
-  // 1. What to train and how. Everything has a default; train/config/options.h lists it.
+  // 1. Say what to train and how. Everything has a default; train/config/options.h lists it.
   const train::ModelConfig model = train::read_model_config("gpt2-tiny");
   train::TrainOptions options;
   options.sequence_length = 64;
   options.micro_batch = options.global_batch = 8;
   options.optimizer.learning_rate = 3e-3;
 
-  // 2. Programs come from shapes alone: memory is known before any is asked for.
+  // 2. Build Programs from shapes alone: the memory is known before any is allocated.
   const auto communicator = comm::make_communicator({}, "single");
   constexpr int kThreads = 2;
   train::EngineParts parts;
@@ -43,7 +43,7 @@ int main() {
                                          machine::cpu_machine(kThreads));
   std::fputs(train::format_memory(train::count_memory(parts.programs)).c_str(), stdout);
 
-  // 3. The engine owns where they run, arena, executor and threads.
+  // 3. Make the engine. It owns the site where Programs run: arena, executor and threads.
   parts.site = std::make_unique<train::CpuSite>(*communicator, kThreads);
   train::Engine engine(std::move(parts));
   train::initialize_weights(engine, options.seed);

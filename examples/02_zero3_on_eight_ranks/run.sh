@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ZeRO-3 on eight ranks of this machine (two cores are enough), then a sample of what was learned.
+# Trains with ZeRO-3 on eight ranks of this machine (two cores are enough), then samples from the model.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${STRATA_BIN:-build/bin}

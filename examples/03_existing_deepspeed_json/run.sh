@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A DeepSpeed JSON as it is: first checked and printed resolved, then used.
+# Checks a DeepSpeed JSON as it is, prints it resolved, and then trains with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${STRATA_BIN:-build/bin}

@@ -1,5 +1,5 @@
-// A model family of your own, in the programs train and generate: ranks, stages, checkpoints and
-// files of Hugging Face are theirs, the row below is yours.
+// Gives the programs train and generate a model family of your own: they bring ranks, stages,
+// checkpoints and Hugging Face files, the row below is yours.
 //
 //     build/bin/example_own_model train|generate [flags of that program]
 #include <cstdio>
@@ -33,7 +33,7 @@ void write(const train::ModelConfig& config, JsonWriter& out) {
       .member("max_position_embeddings", config.context);
 }
 
-/// Layers without attention: each token is foretold from the one before it.
+/// Builds layers without attention: each token is predicted from the one before it.
 train::Body build(runtime::GraphBuilder& b, const train::ModelConfig& config, bool /*training*/) {
   const runtime::Initializer normal{config.initializer_range, 0}, one{0, 1};
   b.begin_block("embedding");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A model family of another program learns the bundled text with ZeRO-2 on two ranks, goes on from its checkpoint of step 10, and writes a sample.
+# Trains another program's model family on the bundled text with ZeRO-2 on two ranks, resumes from the checkpoint of step 10, and writes a sample.
 #   run.sh [OUT]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,6 +1,6 @@
-// A training run that your own program holds: opened, stepped, closed; it draws what happens.
+// Holds a training run in your own program: opens, steps and closes it, and prints its events.
 //
-//     build/bin/example_session --steps 50 --output out/session      any flags of train
+//     build/bin/example_session --steps 50 --output out/session      takes any flags of train
 #include <cstdio>
 #include <functional>
 #include <utility>
@@ -27,14 +27,14 @@ int main(int argc, char** argv) {
     const RankContext context = rank_context_from_environment();
     train::RunRequest request =
         train::settle_request(train::parse_train_command_line(argc, argv), context);
-    StatusPage page = train::status_page_of(context);  // what mlaunch looks at
+    StatusPage page = train::status_page_of(context);  // mlaunch reads it
     train::StatusListener status(page);
     listeners.add(std::ref(status));
     train::Session session = train::Session::open(std::move(request), listeners);
-    constexpr int kPatience = 200;  // a longer run is stopped, and saved where it has an output
+    constexpr int kPatience = 200;  // then it stops, and saves if it has an output
     for (int step = 0; step < kPatience && session.step(); ++step) continue;
     return static_cast<int>(session.close());
-  } catch (const Error& error) {  // of a session that was open listeners have heard it as Refused
+  } catch (const Error& error) {  // listeners of an open session have got it as Refused
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checkpoints of DeepSpeed and PyTorch into Strata's, and Strata's into DeepSpeed's.
+"""Converts checkpoints of DeepSpeed and PyTorch into Strata's, and Strata's into DeepSpeed's.
 
     strata_convert from-deepspeed DIR OUT --model HF_CONFIG_DIR    ZeRO 0-3 or universal -> OUT/step-00001000
     strata_convert from-torch DIR OUT                              pytorch_model*.bin -> a safetensors folder
@@ -16,7 +16,7 @@ import sys
 
 from refused import Refused, note
 
-# In which module each command lives, and the packages that it needs.
+# The module of each command, and the packages that it needs.
 COMMANDS = {"from-deepspeed": ("from_deepspeed", ("numpy", "torch", "xxhash")),
             "from-torch": ("from_torch", ("numpy", "torch")),
             "to-deepspeed-universal": ("to_universal", ("numpy", "torch", "xxhash"))}

@@ -1,4 +1,4 @@
-"""A DeepSpeed checkpoint of any layout, as parameters with weights, masters and moments."""
+"""Reads a DeepSpeed checkpoint of any layout as parameters with weights, masters and moments."""
 import math
 import os
 
@@ -15,8 +15,8 @@ STRATA_DTYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "
 
 
 class DeepSpeedCheckpoint:
-    """`parameters`, `groups` (hyperparameters), `scaler` (of the loss), `layout`; `common`: what save_checkpoint stored
-    beside tensors, client_state among it; `dtype`: torch's, of the weights."""
+    """A checkpoint: `parameters`, `groups` (hyperparameters), `scaler` (of the loss), `layout`; `common` is what save_checkpoint
+    stored beside tensors, client_state included; `dtype` is torch's type of the weights."""
 
     def __init__(self, root, tag, unpickler):
         self.files = Files(root, tag, unpickler)
@@ -33,7 +33,7 @@ class DeepSpeedCheckpoint:
         self._find_weights()
 
     def updates(self):
-        """Steps of the optimizer, skipped ones left out: all parameters agree."""
+        """Returns the optimizer's steps without skipped ones; refuses parameters that disagree."""
         steps = {int(step) for step in self._steps}
         if len(steps) > 1:
             raise Refused("%s: parameters have made different numbers of updates, %s; use --weights-only" % (
@@ -53,7 +53,7 @@ class DeepSpeedCheckpoint:
         return types.pop()
 
     def _find_weights(self):
-        """The module's bits where the files have them, else the master, rounded as DeepSpeed rounds it."""
+        """Takes the module's bits if the files have them, or else the master, rounded as DeepSpeed rounds it."""
         stored = dict(self.files.module_parameters)
         for parameter in self.parameters:
             tensor = stored.pop(parameter.name, None)
@@ -66,7 +66,7 @@ class DeepSpeedCheckpoint:
         self.parameters.sort(key=lambda parameter: places.get(parameter.name, len(places)))
 
     def _untrained(self, stored):
-        """Parameters that no optimizer has, from {name: tensor}; ZeRO 3 keeps them in parts, too."""
+        """Yields parameters that no optimizer has, from {name: tensor}; ZeRO 3 keeps them in parts, too."""
         shapes = self.common.get("frozen_param_shapes") or {}
         ranks = [self.files.load(path)["frozen_param_fragments"] for path in self.files.models] if shapes else []
         for name, tensor in stored.items():
@@ -77,14 +77,14 @@ class DeepSpeedCheckpoint:
             yield Parameter(name, shape, weight=lambda s=shape, p=parts: torch.cat(p)[:math.prod(s)].view(s))
 
     def _checked(self, parameter, tensor):
-        """A weight is its fp32 copy, rounded: if not, something was put together wrongly."""
+        """Returns a weight, and refuses one that is not its fp32 copy rounded: then something was put together wrongly."""
         if parameter.master is not None and not same_bits(parameter.master().to(tensor.dtype), tensor):
             raise Refused("%s: the optimizer's fp32 copy of '%s' is not what its weight was rounded from; take the weights "
                           "alone with --weights-only" % (self.folder, parameter.name))
         return tensor
 
     def drop_optimizer(self):
-        """Leaves weights alone: unchecked, and made from masters only where there are no others."""
+        """Leaves weights alone, unchecked, and makes them from masters only where the files have no others."""
         for parameter in self.parameters:
             tensor = self.files.module_parameters.get(parameter.name)
             if tensor is not None and list(tensor.shape) == parameter.shape:

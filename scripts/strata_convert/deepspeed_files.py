@@ -1,4 +1,4 @@
-"""Which files a DeepSpeed checkpoint has, and what its readers hand on."""
+"""Finds the files of a DeepSpeed checkpoint, and defines what its readers return."""
 import functools
 import glob
 import os
@@ -12,22 +12,22 @@ MOMENTS = {"exp_avg": "moment1", "exp_avg_sq": "moment2"}  # DeepSpeed's names a
 
 
 class Parameter:
-    """`weight`, `master` and `moments` ({our kind: ...}) are functions that give a tensor, whole and in `shape`, so that
-    nothing is put together before its turn; masters and moments are fp32. None: the files do not have it."""
+    """A parameter. `weight`, `master` and `moments` ({our kind: ...}) are functions that return a whole tensor of `shape`, so that
+    nothing is put together before its turn; masters and moments are fp32. None means that the files do not have it."""
 
     def __init__(self, name, shape, weight=None, master=None, moments=None):
         self.name, self.shape, self.weight, self.master, self.moments = name, list(shape), weight, master, moments or {}
 
 
 class Contents:
-    """What a reader found in one layout: parameters, the optimizer's groups, every step number, the loss scaler."""
+    """The contents that a reader found in one layout: parameters, the optimizer's groups, every step number, the loss scaler."""
 
     def __init__(self, layout):
         self.layout, self.parameters, self.groups, self.steps, self.scaler = layout, [], [], [], None
 
 
 class Files:
-    """One global_step folder."""
+    """The files of one global_step folder."""
 
     def __init__(self, root, tag, unpickler):
         self.folder, self.load = find_folder(root, tag), unpickler.load
@@ -37,7 +37,7 @@ class Files:
         self.module = self.common.get("module") or {}
 
     def listed(self, pattern):
-        """Paths, numbers in their names ascending; at least one."""
+        """Returns paths, at least one, with ascending numbers in their names."""
         found = glob.glob(os.path.join(glob.escape(self.folder), pattern))
         if not found:
             raise Refused("%s: has no %s; name the folder that save_checkpoint wrote to" % (self.folder, pattern))
@@ -48,7 +48,7 @@ class Files:
 
     @functools.cached_property
     def module_parameters(self):
-        """{name: tensor} in the module's order, without buffers and without the second names of tied ones."""
+        """Returns {name: tensor} in the module's order, without buffers and without second names of tied tensors."""
         buffers, listed, tied = set(self.common.get("buffer_names") or []), {}, self.common.get("shared_params") or {}
         for name, tensor in self.module.items():
             if name not in buffers and name not in tied and torch.is_tensor(tensor) and not is_tied(name, tensor, listed):
@@ -58,14 +58,14 @@ class Files:
     def _refuse_parallel(self):
         parallel = [name for name in sorted(os.listdir(self.folder))
                     if re.search(r"mp_rank_(?!00_)\d+_|^layer_\d+|expert_\d+", name)]
-        # A universal checkpoint has joined them already.
+        # A universal checkpoint has joined the parts already.
         if parallel and not os.path.isdir(os.path.join(self.folder, "zero")):
             raise Refused("%s: written with tensor, pipeline or expert parallelism (%s); convert it with DeepSpeed's "
                           "ds_to_universal.py and import that" % (self.folder, parallel[0]))
 
 
 def is_tied(name, tensor, others):
-    """A head that is the embedding. It may have been cloned on its way into the file."""
+    """True for a head that is the embedding, even if it was cloned on its way into the file."""
     return name.endswith("lm_head.weight") and any(
         other.endswith(("wte.weight", "embed_tokens.weight")) and same_bits(embedding, tensor)
         for other, embedding in others.items())
@@ -94,11 +94,11 @@ def same_bits(a, b):
 
 
 def note_groups(contents, optimizer):
-    """The optimizer's hyperparameters and steps; its state by position in the groups."""
+    """Notes the optimizer's hyperparameters and steps; returns its states by position in the groups."""
     contents.groups = optimizer["param_groups"]
     contents.steps += [group["step"] for group in contents.groups if "step" in group]
     states = [optimizer["state"].get(index, {}) for group in contents.groups for index in group["params"]]
-    # Of the two, the group's may lag behind: it is the older place.
+    # Groups are the older place of step numbers and may lag, so those of states win.
     if any("step" in state for state in states):
         contents.steps = [state["step"] for state in states if "step" in state]
     return states

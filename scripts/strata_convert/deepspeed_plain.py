@@ -1,4 +1,4 @@
-"""ZeRO 0: one optimizer over whole parameters, which it numbers and does not name."""
+"""Reads ZeRO 0: one optimizer over whole parameters, which it numbers and does not name."""
 import itertools
 import types
 
@@ -28,8 +28,8 @@ def read_plain(files):
 
 
 def named_groups(files, groups, flat):
-    """Lists of (name, tensor), one per group of the optimizer. Their order is the module's; of two groups one has the
-    matrices and one the vectors, which go without weight decay."""
+    """Returns lists of (name, tensor), one per group of the optimizer, in the module's order. If there are two groups, one has
+    the matrices and the other the vectors, which have no weight decay."""
     parameters = list(files.module_parameters.items())
     matrices, vectors = ([p for p in parameters if (p[1].dim() > 1) == is_matrix] for is_matrix in (True, False))
     named = [parameters]
@@ -55,7 +55,7 @@ def whole_parameter(files, name, tensor, master, state):
 
 
 def cut_flat(groups, flat, states):
-    """16-bit parameters whose fp32 copies lie in one row per group."""
+    """Makes 16-bit parameters whose fp32 copies lie in one row per group."""
     parameters = []
     for group, row, state in zip(groups, flat, states):
         sizes = [tensor.numel() for _, tensor in group]

@@ -1,4 +1,4 @@
-"""DeepSpeed's universal checkpoint: a folder per parameter."""
+"""Reads DeepSpeed's universal checkpoint: a folder per parameter."""
 import os
 
 from deepspeed_files import MOMENTS, Contents, Parameter, natural_key

@@ -1,4 +1,4 @@
-"""ZeRO 1, 2 and 3: flat groups of parameters, a part of each in every rank's file."""
+"""Reads ZeRO 1, 2 and 3: flat groups of parameters, with a part of each in every rank's file."""
 import collections
 import math
 
@@ -12,7 +12,7 @@ Place = collections.namedtuple("Place", "start numel")
 
 def read_zero(files):
     ranks = [files.load(path)["optimizer_state_dict"] for path in files.listed("*zero_pp_rank_*_mp_rank_00_optim_states.pt")]
-    stage = int(ranks[0].get("zero_stage", 1))  # DeepSpeed's BF16_Optimizer does not say: it is 1
+    stage = int(ranks[0].get("zero_stage", 1))  # absent in DeepSpeed's BF16_Optimizer, which is stage 1
     check_count(files, ranks)
     contents = Contents("zero %d" % stage)
     contents.scaler = ranks[0].get("loss_scaler")
@@ -52,7 +52,7 @@ def group_states(files, contents, optimizer):
 
 
 def places_in_parts(shapes, rank, world):
-    """ZeRO 3: every parameter is cut into equal parts, the last ones padded."""
+    """Returns the places of ZeRO 3, which cuts every parameter into equal parts and pads the last ones."""
     places, start = {}, 0
     for name, shape in shapes.items():
         elements = math.prod(shape)
@@ -63,7 +63,7 @@ def places_in_parts(shapes, rank, world):
 
 
 def places_in_row(shapes, rank, part):
-    """ZeRO 1 and 2 before DeepSpeed 0.9, which did not say: parameters in a row, the row cut into equal parts."""
+    """Returns the places of ZeRO 1 and 2 before DeepSpeed 0.9, which did not store them: parameters in a row, cut into equal parts."""
     places, begin = {}, 0
     for name, shape in shapes.items():
         end = begin + math.prod(shape)
@@ -75,7 +75,7 @@ def places_in_row(shapes, rank, part):
 
 
 def join(files, name, shape, parts):
-    """A parameter from what the ranks have of its group: [(flat master, state, place or None)]."""
+    """Joins a parameter from the ranks' parts of its group: [(flat master, state, place or None)]."""
     parts = [(master, state, place) for master, state, place in parts if place is not None and place.numel]
     found = sum(place.numel for _, _, place in parts)
     if found != math.prod(shape):

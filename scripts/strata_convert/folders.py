@@ -1,4 +1,4 @@
-"""Files and folders that survive a crash; folders that appear whole or not at all."""
+"""Writes files and folders that survive a crash, and folders that appear whole or not at all."""
 import contextlib
 import fcntl
 import os
@@ -8,7 +8,7 @@ from refused import Refused
 
 
 def sync(path):
-    """A file or a folder."""
+    """Brings a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -25,14 +25,14 @@ def write_file(path, data):
 
 @contextlib.contextmanager
 def appearing_folder(target):
-    """A folder beside `target` that becomes it at the end. Whoever fills it syncs the files."""
+    """Makes a folder beside `target` that takes its name at the end. The caller syncs the files that it writes."""
     target = os.path.abspath(target)
     if os.path.isdir(target) and not os.path.islink(target) and not os.listdir(target):
         os.rmdir(target)
     if os.path.lexists(target):
         raise Refused("%s: exists already; choose another name or remove it" % target)
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    # The form of a run's own staging folders, so that the next run removes what a crash leaves.
+    # The name is like those of a run's own staging folders, so the next run removes what a crash leaves.
     staging = "%s.tmp-convert-%d" % (target, os.getpid())
     os.mkdir(staging, 0o700)
     try:
@@ -48,7 +48,7 @@ def appearing_folder(target):
 
 @contextlib.contextmanager
 def output_lock(output):
-    """Keeps runs out of the folder in which they keep their checkpoints."""
+    """Keeps runs out of an output folder while it is held."""
     path = os.path.join(output, ".strata-lock")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

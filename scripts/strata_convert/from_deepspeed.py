@@ -1,4 +1,4 @@
-"""from-deepspeed: a DeepSpeed checkpoint becomes one of Strata's."""
+"""from-deepspeed: makes a Strata checkpoint from one of DeepSpeed's."""
 import json
 
 import torch
@@ -11,7 +11,7 @@ from refused import Refused
 from strata_checkpoint import STATE_VERSION, write_checkpoint
 from tensors import dtype_name, tensor_entry
 
-UNKNOWN_DIGEST = "0" * 32  # DeepSpeed does not know which data it trained on
+UNKNOWN_DIGEST = "0" * 32  # DeepSpeed does not know its training data
 CURSORS = ("consumed_samples", "consumed_train_samples", "global_samples")
 
 
@@ -46,7 +46,7 @@ def optimizer_entries(checkpoint, names):
 
 
 def moment_kinds(checkpoint):
-    """The same of all parameters."""
+    """Returns the kinds of moments, which must be the same for all parameters."""
     kinds = sorted(max((p.moments for p in checkpoint.parameters), key=len, default=[]))
     for parameter in checkpoint.parameters:
         if not kinds or sorted(parameter.moments) != kinds:
@@ -58,7 +58,7 @@ def moment_kinds(checkpoint):
 
 
 def trainer_state(checkpoint, arguments, config):
-    """trainer_state.json (train/checkpoint/trainer_state.h)."""
+    """Makes the content of trainer_state.json (train/checkpoint/trainer_state.h)."""
     scalars = step_scalars(checkpoint)
     context = config.get("n_positions", config.get("max_position_embeddings", 1024))
     return {
@@ -100,7 +100,7 @@ def optimizer_name(checkpoint):
 
 
 def step_scalars(checkpoint):
-    """The fields of kernels/ops/step_state.h, which counts overflows as DeepSpeed does."""
+    """Returns the fields of kernels/ops/step_state.h, which counts overflows as DeepSpeed does."""
     scaler, updates = checkpoint.scaler, checkpoint.updates()
     betas = checkpoint.groups[0].get("betas") if checkpoint.groups else None
     last_overflow = getattr(scaler, "last_overflow_iter", None)
@@ -119,7 +119,7 @@ def step_scalars(checkpoint):
 
 
 def power(beta, updates):
-    """Multiplied up as steps do it, for the same bits."""
+    """Multiplies as often as steps do, to get the same bits."""
     product = 1.0
     for _ in range(updates):
         product *= float(beta)

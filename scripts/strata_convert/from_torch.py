@@ -1,4 +1,4 @@
-"""from-torch: a folder with pytorch_model.bin becomes one with safetensors."""
+"""from-torch: makes a folder with safetensors from one with pytorch_model.bin."""
 import json
 import os
 import re
@@ -46,7 +46,7 @@ def weight_files(folder):
 
 
 def list_tensors(folder, unpickler):
-    """Entries of all files; of tied tensors the first."""
+    """Returns the entries of all files; of tied tensors only the first."""
     entries, views = {}, {}
     for path in weight_files(folder):
         state = unpickler.load(path)

@@ -1,4 +1,4 @@
-"""manifest.json (docs/formats/checkpoint.md). `hash_of`: bytes to 32 hexadecimal digits."""
+"""Writes and reads manifest.json (docs/formats/checkpoint.md). `hash_of` turns bytes into 32 hexadecimal digits."""
 import json
 import re
 
@@ -9,7 +9,7 @@ VERSION = 1
 
 
 def make_manifest(step, facts, block_files, whole_files, hash_of):
-    """`block_files`: [(name, HashedFile)]; `whole_files`: {name: bytes}. Bytes of the file."""
+    """Returns the file's bytes from `block_files`, [(name, HashedFile)], and `whole_files`, {name: bytes}."""
     body = json.dumps({
         "strata_checkpoint": VERSION, "step": step, "facts": facts, "block_bytes": BLOCK_BYTES,
         "block_files": [{"name": name, "bytes": file.size, "block_hashes": "".join(file.hashes)}

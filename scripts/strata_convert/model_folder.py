@@ -1,4 +1,4 @@
-"""Hugging Face folders: what stands in them beside weights."""
+"""Reads and writes what Hugging Face folders have beside weights."""
 import json
 import os
 import re
@@ -25,7 +25,7 @@ def read_config(folder):
 
 
 def small_files(folder, config, dtype):
-    """{name: bytes}: config.json for weights of that type ("bfloat16"), and the tokenizer's files."""
+    """Returns {name: bytes} of config.json, for weights of type `dtype` ("bfloat16"), and of the tokenizer's files."""
     text = json.dumps(config | {"dtype": dtype, "torch_dtype": dtype}, indent=2) + "\n"
     files, names = {"config.json": text.encode()}, []
     for name in sorted(os.listdir(folder)):

@@ -1,14 +1,14 @@
-"""Names of a module's parameters as Hugging Face has them."""
+"""Finds the Hugging Face names of a module's parameters."""
 from refused import Refused
 
-# By model_type: what stands in front of a causal language model's names, and the embedding's name after it.
+# The prefix of a causal language model's names, and the embedding's name after it, by model_type.
 ANCHORS = {"gpt2": ("transformer.", "wte.weight")}
 USUAL_ANCHOR = ("model.", "embed_tokens.weight")
 HEAD = "lm_head.weight"
 
 
 def hugging_face_names(names, model_type):
-    """{name: its Hugging Face name}: what wrappers put in front goes, the model's own prefix comes where it is missing."""
+    """Returns {name: its Hugging Face name}: removes prefixes of wrappers and adds the model's own prefix where it is missing."""
     prefix, anchor = ANCHORS.get(model_type, USUAL_ANCHOR)
     embedding = [name for name in names if name == anchor or name.endswith("." + anchor)]
     if len(embedding) != 1:
@@ -28,7 +28,7 @@ def hugging_face_names(names, model_type):
 
 
 def check_head(names, config):
-    """`config`: config.json's."""
+    """Refuses names that disagree with `config`, the content of config.json, about a tied head."""
     tied = config.get("tie_word_embeddings", config.get("model_type") == "gpt2")
     if tied == (HEAD in names):
         raise Refused("%s is %s, but config.json says \"tie_word_embeddings\": %s; give the folder of this model with "

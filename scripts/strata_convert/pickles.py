@@ -1,4 +1,4 @@
-"""torch.save's files, read without running anything from them."""
+"""Reads files of torch.save without running anything from them."""
 import os
 import pickle
 
@@ -8,7 +8,7 @@ from refused import Refused
 
 
 class Record:
-    """Attributes and nothing else, whatever the class was."""
+    """An object with attributes and nothing else, whatever its class was."""
 
     def __new__(cls, *arguments, **keywords):
         return super().__new__(cls)
@@ -22,10 +22,10 @@ class Record:
 
 
 class Stage(int):
-    """An enumeration's value."""
+    """The value of an enumeration."""
 
 
-# All that DeepSpeed's checkpoints hold beside tensors and plain values.
+# These are all classes that DeepSpeed's checkpoints hold beside tensors and plain values.
 STAND_INS = {
     "deepspeed.runtime.zero.config.ZeroStageEnum": Stage,
     "deepspeed.utils.tensor_fragment.fragment_address": Record,
@@ -35,18 +35,18 @@ STAND_INS = {
 
 
 class Unpickler:
-    """`opaque`: names of more classes to be read as Records."""
+    """Reads files; `opaque` names more classes to be read as Records."""
 
     def __init__(self, opaque=()):
         for name in opaque:
             if "." not in name:
                 raise Refused("--opaque %s: expected a name with its module, as in argparse.Namespace" % name)
         known = STAND_INS | dict.fromkeys(opaque, Record)
-        # A class of its own for each name: torch looks classes up by themselves, too.
+        # Each name gets a class of its own, because torch also looks classes up by themselves.
         self.allowed = [(type(name.rsplit(".", 1)[1], (kind,), {}), name) for name, kind in known.items()]
 
     def load(self, path):
-        """What torch.save wrote, tensors mapped from the file."""
+        """Returns what torch.save wrote, with tensors mapped from the file."""
         with torch.serialization.safe_globals(self.allowed):
             self._refuse_foreign(path)
             try:
@@ -61,7 +61,7 @@ class Unpickler:
             raise Refused("%s: no such file" % path)
         try:
             foreign = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-        except (ValueError, RuntimeError):  # not a zip file, or a damaged one: torch.load says more
+        except (ValueError, RuntimeError):  # not a zip file, or a damaged one: torch.load's message says more
             return
         if foreign:
             raise Refused("%s: holds objects of %s, and making them would run code from outside; save the checkpoint "

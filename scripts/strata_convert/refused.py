@@ -3,7 +3,7 @@ import sys
 
 
 class Refused(Exception):
-    """The input is at fault; the message says where and what to do."""
+    """The input is at fault; the message says where, and what to do."""
 
 
 def note(message):

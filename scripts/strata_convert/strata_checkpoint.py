@@ -1,4 +1,4 @@
-"""Strata's checkpoints, written and read."""
+"""Writes and reads Strata's checkpoints."""
 import json
 import os
 
@@ -11,7 +11,7 @@ from refused import Refused
 from tensor_files import index_name, write_tensors
 from tensors import DTYPES
 
-STATE_VERSION = 1  # of trainer_state.json
+STATE_VERSION = 1  # trainer_state.json's
 
 
 def hash_of(data):
@@ -19,7 +19,7 @@ def hash_of(data):
 
 
 def write_checkpoint(output, step, model, optimizer, texts, facts):
-    """OUTPUT/step-00001000 from lists of entries and small files {name: bytes}; its path."""
+    """Writes OUTPUT/step-00001000 from lists of entries and small files, {name: bytes}; returns its path."""
     os.makedirs(output, exist_ok=True)
     target = os.path.join(output, "step-%08d" % step)
     with output_lock(output), appearing_folder(target) as staging:
@@ -37,7 +37,7 @@ def write_checkpoint(output, step, model, optimizer, texts, facts):
 
 
 class StrataCheckpoint:
-    """A step folder, every byte of which has been verified. `tensors`: "model" and "optimizer", by name."""
+    """A step folder with every byte verified. `tensors` has "model" and "optimizer", each by name."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -57,7 +57,7 @@ class StrataCheckpoint:
             self.tensors[part].update(self._map(entry["name"]))
 
     def master(self, name):
-        """fp32, whatever the state recipe keeps."""
+        """Returns the fp32 master, whatever the state recipe keeps."""
         weight, kept = self.tensors["model"][name], self.tensors["optimizer"]
         if "master." + name in kept:
             return kept["master." + name].float()
@@ -67,7 +67,7 @@ class StrataCheckpoint:
         return weight.float()
 
     def moment(self, kind, name):
-        """fp32, or None where the optimizer has no such moment."""
+        """Returns the fp32 moment, or None if the optimizer has no such moment."""
         if "%s_scale.%s" % (kind, name) in self.tensors["optimizer"]:
             raise Refused("%s: keeps 8-bit moments, which only Strata reads; resume it for a step with --state-recipe "
                           "fp32-master, and convert what that saves" % self.folder)
@@ -75,7 +75,7 @@ class StrataCheckpoint:
         return None if found is None else found.float()
 
     def scalar(self, name):
-        """A field of kernels/ops/step_state.h."""
+        """Returns a field of kernels/ops/step_state.h."""
         return self.state["scalars"]["step_state." + name]
 
     def _path(self, name):
@@ -101,7 +101,7 @@ class StrataCheckpoint:
                         path, block * block_bytes, min(size, (block + 1) * block_bytes)))
 
     def _map(self, name):
-        """The file's tensors, which are read when they are looked at."""
+        """Maps the file's tensors, which are read when they are looked at."""
         path = self._path(name)
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")

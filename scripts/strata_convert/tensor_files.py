@@ -1,15 +1,15 @@
-"""Safetensors files with aligned data, in shards, hashed in blocks on the way."""
+"""Writes safetensors files with aligned data, in shards, and hashes their blocks on the way."""
 import json
 import math
 import os
 
-ALIGNMENT_BYTES = 4096       # of the data in a file
-BLOCK_BYTES = 1 << 20        # one hash each
-SHARD_BYTES = 5_000_000_000  # of tensors in a file, but for a tensor that is larger
+ALIGNMENT_BYTES = 4096       # place of the data in a file
+BLOCK_BYTES = 1 << 20        # bytes under one hash
+SHARD_BYTES = 5_000_000_000  # tensors in a file; a larger tensor gets a file of its own
 
 
 class Entry:
-    """A tensor to be written. `load` gives its bytes when its turn comes; `dtype` is safetensors' ("BF16")."""
+    """A tensor to be written. `load` returns its bytes when its turn comes; `dtype` is safetensors' name ("BF16")."""
 
     def __init__(self, name, dtype, shape, load):
         self.name, self.dtype, self.shape, self.load = name, dtype, list(shape), load
@@ -20,7 +20,7 @@ class Entry:
 
 
 def make_header(entries):
-    """Length, JSON and spaces up to where the data begins."""
+    """Returns length, JSON, and spaces up to the beginning of the data."""
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for entry in entries:
         end = offset + entry.size_bytes()
@@ -47,7 +47,7 @@ def shard_name(base, index, count):
 
 
 class HashedFile:
-    """Writes a new file. `make_hash` begins the hash of a block; without it there are none."""
+    """Writes a new file. `make_hash` begins the hash of a block; without it nothing is hashed."""
 
     def __init__(self, path, make_hash=None):
         self.file, self.make_hash = open(path, "xb"), make_hash
@@ -81,7 +81,7 @@ class HashedFile:
 
 
 def write_tensors(folder, base, entries, make_hash=None, limit_bytes=SHARD_BYTES):
-    """Files of one list, and the text of their index where they are several: [(name, HashedFile)], text or None."""
+    """Writes the files of one list; returns [(name, HashedFile)], and the text of their index, or None for a single file."""
     shards = split_shards(entries, limit_bytes)
     written, places = [], {}
     for index, shard in enumerate(shards):

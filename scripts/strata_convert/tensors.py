@@ -1,16 +1,16 @@
-"""PyTorch's tensors as entries of safetensors files."""
+"""Makes entries of safetensors files from PyTorch's tensors."""
 import torch
 
 from refused import Refused
 from tensor_files import Entry
 
-# Of safetensors, and their names in torch.
+# Types of safetensors, and their names in torch.
 DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "F64": "float64", "I64": "int64", "I32": "int32",
           "I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool"}
 
 
 def dtype_name(dtype):
-    """"float32" of torch.float32"""
+    """Returns the name of a type: "float32" for torch.float32."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -22,7 +22,7 @@ def stored_dtype(dtype, tensor_name):
 
 
 def tensor_entry(name, dtype, shape, load):
-    """`load` gives the tensor, of that torch type and shape."""
+    """Makes an entry; `load` returns the tensor, which must have that torch type and shape."""
     def load_bytes():
         tensor = load().detach().contiguous()
         if tensor.shape != torch.Size(shape) or tensor.dtype != dtype:

@@ -1,4 +1,4 @@
-"""to-deepspeed-universal: a checkpoint of Strata becomes what DeepSpeed loads with "load_universal": true."""
+"""to-deepspeed-universal: makes a folder that DeepSpeed loads with "load_universal": true from a Strata checkpoint."""
 import contextlib
 import math
 import os
@@ -10,9 +10,9 @@ from folders import appearing_folder, sync, write_file
 from refused import Refused, note
 from strata_checkpoint import StrataCheckpoint
 
-# The version whose loader was tested; loaders refuse checkpoints that name none.
+# The version whose loader was tested; loaders refuse checkpoints without a version.
 DEEPSPEED_VERSION = "0.19.8"
-# DeepSpeed loads as many of its parameter groups as a checkpoint lists and leaves out the others without a word.
+# DeepSpeed loads as many of its parameter groups as a checkpoint lists and silently leaves out the others.
 LISTED_GROUPS = 1024
 
 
@@ -23,7 +23,7 @@ def run(arguments):
     os.makedirs(arguments.out, exist_ok=True)
     with appearing_folder(os.path.join(arguments.out, tag)) as staging:
         write_zero_folder(checkpoint, os.path.join(staging, "zero"), arguments)
-        for name in ("mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"):  # ZeRO 1 and 2; 3
+        for name in ("mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"):  # the first is for ZeRO 1 and 2, the other for 3
             save(common_state(checkpoint), os.path.join(staging, name))
     point_latest(arguments.out, tag)
     return os.path.join(arguments.out, tag)
@@ -43,7 +43,7 @@ def check_optimizer(checkpoint):
 
 
 def write_zero_folder(checkpoint, folder, arguments):
-    # torch.optim counts in a tensor, DeepSpeed's optimizers in an integer; neither counts on in the other's.
+    # torch.optim counts in a tensor, DeepSpeed's optimizers in an integer; neither can go on from the other's.
     updates = checkpoint.scalar("updates")
     step = torch.tensor(float(updates)) if arguments.torch_adam else updates
     for name in checkpoint.tensors["model"]:
@@ -55,7 +55,7 @@ def write_zero_folder(checkpoint, folder, arguments):
             moment = checkpoint.moment(ours, name)
             if moment is not None:
                 save({"param": moment.clone()}, os.path.join(place, theirs + ".pt"))
-    # Without other settings: those of DeepSpeed's configuration hold.
+    # Groups list no other settings, so those of DeepSpeed's configuration hold.
     settings = {} if arguments.learning_rate is None else {"lr": arguments.learning_rate}
     groups = [{"params": [], **settings} for _ in range(LISTED_GROUPS)]
     save({"ds_version": DEEPSPEED_VERSION, "param_groups": groups,
@@ -64,11 +64,11 @@ def write_zero_folder(checkpoint, folder, arguments):
 
 
 def common_state(checkpoint):
-    """What DeepSpeed's engine reads besides tensors; what it does not know it hands on as client_state."""
+    """Returns what DeepSpeed's engine reads besides tensors; it passes on keys that it does not know as client_state."""
     state, updates = checkpoint.state, checkpoint.scalar("updates")
     return {
         "module": {}, "buffer_names": [], "optimizer": None, "param_shapes": None, "shared_params": None,
-        # The first is what DeepSpeed's schedulers load, the others what PyTorch's do.
+        # DeepSpeed's schedulers load the first number, PyTorch's the others.
         "lr_scheduler": {"last_batch_iteration": updates - 1, "last_epoch": updates, "_step_count": updates + 1,
                          "lr_lambdas": []},
         "skipped_steps": checkpoint.scalar("skipped"), "global_steps": state["step"],

@@ -1,4 +1,4 @@
-// Runs a fuzz target over every file of a folder: what libFuzzer does with -runs=0, for any
+// Runs a fuzz target over every file of a folder, as libFuzzer does with -runs=0, with any
 // compiler.
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A project that takes this one in with add_subdirectory: configures it all, builds what a small program needs, runs it."""
+"""A project that uses this one with add_subdirectory: configures all of it, builds what a small program needs, and runs that."""
 import json
 import pathlib
 import subprocess
@@ -21,7 +21,7 @@ class Embedding(unittest.TestCase):
     def test_an_outside_project_builds(self):
         with tempfile.TemporaryDirectory(prefix="strata-outside-") as folder:
             build = pathlib.Path(folder)
-            # The first warning of the outside project's own code would show flags that are not its own.
+            # The outside project has code that warns under this project's flags, so -Wall or -Werror of ours would show.
             run("cmake", "-S", ROOT / "tests/embedding/outside", "-B", build, "-G", "Ninja", f"-DSTRATA={ROOT}",
                 "-DCMAKE_BUILD_TYPE=Debug", "-DSTRATA_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
             commands = json.loads((build / "compile_commands.json").read_text())

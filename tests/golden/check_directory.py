@@ -28,10 +28,10 @@ def load_reference(path):
 
 
 def load_model(directory, dtype):
-    """Random weights must not stand in for missing ones, so whatever does not match is an error."""
+    """Ends the program if any weight does not match, since transformers would put random weights in place of missing ones."""
     model, report = transformers.AutoModelForCausalLM.from_pretrained(
         directory, dtype=dtype, attn_implementation="eager", output_loading_info=True)
-    # Causal masks that old GPT-2 files carry as buffers are no weights.
+    # Old GPT-2 files have causal masks as buffers, which are not weights.
     unexpected = [key for key in report["unexpected_keys"] if not key.endswith((".attn.bias", ".attn.masked_bias"))]
     problems = {"missing": report["missing_keys"], "unexpected": unexpected, "mismatched": report["mismatched_keys"]}
     for what, keys in problems.items():

@@ -77,7 +77,7 @@ testing::AssertionResult agree(const Tensors& ours, const Tensors& golden, doubl
   double worst = -1;
   for (const auto& [name, values] : golden) {
     const double difference = relative_difference(ours.at(name), values);
-    if (difference <= worst) continue;  // NaN is worse than anything
+    if (difference <= worst) continue;  // false for NaN
     worst = difference;
     worst_name = name;
     if (std::isnan(worst)) break;

@@ -1,4 +1,4 @@
-// What tests ask of a run on golden batches, and the batches.
+// Golden batches, and the checks of a run on them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,25 +15,25 @@ namespace strata::tests {
 /// How GoogleTest names a case.
 void PrintTo(const GoldenCase& golden, std::ostream* out);
 
-/// |a - b| / |b| of logits, loss, gradients and what ten steps give.
+/// Bound of |a - b| / |b| for logits, loss, gradients and the results of ten steps.
 inline constexpr double kGoldenTolerance = 1e-5;
-/// After kGoldenSteps updates.
+/// The same bound after kGoldenSteps updates.
 inline constexpr double kTrainedTolerance = 1e-4;
 inline constexpr int kGoldenSteps = 30;
 
-/// [rows, T] inputs and targets of golden.safetensors as one batch of [rows, T + 1] tokens.
+/// Joins [rows, T] inputs and targets of golden.safetensors into one batch of [rows, T + 1] tokens.
 std::vector<std::int32_t> one_batch(const train::ModelFiles& values);
 
-/// An int32 tensor [steps, ...], step by step.
+/// Splits an int32 tensor [steps, ...] by steps.
 std::vector<std::vector<std::int32_t>> rows_of_steps(const train::ModelFiles& values,
                                                      const std::string& tensor);
 
-/// One batch of [rows, T + 1] tokens per step of AdamW.
+/// Returns the batches of the AdamW run, [rows, T + 1] tokens per step.
 std::vector<std::vector<std::int32_t>> training_batches(const train::ModelFiles& values);
 
-/// Training on the values of masked.safetensors (README.md), on one rank: one row for each of four
-/// micro-batches, so that counts of targets differ between ranks and between micro-steps, down to
-/// none. SGD shows by what gradients were divided.
+/// A run on masked.safetensors (README.md). Its four rows have different numbers of valid targets,
+/// down to none, so that ranks and micro-steps of one row each differ, too. SGD shows the divisor
+/// of the gradients.
 struct MaskedRun {
   GoldenRun run;
   std::vector<double> losses;
@@ -41,11 +41,11 @@ struct MaskedRun {
 };
 MaskedRun masked_run();
 
-/// Without the key's bias of GPT-2, the middle third of c_attn.bias: it has a true gradient of zero
+/// Drops the key's bias of GPT-2, the middle third of c_attn.bias, whose true gradient is zero
 /// (README.md).
 Tensors without_key_bias(Tensors tensors);
 
-/// Global L2 norm.
+/// Computes the global L2 norm.
 double norm_of(const Tensors& tensors);
 
 /// Fails with the tensor that differs most.
@@ -54,7 +54,7 @@ testing::AssertionResult agree(const Tensors& ours, const Tensors& golden, doubl
 /// Fails with the first tensor that differs in a bit.
 testing::AssertionResult same_bytes(const Tensors& a, const Tensors& b);
 
-/// What training gave against what PyTorch's gave, as GoogleTest expectations.
+/// Expects the results of training to agree with those of PyTorch.
 void expect_trained(const GoldenResult& result, const std::vector<double>& losses,
                     const Tensors& parameters, double tolerance);
 

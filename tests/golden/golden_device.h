@@ -7,10 +7,10 @@
 
 namespace strata::tests {
 
-/// In which order the simulation runs the threads of a block; a GPU has its own.
+/// The order in which the simulation runs the threads of a block; a GPU has its own order.
 enum class GoldenOrder { forward, backward, shuffled };
 
-/// golden_device_simulated.cpp or golden_device_gpu.cpp.
+/// Defined in golden_device_simulated.cpp and in golden_device_gpu.cpp.
 std::unique_ptr<kernels::Device> golden_device(GoldenOrder order);
 
 }  // namespace strata::tests

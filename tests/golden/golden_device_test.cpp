@@ -1,5 +1,5 @@
-// Golden values from the CUDA kernels: whole training steps of every family on the simulated
-// device, or on a GPU.
+// Golden values from the CUDA kernels: whole training steps of every family, on the simulated
+// device or on a GPU.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace strata::tests {
 
 namespace {
 
-/// bf16 on the device against bf16 on the CPU: both round every activation and gradient to 8 bits,
-/// after sums in other orders, so a few of them differ by a unit.
+/// Bounds between bf16 on the device and on the CPU: both round every activation and gradient to 8
+/// bits, but sums add in other orders, so a few of them differ by a unit.
 constexpr double kBf16Loss = 1e-3, kBf16Gradients = 2e-2;
 
 class GoldenDevice : public testing::TestWithParam<GoldenCase> {
  protected:
-  /// One step on the batch of the golden gradients.
+  /// Makes a run of one step on the batch of the golden gradients.
   [[nodiscard]] GoldenRun one_step() const {
     GoldenRun run;
     run.model = GetParam().directory;
@@ -85,7 +85,7 @@ TEST(GoldenDeviceMasks, TheMeanIsOverTheTargetsOfTheWholeStep) {
   }
 }
 
-/// One directory for each file of golden values; of those `names` alone, where there are any.
+/// Returns one directory per file of golden values, only those in `names` if there are any.
 std::vector<GoldenCase> families(const std::set<std::string>& names = {}) {
   std::vector<GoldenCase> cases = golden_cases();
   std::erase_if(cases, [&](const GoldenCase& c) {
@@ -101,7 +101,7 @@ std::string name_of_case(const testing::TestParamInfo<GoldenCase>& given) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenDevice, testing::ValuesIn(families()), name_of_case);
-// Two that between them have every operation.
+// These two families have every operation between them.
 INSTANTIATE_TEST_SUITE_P(Models, TrainedOnDevice, testing::ValuesIn(families({"gpt2", "qwen3"})),
                          name_of_case);
 

@@ -43,7 +43,7 @@ TrainingCase training_case(const GoldenRun& run) {
   return training;
 }
 
-/// Rows of the batch in the order of design 2.19: micro-step, rank, row.
+/// Fills rows of the batch in the order of design 2.19: micro-step, rank, row.
 void fill_rows(const GoldenRun& run, int rank, std::int64_t step, int micro_step,
                const train::MicroBatch& batch) {
   const std::vector<std::int32_t>& tokens = run.batches.at(static_cast<std::size_t>(step));
@@ -62,7 +62,7 @@ void fill_rows(const GoldenRun& run, int rank, std::int64_t step, int micro_step
   }
 }
 
-/// Puts fp32 elements [first, ...) of a tensor of `elements` where they belong.
+/// Copies fp32 elements [first, ...) into their places of a tensor of `elements`.
 void put(Tensors& tensors, const std::string& name, std::int64_t elements, std::int64_t first,
          std::span<const std::byte> bytes) {
   std::vector<double>& tensor = tensors[name];
@@ -72,7 +72,7 @@ void put(Tensors& tensors, const std::string& name, std::int64_t elements, std::
   std::ranges::copy(values, tensor.begin() + first);
 }
 
-/// This rank's own part of every gradient; over all ranks each element is put once.
+/// Puts the part of every gradient that this rank owns; all ranks together put each element once.
 void put_gradients(const train::Engine& engine, Tensors& gradients) {
   const step::StepSettings& settings = engine.programs().settings;
   for (std::size_t u = 0; u < engine.programs().units.size(); ++u) {

@@ -1,4 +1,4 @@
-// Training on golden batches with the product's engine, and what is left in its storage.
+// Trains on golden batches with the product's engine and reads the results from its storage.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace strata::tests {
 
-/// AdamW as README.md says.
+/// The AdamW settings of README.md.
 train::OptimizerOptions golden_adamw();
 
 struct GoldenRun {
-  std::string model;  ///< directory
-  /// Of each step: `rows` x (T + 1) tokens, inputs and next targets.
+  std::string model;  ///< its directory
+  /// Per step, `rows` x (T + 1) tokens: inputs and next targets.
   std::vector<std::vector<std::int32_t>> batches;
-  /// Of each step: `rows` x T targets, < 0 where none counts; empty: those of `batches`.
+  /// Per step, `rows` x T targets, < 0 where not valid; empty: the next tokens of `batches`.
   std::vector<std::vector<std::int32_t>> targets;
   int steps = 1;          ///< optimizer steps on the first batches
   std::int64_t rows = 2;  ///< divided over ranks and micro-steps
@@ -24,25 +24,25 @@ struct GoldenRun {
   int stage = 0;
   int accumulation = 1;
   bool recompute = false;
-  DType dtype = DType::f32;  ///< of parameters, activations and gradients
+  DType dtype = DType::f32;  ///< type of parameters, activations and gradients
   train::OptimizerOptions optimizer = golden_adamw();
-  /// Makes the device of one rank; none: the CPU.
+  /// Makes the device of one rank; empty: the CPU.
   std::function<std::unique_ptr<kernels::Device>()> make_device;
-  std::string save;  ///< folder for a checkpoint afterwards; empty: none
+  std::string save;  ///< folder for a checkpoint at the end; empty: none
 };
 
 struct GoldenResult {
-  double evaluation = 0;  ///< of the first batch, before any update
+  double evaluation = 0;  ///< held-out loss of the first batch, before any update
   std::vector<double> losses;
-  std::vector<double> gradient_norms;  ///< as the step reports them
-  Tensors gradients;                   ///< of the last step, as the optimizer finds them
+  std::vector<double> gradient_norms;  ///< as reported by the steps
+  Tensors gradients;                   ///< gradients of the last step, as the optimizer reads them
   Tensors parameters;                  ///< after the last step; the masters of a 16-bit run
 };
 
-/// The directory of a run that saves.
+/// Returns the checkpoint's directory of a run that saves.
 std::string saved_checkpoint(const GoldenRun& run);
 
-/// Decay on every parameter, no clipping. Every Program is verified first.
+/// Runs with decay on every parameter and no clipping. Every Program is verified first.
 GoldenResult run_golden(const GoldenRun& run);
 
 }  // namespace strata::tests

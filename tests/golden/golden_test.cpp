@@ -1,5 +1,5 @@
-// The product against transformers in float64: logits, loss, gradients, training, and model
-// directories, for every folder beside README.md.
+// Compares the product with transformers in float64: logits, loss, gradients, training and written
+// model directories, for every folder beside README.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace strata::tests {
 namespace {
 
 constexpr double kSixteenBitTolerance = 2e-2;
-constexpr double kWorldTolerance = 1e-6;  // one rank against two
+constexpr double kWorldTolerance = 1e-6;  // two ranks against one
 
-/// Ways to run the same step.
+/// A way to run the same step.
 struct Way {
   const char* name;
   int world, stage, accumulation;
@@ -108,7 +108,7 @@ TEST_P(Golden, TwoRanksAtStage3LoseWhatOneRankLoses) {
   EXPECT_NEAR(two.evaluation, one.evaluation, one.evaluation * kWorldTolerance);
 }
 
-/// Of what the directory holds: names as Strata writes them, without GPT-2's causal masks.
+/// Reads a directory's weights under the names that Strata writes, without GPT-2's causal masks.
 Tensors stored_weights(const std::string& directory, const std::string& prefix) {
   Tensors weights;
   for (auto& [name, values] : read_tensors(train::ModelFiles(directory), "")) {
@@ -152,7 +152,7 @@ struct OptimizerCase {
   train::OptimizerOptions options;
 };
 
-/// Those of optimizers.safetensors (README.md).
+/// Returns the optimizers of optimizers.safetensors (README.md).
 std::vector<OptimizerCase> optimizer_cases() {
   train::OptimizerOptions sgd;
   sgd.type = train::OptimizerType::sgd;

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Beside the program where a bundle was unpacked, else in the source tree.
+/// Returns the folder beside the program in an unpacked bundle, or else that of the source tree.
 fs::path golden_directory() {
   std::error_code error;
   const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "golden";

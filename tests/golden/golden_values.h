@@ -1,4 +1,4 @@
-// The golden values of README.md, as tests read them.
+// Reads the golden values that README.md describes.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace strata::tests {
 
-/// By Hugging Face name, row-major.
+/// Row-major elements by Hugging Face name.
 using Tensors = std::map<std::string, std::vector<double>>;
 
-/// One model directory and the file of what transformers computes with it.
+/// A model directory, and the file with what transformers computes from it.
 struct GoldenCase {
   std::string name;
   std::string directory;
-  std::string values;  ///< golden.safetensors; a variant (NAME-...) has that of NAME
+  std::string values;  ///< golden.safetensors; a variant (NAME-...) uses that of NAME
 };
 
-/// Every directory beside README.md, sorted.
+/// Lists every directory beside README.md, sorted.
 std::vector<GoldenCase> golden_cases();
 
-/// Any float type, as fp64.
+/// Reads a tensor of any float type as fp64.
 std::vector<double> read_doubles(const train::ModelFiles& files, const std::string& tensor);
 std::vector<std::int32_t> read_ids(const train::ModelFiles& files, const std::string& tensor);
 
-/// The tensors whose names begin with `prefix`, under the rest of their names.
+/// Reads the tensors whose names begin with `prefix`, and drops it from their names.
 Tensors read_tensors(const train::ModelFiles& files, const std::string& prefix);
 
 /// |a - b| / |b| in L2 norm; NaN when the sizes differ.

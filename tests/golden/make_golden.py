@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Golden values: tiny random models of each family, computed by transformers entirely in float64.
+"""Makes golden values: tiny random models of each family, computed by transformers entirely in float64.
 
     make_golden.py [NAME...]     writes tests/golden/NAME/ (all families unless named)
     make_golden.py --check       computes again and compares with the committed values
 
 Needs PyTorch, transformers and safetensors; nothing in the product or its tests does. README.md says what the files hold.
-transformers computes norms, rotary tables and softmax in fp32 whatever the model's type; here those spots are lifted to
-float64 too (`float64_everywhere`), and a dispatch hook proves that no fp32 tensor occurs.
+transformers computes norms, rotary tables and softmax in fp32 whatever the model's type; this script makes it compute them in
+float64, too (`float64_everywhere`), and a dispatch hook proves that no fp32 tensor occurs.
 """
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ BATCH, SEQUENCE, CONTEXT, STEPS = 2, 16, 32, 30
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
 PLAIN = dict(fused=False, foreach=False)
 
-# Optimizers and masks do not depend on the model: one family is enough. The first steps of the same batches.
+# Optimizers and masks do not depend on the model, so one family is enough, on the first steps of its batches.
 ONE_FAMILY, OPTIMIZER_STEPS = "llama", 10
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.1, **PLAIN),
@@ -37,22 +37,22 @@ OPTIMIZERS = {
     "adam": lambda p: torch.optim.Adam(p, **ADAMW, **PLAIN),
 }
 
-# Targets that count in each of a step's rows. One step of SGD shows a wrong divisor, which AdamW would cancel.
+# Valid targets in each row of each step. One step of SGD shows a wrong divisor, which AdamW would cancel.
 MASKED_STEPS, MASKED_COUNTS = 3, ((16, 5, 0, 1), (0, 0, 16, 3), (7, 0, 16, 0))
 
 LLAMA = dict(vocab_size=96, hidden_size=32, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
              max_position_embeddings=CONTEXT, rms_norm_eps=1e-5, tie_word_embeddings=False)
-# Wavelengths 6.3, 53, 444, 3730: one untouched, one in the smooth band, two fully scaled.
+# Wavelengths are 6.3, 53, 444, 3730: one is kept, one lies in the smooth band, two are fully scaled.
 LLAMA3_ROPE = dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                    original_max_position_embeddings=64)
 
-# Wavelengths 6.3, 17, 44, 118. The ramp from kept to interpolated frequencies begins at the first and would end at pair 8:
-# its bound, head size - 1, counts.
+# Wavelengths are 6.3, 17, 44, 118. The ramp from kept to interpolated frequencies begins at the first; it would end at pair 8, but its
+# bound, head size - 1, limits it.
 YARN_ROPE = dict(rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=8192, beta_fast=1024.0,
                  beta_slow=1.0)
 
-# Odd vocabularies, so that padding to a multiple of 128 is seen; head_dim differs from hidden / heads in qwen3. qwen2 turns
-# fast: where a rotation hardly turns, the gradient of the key's bias cancels to noise, and fp32 could not be judged by it.
+# Odd vocabularies show the padding to a multiple of 128; head_dim differs from hidden / heads in qwen3. Rotations of qwen2 turn fast: where
+# one hardly turns, the gradient of the key's bias cancels to noise, which fp32 cannot be judged by.
 FAMILIES = {
     "gpt2": lambda: transformers.GPT2Config(
         vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT, resid_pdrop=0.0, embd_pdrop=0.0,
@@ -75,12 +75,12 @@ FAMILIES = {
         **{**LLAMA, "max_position_embeddings": 32768}, rope_parameters=dict(YARN_ROPE)),
 }
 
-# Weights with which AdamW's first steps, the signs of gradients, do not hang on the last bit of an element near zero.
+# Seeds whose first AdamW steps, which are signs of gradients, do not depend on the last bit of an element near zero.
 SEEDS = {"llama-yarn": 77}
 
 
 class Float64Torch(types.ModuleType):
-    """torch, in which float32 is float64."""
+    """Stands for the module torch, with float64 in place of float32."""
 
     def __getattr__(self, name):
         return torch.float64 if name in ("float32", "float") else getattr(torch, name)
@@ -88,7 +88,7 @@ class Float64Torch(types.ModuleType):
 
 @contextlib.contextmanager
 def float64_everywhere(config):
-    """Model code run inside sees float64 wherever it asks for fp32."""
+    """Makes model code that runs inside get float64 wherever it asks for fp32."""
     family = config.model_type
     modules = [sys.modules[f"transformers.models.{family}.modeling_{family}"],
                sys.modules["transformers.modeling_rope_utils"]]
@@ -117,7 +117,7 @@ class RefuseFloat32(TorchDispatchMode):
 
 
 def randomize(model, generator):
-    """Every parameter random: matrices such that signals keep their size, norms near 1, biases well away from 0."""
+    """Makes every parameter random: matrices that keep the size of signals, norms near 1, biases well away from 0."""
     for name, p in model.named_parameters():
         noise = torch.randn(p.shape, generator=generator)
         if p.ndim == 2:
@@ -129,12 +129,12 @@ def randomize(model, generator):
 
 
 def tokens(shape, vocabulary, generator):
-    """Skewed, so that there is something to learn."""
+    """Draws skewed tokens, so that there is something to learn."""
     return (torch.rand(shape, generator=generator) ** 2 * vocabulary).to(torch.int64)
 
 
 def mean_loss(model, inputs, targets):
-    """The mean is over the targets of all rows; those below 0 do not count."""
+    """Returns logits and the mean loss over the valid targets (>= 0) of all rows."""
     logits = model(input_ids=inputs, use_cache=False).logits
     return logits, F.cross_entropy(logits.reshape(-1, logits.size(-1)), targets.reshape(-1), ignore_index=-100)
 
@@ -144,7 +144,7 @@ def shifted(rows):
 
 
 def build(config, weights):
-    """The model in float64 with `weights` (fp32 numbers), rotary frequencies included."""
+    """Makes the model in float64 with `weights` (fp32 numbers), rotary frequencies included."""
     with float64_everywhere(config):
         model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float64)
         model.load_state_dict({k: v.double() for k, v in weights.items()})
@@ -155,7 +155,7 @@ def build(config, weights):
 
 
 def train(model, inputs, targets, optimizer):
-    """Losses before each update."""
+    """Trains, and returns the losses before each update."""
     losses = []
     with float64_everywhere(model.config), RefuseFloat32():
         for step in zip(inputs, targets):
@@ -215,7 +215,7 @@ def save_model(model, folder, **options):
 
 
 def make(name):
-    """(fp32 model as stock transformers builds it, golden values by file)."""
+    """Returns the fp32 model as stock transformers builds it, and golden values by file."""
     config = FAMILIES[name]()
     generator = torch.Generator().manual_seed(SEEDS.get(name, 1234 + list(FAMILIES).index(name)))
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
@@ -235,7 +235,7 @@ def make(name):
 
 
 def write_published_rope(folder):
-    """The spelling of rotary scaling that published Llama folders use (transformers before 5)."""
+    """Rewrites rotary scaling as published Llama folders spell it (transformers before 5)."""
     path = os.path.join(folder, "config.json")
     with open(path) as file:
         config = json.load(file)
@@ -246,10 +246,10 @@ def write_published_rope(folder):
 
 
 def write_variants(name, model, folder):
-    """The same weights, laid out in other ways that people have on disk; golden values are those of `name`."""
+    """Writes the same weights in other layouts that people have on disk; golden values are those of `name`."""
     if name == "llama":
         save_model(model, os.path.join(HERE, "llama-sharded"), max_shard_size="40KB")
-    if name == "gpt2":  # as on the hub: no `transformer.` prefix, causal masks stored as buffers
+    if name == "gpt2":  # the hub's layout: no `transformer.` prefix, causal masks stored as buffers
         bare = os.path.join(HERE, "gpt2-bare")
         os.makedirs(bare, exist_ok=True)
         shutil.copy(os.path.join(folder, "config.json"), bare)

@@ -1,5 +1,5 @@
-"""Writes schedules.json: learning rates as transformers' own schedulers give them, beside the flags of train that
-ask for the same. Needs torch and transformers:  python make_schedules.py
+"""Writes schedules.json: learning rates of transformers' own schedulers, and the flags of train that ask for the same.
+Needs torch and transformers:  python make_schedules.py
 """
 import json
 import pathlib
@@ -10,7 +10,7 @@ from transformers import get_scheduler
 RATE, TOTAL, WARMUP = 3e-4, 100, 10
 STEPS = [0, 1, 5, 9, 10, 11, 25, 40, 50, 69, 70, 71, 85, 99]
 
-# Name and arguments as --lr_scheduler_type and --lr_scheduler_kwargs have them, warm-up.
+# Name, --lr_scheduler_kwargs and warm-up steps of each --lr_scheduler_type.
 CASES = [
     ("constant", {}, 0),
     ("constant_with_warmup", {}, WARMUP),

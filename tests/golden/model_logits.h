@@ -1,4 +1,4 @@
-// Logits of a model directory, by the product's own generation.
+// Logits of a model directory, computed by the product's own generation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace strata::tests {
 
-/// Logits of all positions: `ids` [B, sequence] -> [B, sequence, vocabulary], computed in `dtype`.
+/// Computes logits at all positions in `dtype`: `ids` [B, sequence] -> [B, sequence, vocabulary].
 std::vector<double> model_logits(const std::string& directory, DType dtype,
                                  std::span<const std::int32_t> ids, std::int64_t sequence);
 

@@ -1,5 +1,5 @@
-// write_logits DIRECTORY REFERENCE OUTPUT [DTYPE]: logits of a model directory for the `input_ids`
-// of REFERENCE, as safetensors with `input_ids` and `logits`: what check_directory.py compares.
+// write_logits DIRECTORY REFERENCE OUTPUT [DTYPE] computes a model directory's logits for the
+// `input_ids` of REFERENCE and writes both as safetensors, for check_directory.py to compare.
 #include <cstdio>
 #include <string>
 

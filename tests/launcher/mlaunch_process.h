@@ -1,4 +1,4 @@
-// An mlaunch under test: started with pipes, waited for with a limit, and checked to leave nothing.
+// Runs mlaunch under test: starts it with pipes, waits with a limit, checks that nothing is left.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@ namespace strata::testing {
 
 class MlaunchProcess {
  public:
-  /// `arguments` after mlaunch's own name. Every process of the run carries a mark in its
-  /// environment.
+  /// Starts mlaunch with `arguments`. A mark in the environment identifies every process of the
+  /// run.
   explicit MlaunchProcess(const std::vector<std::string>& arguments);
-  /// A shell that starts mlaunch, whose path is $0 in `script`.
+  /// Starts a shell that starts mlaunch; `script` finds its path in $0.
   static MlaunchProcess in_shell(const std::string& script);
   /// Kills what is left.
   ~MlaunchProcess();
@@ -24,23 +24,23 @@ class MlaunchProcess {
   MlaunchProcess& operator=(const MlaunchProcess&) = delete;
 
   void send(int signal) const;
-  /// Waits until standard output contains `text` `count` times. False after `limit`.
+  /// Waits until standard output contains `text` `count` times; false if `limit` passes first.
   bool wait_for_output(const std::string& text, int count,
                        std::chrono::milliseconds limit = std::chrono::seconds(8));
-  /// The same for standard error.
+  /// Waits until standard error contains `text`; false if `limit` passes first.
   bool wait_for_error(const std::string& text,
                       std::chrono::milliseconds limit = std::chrono::seconds(8));
-  /// Reads to the end and waits. Returns the exit code, 1000 + signal when it was killed, -1 when
-  /// it did not end within `limit`.
+  /// Reads to the end and waits. Returns the exit code, 1000 + signal if a signal killed it, or -1
+  /// if it did not end within `limit`.
   int wait(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::string& output() const { return output_; }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] std::vector<std::string> error_lines() const;
-  /// Living processes of this run, mlaunch itself too, as "PID name".
+  /// Lists living processes of this run, mlaunch included, as "PID name".
   [[nodiscard]] std::vector<std::string> living() const;
-  /// Waits until none lives. False after `limit`.
+  /// Waits until no process of the run lives; false if `limit` passes first.
   [[nodiscard]] bool all_gone(std::chrono::milliseconds limit) const;
 
  private:

@@ -1,4 +1,4 @@
-// mlaunch with real processes: eight ranks, whatever the number of cores.
+// Tests mlaunch with real processes: eight ranks, whatever the number of cores.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -18,14 +18,14 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// mlaunch -np RANKS rank_actor ARGUMENTS
+/// Makes the arguments of `mlaunch -np RANKS rank_actor ARGUMENTS`.
 std::vector<std::string> actors(int ranks, std::vector<std::string> arguments) {
   std::vector<std::string> all{"-np", std::to_string(ranks), ACTOR_PATH};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
 }
 
-/// mlaunch's own last words: from the line that says which rank failed to the end.
+/// Returns mlaunch's final report: from the line that says which rank failed to the end.
 std::string report_of(const MlaunchProcess& mlaunch) {
   const std::size_t begin = mlaunch.error().find("mlaunch: rank ");
   return begin == std::string::npos ? "" : mlaunch.error().substr(begin);
@@ -183,7 +183,7 @@ TEST(Mlaunch, ASecondTermDoesNotWaitForTheGrace) {
   mlaunch.send(SIGTERM);
   ASSERT_TRUE(mlaunch.wait_for_error("have 30 s to stop by themselves"));
   mlaunch.send(SIGTERM);
-  EXPECT_EQ(mlaunch.wait(), 143);  // within 10 s
+  EXPECT_EQ(mlaunch.wait(), 143);  // well before the 30 s
   expect_nothing_left(mlaunch);
 }
 
@@ -344,7 +344,7 @@ TEST(Mlaunch, AReaderThatGoesAwayEndsTheRun) {
   EXPECT_TRUE(mlaunch.all_gone(seconds(2)));
 }
 
-/// More than a pipe holds is still to be written when the ranks have ended.
+/// When the ranks have ended, more output is still to be written than a pipe holds.
 TEST(Mlaunch, AReaderThatIsLateGetsEverything) {
   MlaunchProcess mlaunch =
       MlaunchProcess::in_shell("$0 -np 2 '" ACTOR_PATH "' lines 2000 | (sleep 0.7; wc -l)");

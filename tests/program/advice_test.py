@@ -1,4 +1,4 @@
-"""Where memory is short: the advice, taken literally, is accepted, and says what the next run says."""
+"""Advice on short memory, taken literally, is accepted, and the next run needs what the advice says."""
 import json
 import pathlib
 import re
@@ -11,7 +11,7 @@ HARDWARE = pathlib.Path(__file__).parents[2] / "configs/hardware/rtx4090.json"
 PLAN = ["--steps", "0", "--print-plan"]
 FLAGS = r"(?:--[a-z0-9-]+(?: [\w./]+)? ?)+"
 
-# What does not fit; `flags`: a pattern for the advice.
+# Jobs that do not fit, and a pattern for the flags that are advised.
 FITTING = [
     ("--model gpt2-124m --device cpu --host-memory 2GB", "--activation-checkpointing --offload-optimizer nvme --nvme-path DIR"),
     ("--model gpt2-124m --device cpu --host-memory 1GB", ".*--offload-param nvme.*"),
@@ -35,7 +35,7 @@ NOT_FITTING = ["--model gpt2-124m --device cpu --host-memory 500MB",
 
 
 def changed(job, flags):
-    """`job` with these flags, each in the place of an earlier one."""
+    """Returns `job` with these flags, each in place of an earlier one of the same name."""
     pairs = re.findall(r"(--[a-z0-9-]+)(?: (?!--)(\S+))?", " ".join([*job, flags]))
     return [word for pair in dict(pairs).items() for word in pair if word]
 
@@ -47,7 +47,7 @@ class Advice(ProgramTest):
         return done.stderr
 
     def hardware(self, file, **memory):
-        """A file of a machine that has this much host memory."""
+        """Writes the hardware file of a machine that has this much host memory."""
         machine = json.loads(HARDWARE.read_text())
         self.write(file, json.dumps(machine | {"memory": machine["memory"] | {name: [size, "assumed"] for name, size in memory.items()}}))
 
@@ -90,7 +90,7 @@ class PlanFiles(ProgramTest):
     def test_a_plan_that_allows_too_little_is_named_and_its_field(self):
         text = self.run_program(train(*self.JOB)).stdout
         printed = json.loads(text[text.index("{\n"):text.rindex("\n}\n") + 2])
-        for field in ("device", "pinned", "pageable"):  # of the disk nothing is needed
+        for field in ("device", "pinned", "pageable"):  # nothing is needed of the disk
             with self.subTest(field=field):
                 self.refuse_plan(printed | {"budget_bytes": printed["budget_bytes"] | {field: 100}},
                                  rf"plan.json: budget_bytes.{field}: the Plan has 100 bytes, and needs at least \d{{4,}}; raise it$")

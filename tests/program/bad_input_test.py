@@ -1,4 +1,4 @@
-"""Whatever a user gets wrong is refused with one message: what is wrong where, and what to change."""
+"""Every mistake of a user is refused with one message, which says what is wrong, where, and what to change."""
 import array
 import json
 import pathlib
@@ -15,7 +15,7 @@ TENSOR = "transformer.h.0.mlp.c_fc.weight"
 
 class BadInput(ProgramTest):
     def refuse(self, code, words, *arguments, ranks=2, limit_s=20):
-        """Runs train on `ranks` ranks; the error must hold all words, stand there once, and come last."""
+        """Runs train on `ranks` ranks; expects an error that has all words, is printed once, and comes last."""
         done = self.run_program(mlaunch(ranks, *arguments), expect=code, limit_s=limit_s)
         lines = done.stderr.splitlines()
         for word in words:
@@ -39,7 +39,7 @@ class BadConfiguration(BadInput):
         self.refuse_config('{"train_batch_size": 8, "zero_optimizatoin": {"stage": 3}}',
                            ["zero_optimizatoin: unknown key, did you mean 'zero_optimization'?"],
                            "--strict-config")
-        done = self.run_program(mlaunch(2, *QUICK, "--config", "ds.json"))  # else a warning, once
+        done = self.run_program(mlaunch(2, *QUICK, "--config", "ds.json"))  # without the flag one warning
         self.assertEqual(done.stderr.count("did you mean 'zero_optimization'"), 1)
 
     def test_all_problems_at_once(self):
@@ -209,12 +209,12 @@ class BadModel(BadInput):
                     "--model", "mistral-7b", "--sequence-length", "8192")
 
     def test_too_little_memory(self):
-        """Refused from the plan alone: nothing of the 100 GiB is touched."""
+        """Refuses by the plan alone: none of the 100 GiB are touched."""
         done = self.refuse(HOST, ["out of memory", "2 ranks on this host plan 1", "--offload-optimizer nvme"],
                            "--model", "qwen2.5-7b", "--zero", "0")
         self.assertRegex(done.stdout, r"arena +1\d\d\.\d+ GiB")
         error = next(line for line in done.stderr.splitlines() if "out of memory" in line)
-        self.assertNotRegex(error, r"\d{6}")  # bytes are for machines
+        self.assertNotRegex(error, r"\d{6}")  # people are not told bytes
         self.assertRegex(error, r"--offload-optimizer nvme.* (is the cheapest change that fits|needs about \d+\.\d+ GiB)")
 
 
@@ -234,7 +234,7 @@ class BadData(BadInput):
         self.run_program(mlaunch(2, *QUICK, "--data", "t.bin"))
 
     def test_token_beyond_the_vocabulary(self):
-        """Found before training, even where no step of the run would come."""
+        """Finds the token before training, even if no step of the run would read it."""
         self.refuse_data("t.bin", self.tokens([1] * 70_000 + [999]),
                          ["t.bin: token 70000 (byte 141024) is 999", "vocabulary of 256"])
 
@@ -265,10 +265,10 @@ class BadData(BadInput):
 
 
 class OneRankAlone(BadInput):
-    """Trouble that one rank meets ends all: the others do not wait for it for ever."""
+    """An error on one rank ends all ranks: the others do not wait for it for ever."""
 
     def refuse_on_rank_1(self, change):
-        """Rank 1 starts in another directory, where `change` has spoilt a copy of the files."""
+        """Starts rank 1 in another directory, where `change` has spoilt a copy of the files."""
         self.run_program(train(*QUICK, "--output", "a"))
         shutil.copytree(self.home / "a", self.home / "b/a", symlinks=True)
         change(self.home / "b/a/latest")
@@ -294,7 +294,7 @@ class OneRankAlone(BadInput):
 
 @unittest.skipUnless(HAS_MPI, "no mpirun here")
 class UnderMpirun(BadInput):
-    """Where no launcher speaks for all ranks, one of them does."""
+    """Without a launcher that speaks for all ranks, one of them reports for all."""
 
     def test_ranks_that_fail_alike_say_it_once(self):
         self.write("ds.json", '{"train_batch_size": 9, "train_micro_batch_size_per_gpu": 2}')

@@ -1,5 +1,5 @@
-"""scripts/strata_convert: what needs nothing but Python, and, where the environment variable STRATA_PEERS names a Python
-environment with torch, transformers, deepspeed and xxhash, whole ways there and back with DeepSpeed itself."""
+"""Tests scripts/strata_convert with Python alone and, if the environment variable STRATA_PEERS names a Python environment with torch,
+transformers, deepspeed and xxhash, whole ways there and back with DeepSpeed itself."""
 import fcntl
 import hashlib
 import importlib
@@ -169,10 +169,10 @@ class NamesTest(unittest.TestCase):
 
 @unittest.skipUnless(PEERS, f"STRATA_PEERS names no Python environment with {', '.join(PACKAGES)}")
 class PeersTest(ConvertTest):
-    """Runs in the environment; what must be compared as tensors is compared there."""
+    """Compares tensors in that environment."""
 
     def peer(self, code, *arguments):
-        """Runs Python code with torch, `convert` (the tool's folder on the path) and sys.argv[1:]."""
+        """Runs Python code that has torch, `convert` (the tool's folder on the path) and sys.argv[1:]."""
         program = f"import sys, torch\nsys.path.append({str(TOOL)!r})\n" + code
         done = subprocess.run([PYTHON, "-c", program, *map(str, arguments)], cwd=self.home, timeout=120,
                               capture_output=True, text=True)
@@ -187,7 +187,7 @@ class PeersTest(ConvertTest):
         (self.home / "hf/config.json").write_text(json.dumps(config))
 
     def deepspeed(self, **spec):
-        """Two ranks of deepspeed_job.py; the dump's file."""
+        """Runs two ranks of deepspeed_job.py; returns the dump's file."""
         spec = {"dtype": "fp32", "groups": False, "offload": False, "load": None, "save": None, "steps": 0, "more": 2,
                 "model": "hf", "dump": "dump-%d.pt" % len(list(self.home.glob("dump-*"))), **spec}
         self.make_model()
@@ -212,7 +212,7 @@ class PeersTest(ConvertTest):
         return spec["dump"]
 
     def import_and_compare(self, source, out, dump, dtype):
-        """The checkpoint's folder; its tensors have the dump's bits, and DeepSpeed's own zero_to_fp32's."""
+        """Imports a checkpoint and returns its folder; its tensors must have the bits of the dump and of DeepSpeed's own zero_to_fp32."""
         folder = self.run_tool("from-deepspeed", source, out, "--model", "hf").stdout.strip()
         self.peer(COMPARE_IMPORTED, folder, dump, source, dtype)
         return folder
@@ -227,7 +227,7 @@ class PeersTest(ConvertTest):
         self.run_tool("to-deepspeed-universal", folder, "universal", "--learning-rate", rate, *flags)
         loaded = self.deepspeed(load="universal", **spec)
         self.peer(COMPARE_DUMPS, saved, loaded)
-        # The universal checkpoint is imported, too, and equal.
+        # Importing the universal checkpoint gives equal tensors.
         again = self.import_and_compare("universal", "again", saved, spec.get("dtype", "fp32"))
         for name in ("model.safetensors", "optimizer.safetensors"):
             self.assertEqual(self.tensors(folder, name), self.tensors(again, name))
@@ -340,7 +340,7 @@ state["optimizer_state_dict"]["loss_scaler"] = scaler
 torch.save(state, path)
 """
 
-# Bits of fp32 numbers, the upper half rounded half away from zero as bf16, the rest as a remainder (kernels/).
+# Bits of fp32 numbers: the upper half is rounded half away from zero to bf16, the rest is the remainder (kernels/).
 PACKED_MASTERS = """
 from strata_checkpoint import StrataCheckpoint
 bits = torch.tensor([0x3f800000, 0x3f808000, 0x3f807fff, 0x3f818000, -0x407f8000, 0x00000001, 0x7f7fffff], dtype=torch.int64)

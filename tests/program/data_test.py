@@ -1,4 +1,4 @@
-"""What is trained on is what the user meant: plain text through the right tokenizer, a model's own directory, whole in the output."""
+"""Training data is read as the user meant it: plain text through the right tokenizer, and the model's directory whole in the output."""
 import json
 import os
 import shutil
@@ -7,11 +7,11 @@ import unittest
 
 from programs import BIN, QUICK, ProgramTest, SafetensorsFile, mlaunch, train
 
-QUICK = [*QUICK, "--output", ""]  # what these runs make of a stored model is not kept
+QUICK = [*QUICK, "--output", ""]  # these runs keep nothing of a stored model
 
 USAGE, DATA, CONFIGURATION = 2, 65, 78
 TEXT = "What is trained on, line by line.\n" * 40
-# Stands in for the package `tokenizers`: token = byte + offset; each start of Python leaves a trace.
+# Stands for the package `tokenizers`: token = byte + offset. Each start of Python leaves a trace.
 TOKENIZERS = r"""
 import json, os
 __version__ = "test"
@@ -44,7 +44,7 @@ class DataTest(ProgramTest):
         return done
 
     def make_model(self, name="model", tokenizer_offset=None, **changes):
-        """A tiny trained directory; with a tokenizer where an offset is given."""
+        """Makes a tiny trained directory, with a tokenizer if an offset is given."""
         shape = {"model_type": "gpt2", "vocab_size": 300, "n_positions": 128, "n_embd": 16, "n_layer": 1, "n_head": 2,
                  "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0} | changes
         self.write("shape/config.json", json.dumps(shape))
@@ -166,7 +166,7 @@ class ModelDirectories(DataTest):
                 self.assertNotIn("did you mean", done.stderr)
 
     def with_tensor(self, name, shape, data):
-        (self.home / "model/manifest.json").unlink(missing_ok=True)  # the change is on purpose
+        (self.home / "model/manifest.json").unlink(missing_ok=True)  # the changed file would be refused
         path = self.home / "model/model.safetensors"
         file = SafetensorsFile(path)
         file.header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(file.data), len(file.data) + len(data)]}

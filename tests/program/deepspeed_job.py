@@ -1,8 +1,8 @@
-"""One rank of a tiny DeepSpeed job on the CPU, for convert_test.py: load, train, save, dump, train on.
+"""Runs one rank of a tiny DeepSpeed job on the CPU, for convert_test.py: loads, trains, saves, dumps, trains on.
 
-Argument: JSON with stage, dtype ("fp32", "bf16"), groups (weight decay for matrices alone), offload (DeepSpeed's own
+The argument is JSON with stage, dtype ("fp32", "bf16"), groups (weight decay for matrices alone), offload (DeepSpeed's own
 Adam on the host, else torch.optim's), load (folder with a universal checkpoint), steps, save (folder), dump (file for
-all that the engine holds, whole), more (steps after that, whose losses go into the dump).
+all tensors that the engine holds, whole), more (steps after that, whose losses go into the dump).
 """
 import json
 import os
@@ -53,11 +53,11 @@ def train(engine, first, steps):
 
 
 def whole_state(engine, spec):
-    """{name: {"fp32", "exp_avg", "exp_avg_sq"}}; collective."""
+    """Returns {name: {"fp32", "exp_avg", "exp_avg_sq"}}; collective."""
     found, kinds = {}, ("exp_avg", "exp_avg_sq")
     plain = spec["stage"] == 0
     masters = {}
-    if spec["stage"] in (1, 2):  # DeepSpeed links states after its first group's first step: those of others are missing
+    if spec["stage"] in (1, 2):  # DeepSpeed links states after its first group's first step, so other groups would have none
         engine.optimizer._hp_optimizer_states_linked = False
         engine.optimizer._lazy_init_hp_params_optimizer_state()
     if plain and spec["dtype"] == "bf16":

@@ -1,6 +1,6 @@
-"""Training on a GPU: agrees with the CPU instruction by instruction, learns, and keeps its bits however steps are run.
+"""Training on a GPU agrees with the CPU instruction by instruction, learns, and keeps its bits however steps are run.
 
-Ends with 77 where `train --device cuda` finds no GPU; gpu-check runs each test by its name.
+Ends with 77 if `train --device cuda` finds no GPU; gpu-check runs each test by its name.
 """
 import pathlib
 import subprocess
@@ -11,20 +11,20 @@ import unittest
 from programs import LIMIT_S, QUICK, ProgramTest, clean_environment, mlaunch, train
 
 SKIPPED = 77
-# Two processes that measure may choose other algorithms, which have other bits.
+# Autotuning is off: two processes that measure may choose other algorithms, which have other bits.
 JOB = ["--device", "cuda", "--autotune", "false", "--steps", "3", "--sequence-length", "32", "--micro-batch", "2"]
 
 
 class Device(ProgramTest):
     def result(self, command):
-        """Digests of the state, losses and norms of a run."""
+        """Runs a command; returns the digests of its state, and its losses and norms."""
         self.run_program([*command, "--dump-state", "state", "--metrics", "metrics"])
         state = self.read("state")
         (self.home / "state").unlink()
         return state, [(m["loss"], m["grad_norm"]) for m in self.step_metrics("metrics")]
 
     def compare(self, commands):
-        """All must leave what the first one leaves."""
+        """Expects all commands to leave the results of the first one."""
         first = self.result(commands[0])
         self.assertEqual(len(first[1]), 3)
         self.assertNotEqual(first[1][0], first[1][2], "nothing was learned")
@@ -38,7 +38,7 @@ class Device(ProgramTest):
         self.compare([train(*job), train(*job), train(*job, "--device-graphs", "false"),
                       train(*job, "--activation-checkpointing"),
                       train(*job, "--activation-checkpointing", "--device-graphs", "false")])
-        # Ranks that share the GPU.
+        # These ranks share the GPU.
         self.compare([mlaunch(2, *job, "--zero", stage, "--device-graphs", graphs)
                       for stage, graphs in [(0, "true"), (0, "false"), (1, "true"), (2, "true"), (3, "true"),
                                             (3, "false")]])
@@ -65,7 +65,7 @@ class Device(ProgramTest):
                 self.assertIn("the device agrees with the CPU in 3 steps", done.stdout)
 
     def lockstep_of_two_layers(self, model, *more):
-        """Real widths, few tokens: shapes, alignments and algorithms that the tiny models do not have."""
+        """Runs real widths on few tokens, for shapes, alignments and algorithms that the tiny models do not have."""
         config = pathlib.Path(__file__).resolve().parent / "models" / f"{model}-2-layers.json"
         done = self.run_program(train(*JOB, "--model", str(config), "--dtype", "bf16", "--state-recipe", "bf16-sr",
                                       "--sequence-length", "256", "--steps", "1", "--check-device", *more))
@@ -96,7 +96,7 @@ class Device(ProgramTest):
 
 
 def why_no_gpu():
-    """None where train runs on a GPU; its message where it cannot."""
+    """Returns None if train runs on a GPU, or else its message."""
     exit_code_host = 69
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(train(*QUICK, "--device", "cuda"), cwd=home, env=clean_environment(), timeout=LIMIT_S,

@@ -1,4 +1,4 @@
-"""What docs say of the repository is so: paths exist, numbers of docs/design.md that are cited too, docs/program.md shows what is printed."""
+"""Docs are true of the repository: paths exist, cited numbers of docs/design.md exist, docs/program.md shows the Program that is printed."""
 import fnmatch
 import pathlib
 import re
@@ -15,7 +15,7 @@ CITED = re.compile(r"design(?:\.md)?,?(?: |\s*//+ )(?:section )?(\d+(?:\.\d+)?)"
 
 
 def repository_files():
-    """Tracked files and new ones that git does not ignore; outside a clone, what lies there."""
+    """Lists tracked files and new ones that git does not ignore; outside a clone, all files that lie there."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listing = subprocess.run(command, capture_output=True, text=True)
     if listing.returncode == 0 and listing.stdout:
@@ -25,14 +25,14 @@ def repository_files():
 
 
 def dead_paths(text, files):
-    """What looks like a file or folder of the repository and is none. Names without a folder may lie in any; docs/adr/0012 begins one."""
+    """Yields what looks like a path of the repository and is none. A bare name may lie in any folder; docs/adr/0012 is the beginning of one."""
     known = set(files) | {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
     folders = {name.split("/")[0] for name in files if "/" in name}
     names = {name.rsplit("/", 1)[-1] for name in files}
     for path in sorted(set(PATH.findall(text))):
         bare = path.rstrip("/")
         if "NAME" in bare or "/" in path and bare.split("/")[0] not in folders:
-            continue  # to be filled in, or no path of ours: "gate/up"
+            continue  # a placeholder, or no path of the repository, such as "gate/up"
         among = known if "/" in path else names
         if bare not in among and not any(fnmatch.fnmatch(name, pattern) for name in among
                                          for pattern in (bare, f"{bare}.h", f"{bare}.cpp", f"{bare}-*.md")):
@@ -84,7 +84,7 @@ class Docs(ProgramTest):
 
 
 def without_places(line):
-    """A line of a Program without what layouts and kernels' scratch decide."""
+    """Returns a line of a Program without places and sizes, which layouts and kernels' scratch decide."""
     return re.sub(r"@\d+(\+\d+)?|device arena \d+ bytes: \d+ kept, \d+ within a step, of these at most \d+ in use", "@", line)
 
 

@@ -1,4 +1,4 @@
-"""`doctor`: what it says about this machine, for people and for machines."""
+"""`doctor` says what this machine can do, for people and for machines."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-"""The examples as their READMEs tell to run them."""
+"""Runs the examples as their READMEs say."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ class Examples(ProgramTest):
     def test_a_book_is_learned_from_shards(self):
         done = self.run_example("00_learn_a_book", self.home / "out", "--steps", "4", "--warmup-steps", "0",
                                 "--trace", self.home / "trace")
-        self.assertGreaterEqual(self.count_gathers("trace"), 4 * 4)  # a layer's matrices at least once a step
+        self.assertGreaterEqual(self.count_gathers("trace"), 4 * 4)  # four layers' matrices, at least once a step
         losses = [line["loss"] for line in self.step_metrics("out.jsonl")]
         self.assertEqual(len(losses), 4)
         self.assertLess(losses[-1], losses[0])

@@ -1,4 +1,4 @@
-"""Ranks that die, stop or are told to end: nothing is left, and the last lines say where it was."""
+"""Ranks die, stop or are told to end: nothing is left, and the last lines say where the rank was."""
 import os
 import re
 import signal
@@ -22,7 +22,7 @@ class Failure(ProgramTest):
             return 0
 
     def steps_when_still(self):
-        """Waits until none has been added for a second: what was under way may take its time to end."""
+        """Waits until no step has been added for a second, since steps under way may take time to end."""
         def still():
             before = self.steps_done()
             time.sleep(1)
@@ -31,7 +31,7 @@ class Failure(ProgramTest):
         return self.steps_done()
 
     def start_training(self):
-        """A run some steps on its way: the process and its ranks' pids, rank 0 first."""
+        """Starts a run and waits for some steps; returns the process and its ranks' pids, rank 0 first."""
         process = self.start(mlaunch(WORLD, *ENDLESS))
         self.wait_until(lambda: self.steps_done() >= 5, "five steps")
         ranks = children(process.pid)
@@ -39,7 +39,7 @@ class Failure(ProgramTest):
         return process, ranks
 
     def ended(self, process, ranks):
-        """Standard error's lines, after checking that all ended in time."""
+        """Checks that all ended in time; returns the lines of standard error."""
         begin = time.monotonic()
         _, error = process.communicate(timeout=10)
         self.wait_until(lambda: not living(ranks), "all ranks end", 5)
@@ -57,7 +57,7 @@ class Failure(ProgramTest):
         self.assertRegex(report[1], "^  where   " + PLACE)
         self.assertRegex(report[2], r"^  others  rank 0.*step \d+")
         self.assertRegex(report[-1], "^  advice  .*out-of-memory killer")
-        self.assertEqual(start, 0, lines)  # that another rank went away is no news
+        self.assertEqual(start, 0, lines)  # no rank reports that another one went away
 
     def test_a_crashed_rank(self):
         process, ranks = self.start_training()
@@ -68,7 +68,7 @@ class Failure(ProgramTest):
 
     def test_ctrl_c(self):
         process, ranks = self.start_training()
-        os.killpg(process.pid, signal.SIGINT)  # a terminal tells the whole group
+        os.killpg(process.pid, signal.SIGINT)  # a terminal signals the whole group
         lines = self.ended(process, ranks)
         self.assertEqual(process.returncode, 130)
         self.assertRegex(lines[-1], "mlaunch: ended by Ctrl-C; rank 0 was at " + PLACE)

@@ -1,4 +1,4 @@
-"""gpu-check runs every check to its end or its limit, whatever the others do, and tells of each at once."""
+"""gpu-check runs every check to its end or its limit, whatever the others do, and reports each at once."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "scripts/gpu_check.py"
 LIMIT_S = int(re.search(r"^LIMIT_S = (\d+)", SCRIPT.read_text(), re.M)[1])
-# Knows no event reasons, and no power of this GPU; answers until it is killed where that is asked.
+# A fake nvidia-smi that does not know event reasons nor the power of this GPU, and with -lms answers until it is killed.
 FAKE_SMI = """#!/bin/sh
 case "$*" in
   *event_reasons*) exit 6 ;;
@@ -48,7 +48,7 @@ class GpuCheck(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="strata-gpu-check-")
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.executable("tools/nvidia-smi", "#!/bin/sh\nexit 9\n")  # as where no driver runs
+        self.executable("tools/nvidia-smi", "#!/bin/sh\nexit 9\n")  # fails as if there were no driver
 
     def command(self, entries, *arguments):
         (self.root / "list.json").write_text(json.dumps(entries))
@@ -62,7 +62,7 @@ class GpuCheck(unittest.TestCase):
         return lines
 
     def run_list(self, entries, *arguments, expect, limit_s=60):
-        """Lines of the checks; the facts are left in self.facts."""
+        """Returns the lines of the checks; leaves the facts in self.facts."""
         done = subprocess.run(self.command(entries, "--output", "lines.jsonl", *arguments), cwd=self.root,
                               env=self.environment(), capture_output=True, text=True, timeout=limit_s,
                               stdin=subprocess.DEVNULL)
@@ -86,7 +86,7 @@ class GpuCheck(unittest.TestCase):
             shell("crashes", "kill -SEGV $$"),
             {"stage": "ops", "name": "absent", "command": ["tests/absent"], "limit_s": 1},
             shell("cannot", "exit 77"),
-            # Reads what the checks before it left on disk.
+            # This check reads the lines that the checks before it left on disk.
             shell("passes", "test $(wc -l < {root}/lines.jsonl) = 6"),
         ], expect=1)
         self.assertEqual([(line["name"], line["status"]) for line in lines],
@@ -137,7 +137,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(lines[0]["status"], "skipped")
         self.assertIn("no GPU", lines[0]["reason"])
         self.assertEqual(self.facts["gpus"], [])
-        # With one, a program that cannot use it has failed.
+        # A program that cannot use an existing GPU has failed.
         self.with_a_gpu()
         lines = self.run_list([entry], expect=1)
         self.assertEqual((lines[0]["status"], lines[0]["exit_code"]), ("failed", 77))
@@ -183,7 +183,7 @@ class GpuCheck(unittest.TestCase):
             "clocks_held_by": ["power cap", "thermal (software)"]})
         self.assertNotIn("gpu", other)
         self.assertIn("1905 MHz (power cap, thermal (software))", self.printed)
-        # No nvidia-smi that would answer: no summary, and no harm.
+        # An nvidia-smi that fails gives no summary and does no harm.
         self.executable("tools/nvidia-smi", "#!/bin/sh\nexit 9\n")
         self.assertNotIn("gpu", self.run_list([shell("watched", "true", watch=True)], expect=0)[0])
 
@@ -205,13 +205,13 @@ class GpuCheck(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    """The lists of the bundle."""
+    """Checks the lists of the bundle."""
 
     def read(self, name):
         return json.loads((ROOT / f"scripts/{name}.json").read_text())
 
     def gpu_tests(self):
-        """Names of the programs tests/gpu_*_test, as CMake's files give them."""
+        """Returns the names of the programs tests/gpu_*_test that the CMake files define."""
         text = "".join(path.read_text() for path in ROOT.glob("*/**/CMakeLists.txt") if "build" not in path.parts[-3:])
         operations = re.search(r"set\(cuda_tested_operations ([^)]*)\)", text)[1].split()
         return {f"gpu_{operation}_test" for operation in operations} | set(
@@ -228,7 +228,7 @@ class Lists(unittest.TestCase):
                         self.assertTrue((ROOT / word.removeprefix("{root}/")).exists(), word)
 
     def test_limits_fit_the_limit_of_the_command(self):
-        facts_s = 15  # until the first check begins
+        facts_s = 15  # spent before the first check begins
         tests = self.gpu_tests()
         self.assertGreater(len(tests), 15)
         for name in LISTS:

@@ -1,4 +1,4 @@
-"""`inspect`: what it says about checkpoints and other Hugging Face directories, whole and damaged."""
+"""`inspect` describes checkpoints and other Hugging Face directories, whole and damaged."""
 import json
 import os
 import re
@@ -22,7 +22,7 @@ def inspect(*arguments):
 
 class Inspect(ProgramTest):
     def train(self, *arguments, steps=2, ranks=1):
-        """Saves after each step; the path of the last checkpoint."""
+        """Trains and saves after each step; returns the path of the last checkpoint."""
         self.write("shape/config.json", json.dumps(SHAPE))
         self.run_program(mlaunch(ranks, "--model", "shape/config.json", "--steps", steps, "--sequence-length", 16,
                                  "--micro-batch", 1, "--threads", 1, "--output", "out", "--save-every", 1, "--async-save", "false",
@@ -30,14 +30,14 @@ class Inspect(ProgramTest):
         return f"out/step-{steps:08}"
 
     def plain(self, checkpoint, name):
-        """A copy of the weights as other programs write them."""
+        """Copies the weights as other programs write them, without a manifest."""
         (self.home / name).mkdir()
         for file in ("config.json", "model.safetensors"):
             shutil.copy(self.home / checkpoint / file, self.home / name / file)
         return name
 
     def change(self, model, action):
-        """action(header, data) -> data of the model's weights."""
+        """Replaces the data of the model's weights by action(header, data)."""
         path = self.home / model / "model.safetensors"
         file = SafetensorsFile(path)
         file.data = action(file.header, file.data)
@@ -115,7 +115,7 @@ class Inspect(ProgramTest):
         self.assertEqual(self.say("diff", checkpoint, checkpoint), "84 of 84 tensors the same: no difference\n")
         page = self.say("diff", "out/step-00000001", checkpoint, expect=DIFFERENT)
         self.assertRegex(page, rf"(?m)^moment1\.{MATRIX} +65536 +65536 +0\.\d+$")
-        # An answer is no failure to mlaunch.
+        # A difference that was found is no failure to mlaunch.
         done = self.run_program([str(BIN / "mlaunch"), "inspect", "diff", "out/step-00000001", checkpoint],
                                 expect=DIFFERENT)
         self.assertEqual((done.stdout, done.stderr), (page, ""))

@@ -1,5 +1,5 @@
-"""Whatever goes wrong beside training, what was trained is saved and resumes: full disks, files that cannot be written, data
-that cannot be read, numbers that are not finite, signals of a terminal that ends."""
+"""Trained work is saved and resumes whatever fails beside training: full disks, files that cannot be written, data that cannot be
+read, numbers that are not finite, signals of a terminal that ends."""
 import contextlib
 import ctypes
 import os
@@ -14,7 +14,7 @@ from programs import BIN, LIMIT_S, ProgramTest, SafetensorsFile, mlaunch, train
 
 DATA, HOST, IO, TRY_AGAIN, DO_NOT_RESTART = 65, 69, 74, 75, 93
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out", "--data", "train.txt"]
-STANDING = ["--async-save", "false"]  # so that every checkpoint that is due is there
+STANDING = ["--async-save", "false"]  # every checkpoint that is due is written
 TEXT = "The quick brown fox jumps over the lazy dog and runs on. " * 40
 
 
@@ -32,7 +32,7 @@ class KeptWorkTest(ProgramTest):
         return sorted(int(path.name[5:]) for path in self.out.glob("step-*") if path.name[5:].isdigit())
 
     def resumes(self, *arguments, ranks=1, step=None):
-        """From the newest checkpoint, for one more step; that checkpoint's step."""
+        """Resumes from the newest checkpoint for one more step; returns that checkpoint's step."""
         step = self.saved_steps()[-1] if step is None else step
         done = self.run_program(mlaunch(ranks, *JOB, "--steps", step + 1, "--resume", "required", *arguments))
         self.assertIn(f"resumed from out/step-{step:08d}: step {step} of {step + 1}, ", done.stdout)
@@ -40,7 +40,7 @@ class KeptWorkTest(ProgramTest):
         return step
 
     def start_training(self, *arguments, command=None, **options):
-        """A run without an end, some steps on its way."""
+        """Starts a run without an end and waits for some steps."""
         command = command or train(*JOB, "--steps", "1000000", "--metrics", "metrics", *arguments)
         process = self.start(command) if not options else self.start_with(command, **options)
         self.wait_until(lambda: process.poll() is not None or
@@ -56,7 +56,7 @@ class KeptWorkTest(ProgramTest):
 
     @contextlib.contextmanager
     def small_disk(self, name, options):
-        """A file system of its own, which only this process sees."""
+        """Mounts a file system that only this process sees."""
         new_mount_namespace = 0x20000
         if os.geteuid() != 0 or ctypes.CDLL(None).unshare(new_mount_namespace) != 0:
             self.skipTest("cannot leave the mount namespace: a full disk cannot be made")
@@ -82,7 +82,7 @@ class BeforeTheFirstStep(KeptWorkTest):
         self.write("held.txt", "sixteen letters.")
         for ranks in (1, 2):
             self.refused(DATA, ["held.txt", "too little text"], "--eval-data", "held.txt", ranks=ranks)
-        self.write("short.txt", TEXT[:100])  # of which a tenth is held out
+        self.write("short.txt", TEXT[:100])  # a tenth of it is held out
         done = self.run_program(train(*JOB[:-1], "short.txt", "--steps", "4", "--eval-every", "2"), expect=DATA)
         self.assertIn("too little text: 10 tokens", done.stderr)
         self.assertEqual(self.saved_steps(), [])
@@ -107,7 +107,7 @@ class BeforeTheFirstStep(KeptWorkTest):
     def test_checkpoints_that_will_not_fit_are_said(self):
         with self.small_disk("out", "size=4m"):
             done = self.run_program(train(*JOB, "--steps", "1", "--save-every", "1", "--keep", "3"))
-            self.assertEqual(done.stderr.count("note: out: up to"), 0, done.stderr)  # one step has one checkpoint
+            self.assertEqual(done.stderr.count("note: out: up to"), 0, done.stderr)  # one step makes one checkpoint
         (self.home / "out").rmdir()
         with self.small_disk("out", "size=4m"):
             done = self.run_program(train(*JOB, "--steps", "4", "--save-every", "1", "--keep", "2", "--save-retry", "0", *STANDING), expect=IO)
@@ -119,7 +119,7 @@ class BeforeTheFirstStep(KeptWorkTest):
 
 class BesideTraining(KeptWorkTest):
     def fails_late(self, code, words, *arguments, ranks=1, steps=4):
-        """All steps are done and saved; then the exit code and the last words tell of what failed, which was said when it came."""
+        """Expects that all steps are done and saved, that the failure is reported when it comes, and again by the last words and the exit code."""
         done = self.run_program(mlaunch(ranks, *JOB, "--steps", steps, *arguments), expect=code)
         self.assertIn(f"step {steps}/{steps}", done.stdout)
         said = [line for line in done.stderr.splitlines() if re.search(words, line)]
@@ -136,7 +136,7 @@ class BesideTraining(KeptWorkTest):
                     subprocess.run(["rm", "-r", path], check=True)
 
     def test_metrics_fill_their_disk(self):
-        """What is there are whole lines."""
+        """Leaves only whole lines in the file."""
         with self.small_disk("small", "size=4k"):
             self.fails_late(IO, "cannot write metrics.*No space left on device", "--metrics", "small/m.jsonl", steps=30)
             lines = self.metrics("small/m.jsonl")
@@ -157,7 +157,7 @@ class BesideTraining(KeptWorkTest):
         self.resumes()
 
     def test_held_out_data_cannot_be_read(self):
-        """Of two ranks the second reads what is cut away while they train; each step's evaluation fails alone."""
+        """Cuts the data off while two ranks train; the second one reads the lost part, and only the evaluations fail."""
         self.write("held.bin", struct.pack("<2000H", *([65] * 2000)))
         process = self.start(mlaunch(2, *JOB, "--steps", "400", "--metrics", "metrics", "--eval-data", "held.bin", "--eval-every", "50"))
         self.wait_until(lambda: process.poll() is not None or "eval_loss" in self.read_if_there("metrics"), "an evaluation")
@@ -200,7 +200,7 @@ class BesideTraining(KeptWorkTest):
         self.resumes()
 
     def test_the_disk_of_the_output_folder_goes_and_comes_back(self):
-        """Nothing is written below the mount point, where nobody would find it."""
+        """Writes nothing below the mount point, where nobody would find it."""
         (self.home / "out").mkdir()
         with self.small_disk("disk", "size=9m"):
             (self.home / "disk/out").mkdir()
@@ -271,7 +271,7 @@ class BesideTraining(KeptWorkTest):
             process.send_signal(signal.SIGTERM)
             _, error = process.communicate(timeout=LIMIT_S)
             self.assertEqual(process.returncode, IO, error)
-            self.assertIn(error.count("trying again"), (1, 2), error)  # two seconds may pass at once where much else runs
+            self.assertIn(error.count("trying again"), (1, 2), error)  # two seconds may pass at once on a busy machine
             self.assertIn("out has no checkpoint: all steps are lost", error)
 
     def read_if_there(self, name):
@@ -354,7 +354,7 @@ class NotFinite(KeptWorkTest):
     WILD = ["--learning-rate", "1e5", "--gradient-clipping", "0", "--weight-decay", "10"]
 
     def spoil(self, model):
-        """One NaN in the embedding of every token."""
+        """Puts one NaN into the embedding of every token."""
         path = self.home / model / "model.safetensors"
         file = SafetensorsFile(path)
         name = next(name for name in file.header if name.endswith("wte.weight"))
@@ -396,7 +396,7 @@ class NotFinite(KeptWorkTest):
     def test_it_goes_on_with_other_settings(self):
         self.run_program(train(*JOB, "--steps", "3"))
         self.run_program(train(*JOB, *self.WILD, "--steps", "50", "--keep", "1", "--resume", "required"), expect=DO_NOT_RESTART)
-        self.assertEqual(len(self.saved_steps()), 2)  # the last state, and the one before that computed what was finite
+        self.assertEqual(len(self.saved_steps()), 2)  # the last state, and the one before it, which was finite
         done = self.run_program(train(*JOB, "--learning-rate", "1e-6", "--steps", "4", "--resume", "required"))
         self.assertIn("resumed from out/step-00000003: step 3 of 4", done.stdout)
 
@@ -415,7 +415,7 @@ class NotFinite(KeptWorkTest):
         self.assertIn("warning: out/step-00000003 is not finite: values of ", done.stderr)
 
     def test_the_last_finite_checkpoint_stays(self):
-        """Values that are not finite come from a model; the checkpoints before are of another run in the same folder."""
+        """Keeps another run's finite checkpoints in a folder whose later checkpoints, of a broken model, are not finite."""
         job = [*JOB, "--save-every", "1", *STANDING]
         self.run_program(train(*job, "--steps", "2"))
         broken = self.spoilt_model()
@@ -425,13 +425,13 @@ class NotFinite(KeptWorkTest):
         for step in (1, 2):
             subprocess.run(["rm", "-r", self.out / f"step-{step:08d}"], check=True)
             (good / f"step-{step:08d}").rename(self.out / f"step-{step:08d}")
-        # Retention, after a save of a state that is not finite, of a run that was told to go on from one.
+        # This run goes on from a state that is not finite, because it was told to, saves one, and then removes old checkpoints.
         done = self.run_program(train(*job, "--steps", "8", "--keep", "1", "--on-nonfinite", "skip", "--resume", "out/step-00000006"))
         self.assertEqual(self.saved_steps(), [2, 8], done.stdout)
         listed = self.run_program(inspect("list", "out")).stdout
         self.assertRegex(listed, r"(?m)^ +2 .* whole by its sizes$")
         self.assertRegex(listed, r"(?m)^ +8 .* whole by its sizes; not finite: values of \S+$")
-        # Nobody goes on from it unasked.
+        # A run that may choose does not resume from that checkpoint.
         done = self.run_program(train(*job, "--steps", "3", "--resume", "auto"))
         self.assertIn("note: passing over out/step-00000008: ", done.stderr)
         self.assertIn("resumed from out/step-00000002", done.stdout)
@@ -458,7 +458,7 @@ class Signals(KeptWorkTest):
         self.assertEqual(process.returncode, TRY_AGAIN)
 
     def test_whoever_read_the_output_has_gone(self):
-        """As `train | tee log` in a terminal that is closed: tee goes first."""
+        """Closes the output first, as when a terminal with `train | tee log` is closed and tee ends before train."""
         process = self.start_training("--steps-per-print", "1")
         process.stdout.close()
         lines = self.read("metrics").count("\n")
@@ -491,7 +491,7 @@ class Resumed(KeptWorkTest):
         for step in (6, 9):
             subprocess.run(["rm", "-r", self.out / f"step-{step:08d}"], check=True)
         with open(self.home / "metrics", "a") as file:
-            file.write('{"note": "of another program"}\n{"step": 10, "lo')  # a line that was torn by a kill
+            file.write('{"note": "of another program"}\n{"step": 10, "lo')  # a kill tore the last line
         done = self.run_program(mlaunch(2, *job, "--steps", "7", "--resume", "required"))
         self.assertIn("step 3 of 7", done.stdout)
         self.assertEqual([line["step"] for line in self.step_metrics("metrics")], [*range(1, 8)])

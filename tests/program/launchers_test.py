@@ -1,4 +1,4 @@
-"""Whoever starts the ranks, they are one run or none: torchrun, accelerate, DeepSpeed's launcher, Kubernetes, srun."""
+"""Ranks form one run or none, whoever starts them: torchrun, accelerate, DeepSpeed's launcher, Kubernetes, srun."""
 import os
 import pathlib
 import socket
@@ -18,7 +18,7 @@ def free_port():
 
 
 def as_rank(rank, world, command, **changes):
-    """`command` with the variables that torchrun gives a rank; None takes one away."""
+    """Returns `command` with the variables that torchrun gives a rank; None removes one."""
     variables = {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world,
                  "GROUP_RANK": 0, "GROUP_WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1",
                  "MASTER_PORT": 29500} | changes

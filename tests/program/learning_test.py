@@ -1,4 +1,4 @@
-"""Eight ranks on whatever cores there are learn the bundled text; what they write can be used."""
+"""Eight ranks learn the bundled text on whatever cores there are, and their output can be used."""
 import pathlib
 import unittest
 
@@ -16,8 +16,8 @@ class Learning(ProgramTest):
         losses = [line["loss"] for line in lines if "loss" in line]
         held_out = [line["eval_loss"] for line in lines if "eval_loss" in line]
         self.assertEqual(len(losses), 100)
-        self.assertGreater(losses[0], 5.2)  # ln 256 = 5.55: nothing is known yet
-        self.assertLess(sum(losses[-10:]) / 10, 3.4)  # the text is what the documents say today
+        self.assertGreater(losses[0], 5.2)  # ln 256 = 5.55: nothing has been learned
+        self.assertLess(sum(losses[-10:]) / 10, 3.4)  # a bound for this text
         self.assertEqual(len(held_out), 2)
         self.assertLess(held_out[1], held_out[0])
         for key in ["learning_rate", "grad_norm", "seconds", "tokens_per_second", "arena_bytes",
@@ -38,7 +38,7 @@ class Learning(ProgramTest):
                                        "--tokens", "8", "--temperature", "0"]).stdout
             self.assertTrue(sample.startswith("The g"), sample)
             self.assertGreaterEqual(len(sample), 5 + 8)
-        # Another world and stage go on from there.
+        # A run of another world and stage goes on from these weights.
         self.run_program(train(*job, "--zero", "0", "--steps", "5", "--model", "out",
                                "--output", "more"))
         self.assertLess(self.step_metrics("metrics")[0]["loss"], last + 0.5)

@@ -1,7 +1,7 @@
-"""Loads checkpoints in transformers; started by transformers_test.py in a Python that has it.
+"""Loads checkpoints in transformers; transformers_test.py starts it in a Python that has transformers.
 
-Arguments are pairs of a checkpoint and a file of its input_ids and logits ("-": none). Prints a JSON object per pair: how many
-tensors are stored and held, which differ in type or bits, and |a - b| / |b| of the logits.
+Arguments are pairs of a checkpoint and a file with its input_ids and logits ("-": none). Prints a JSON object per pair: how many
+tensors are stored and held, which of them differ in type or bits, and |a - b| / |b| of the logits.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Makes tiny model directories as transformers saves them, and says what is in them; started by model_directories_test.py.
+"""Makes tiny model directories as transformers saves them, and prints their contents; model_directories_test.py starts it.
 
     make_model_directories.py make FOLDER TEXT     writes FOLDER/NN-...; prints a JSON object per directory: its tokens of TEXT by
                                                    AutoTokenizer and the loss of the first window by transformers
@@ -83,7 +83,7 @@ def unigram(folder, text):
 
 
 def truncating(folder, text):
-    """tokenizer.json with a length and padding, as programs leave it that fed a model of a fixed length."""
+    """Makes a tokenizer.json with truncation and padding, as programs leave it that fed a model of a fixed length."""
     tokenizer = byte_level(text)
     tokenizer.enable_truncation(20)
     tokenizer.enable_padding(length=64, pad_token=END)
@@ -113,7 +113,7 @@ def llama2(folder, text):
     return tokenizer
 
 
-# The last three leave no tokenizer.json: it is made when it is needed.
+# The next three leave no tokenizer.json: it is made when it is needed.
 def only_vocabulary_and_merges(folder, text):
     byte_level(text).model.save(str(folder))
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "GPT2Tokenizer", "eos_token": END}))
@@ -133,7 +133,7 @@ def only_words(folder, text):
 
 TOKENIZERS = [general, gpt2, qwen2, llama2, llama3, unigram, truncating, with_added_tokens, only_vocabulary_and_merges, general,
               only_sentence_piece, llama2, only_words]
-# Without tokenizer.json transformers goes by the family.
+# Without tokenizer.json, transformers chooses a tokenizer by the family.
 FAMILY_OF = {only_vocabulary_and_merges: "gpt2", only_sentence_piece: "llama", only_words: "gpt2"}
 SHAPE = dict(hidden_size=32, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64)
 FAMILIES = {
@@ -164,10 +164,10 @@ def save_tokenizer(make, template, folder, text):
 
 
 def make_directory(number, folder, text):
-    """Each property goes round with a period of its own."""
+    """Makes directory `number`; each property cycles with a period of its own."""
     make = TOKENIZERS[number % len(TOKENIZERS)]
     family = FAMILY_OF.get(make, list(FAMILIES)[number % len(FAMILIES)])
-    if family == "qwen2":  # in its directories transformers cuts words as Qwen does, whatever tokenizer.json says
+    if family == "qwen2":  # transformers splits words as Qwen does in its directories, whatever tokenizer.json says
         make = qwen2
     dtype, tied, template = DTYPES[number % 3], number % 2 == 0, TEMPLATES[number // 2 % len(TEMPLATES)]
     folder = folder / f"{number:02}-{make.__name__}-{family}-{str(dtype)[6:]}-{'tied' if tied else 'own'}-{template}"
@@ -175,7 +175,7 @@ def make_directory(number, folder, text):
     save_tokenizer(make, template, folder, text)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(number)
-    config = FAMILIES[family](len(tokenizer) + number % 4, tied)  # some models have rows to spare
+    config = FAMILIES[family](len(tokenizer) + number % 4, tied)  # some models have unused rows
     model = AutoModelForCausalLM.from_config(config).to(dtype)
     model.save_pretrained(folder, max_shard_size="30KB" if number // 3 % 2 else "5GB")
     (folder / "README.md").write_text("a model card")

@@ -1,6 +1,6 @@
-"""Directories as transformers saves them: tokens, first loss and what is in the output are those of transformers. And texts in
-pieces have the tokens of texts in one piece. Needs transformers, torch, sentencepiece and jinja2, in this Python or in the
-environment that STRATA_PEERS names."""
+"""Directories as transformers saves them have the tokens, first loss and output contents of transformers, and texts read in pieces have
+the tokens of whole texts. Needs transformers, torch, sentencepiece and jinja2, in this Python or in the environment that
+STRATA_PEERS names."""
 import array
 import json
 import os

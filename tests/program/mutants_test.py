@@ -1,4 +1,4 @@
-"""Which bugs scripts/mutants.py plants, and what it makes of results. Nothing is built here."""
+"""Tests which bugs scripts/mutants.py plants, and how it judges results. Nothing is built here."""
 import contextlib
 import json
 import pathlib
@@ -14,7 +14,7 @@ from mutation_sites import Site, blank, sites_of
 
 
 def bugs(text):
-    """{(line number, kind): lines instead of it}"""
+    """Returns {(line number, kind): replacements of the line}."""
     found = {}
     for site in sites_of("a.cpp", text):
         found.setdefault((site.line, site.kind), []).append(site.after.strip())
@@ -47,7 +47,7 @@ class Sites(unittest.TestCase):
         self.assertEqual(bugs("  schedule.rate = s.rate;")[1, "assignment left out"], ["{}"])
         for line in ("  return f(x);", "  int a = f(x);", "  if (a) f(x);", "  f(x,", "      y);", "void f(int x);"):
             self.assertNotIn("left out", " ".join(kind for _, kind in bugs(line)), line)
-        # Its second line is no statement of its own.
+        # The second line is not a statement by itself.
         self.assertEqual(bugs("  const int a =\n      f(b);"), {})
 
     def test_what_says_checks_or_declares_is_left_alone(self):
@@ -55,7 +55,7 @@ class Sites(unittest.TestCase):
                      'throw IoError(path, 0, "a" + b, 1);', "static_assert(sizeof(a) == 4);", "virtual void f() = 0;",
                      'text += "a < b";', "using A = B;"):
             self.assertEqual([kind for _, kind in bugs(line) if kind != "assignment left out"], [], line)
-        # So are the lines on which a check goes on.
+        # Lines on which a check continues are left alone, too.
         self.assertEqual(bugs("  STRATA_CHECK(a == 1,\n               b + 1);"), {})
         self.assertEqual(len(bugs("  STRATA_CHECK(a == 1,\n               b + 1);\n  x = 1;")), 2)
 
@@ -96,7 +96,7 @@ class Draw(unittest.TestCase):
 
 
 class FakePlace(mutants.Workplace):
-    """Knows two tests beside each file; one notices nothing, `broken` fails always, `aimed` under a bug."""
+    """A workplace with two tests beside each file, `broken`, which always fails, and `aimed`, which may notice a bug."""
 
     def __init__(self, notices):
         self.notices, self.bug, self.ran = notices, None, []
@@ -209,7 +209,7 @@ class Results(unittest.TestCase):
         self.assertIsNone(mutants.same_site(result, "  a < b\n"))
 
     def planted(self, results, count, into=None):
-        """(number, outcome) of what is recorded; four bugs can be drawn, the last of a line that is gone."""
+        """Returns (number, outcome) of what is recorded; four bugs can be drawn, the last one in a line that is gone."""
         sites = [Site("a.cpp", 3, "border", f"{word} < b", f"{word} <= b") for word in ("a", "aa", "aaa", "gone")]
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "a.cpp").write_text("\na < b\naa < b\naaa < b\n")
@@ -228,7 +228,7 @@ class Results(unittest.TestCase):
         self.assertEqual(self.planted(results, 9), [(2, "killed"), (3, "gone")])
 
     def test_what_is_explained_already_comes_last(self):
-        """And only by the tests beside them, which notice nothing here."""
+        """Runs only the tests beside explained bugs, which notice nothing here."""
         self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 3), [(1, "killed"), (2, "killed"), (0, "survived")])
         self.assertEqual(self.planted([{"number": 0, "no_difference": "why"}], 1), [(0, "survived")])
 

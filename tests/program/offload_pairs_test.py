@@ -1,5 +1,5 @@
-"""Every pair of settings that say where state lives and when it moves meets in some run: bits are those of the plain run,
-and the queues of every rank move, and its arenas take, what its Programs say."""
+"""Every pair of settings of where state lives and when it moves meets in some run. Bits must be those of the plain run, and the queues
+and arenas of every rank must move and take the bytes that its Programs say."""
 import functools
 import itertools
 import json
@@ -23,13 +23,13 @@ QUEUES = ["disk_read", "disk_write", "upload", "download"]
 STEPS = 3
 HOST = 69
 PAGE = os.sysconf("SC_PAGE_SIZE")
-# Saved activations are 64 KiB and more, which is what leaves the device.
+# Saved activations are 64 KiB and more, since smaller ones stay on the device.
 JOB = ["--device", "cpu", "--config", "config.json", "--steps", STEPS, "--sequence-length", "128", "--micro-batch", "4",
        "--threads", "1", "--param-persistence-threshold", "0"]
 
 
 def is_legal(case):
-    """By docs/offload.md; updates at another time are those of an offloaded optimizer."""
+    """Applies the rules of docs/offload.md; only an offloaded optimizer may update at another time."""
     if case["parameters"] == "nvme" and case["ranks"] > 1 and case["stage"] in (1, 2):
         return False
     if case["optimizer"] == "none" and case["updates"] == "next_step":
@@ -42,9 +42,9 @@ def pairs(case):
 
 
 def covering_set(cases):
-    """Cases in which each pair of values occurs that occurs in any, found greedily: few, and always the same."""
-    number = {}  # of a pair
-    covers = []  # by case, a bit per pair
+    """Chooses few cases that have every pair of values which occurs in any case; greedily, so always the same ones."""
+    number = {}  # number of each pair
+    covers = []  # a bit per pair, for each case
     for case in cases:
         bits = 0
         for pair in pairs(case):
@@ -66,11 +66,11 @@ def chosen_cases():
 
 
 def said_bytes(rank):
-    """By queue, what a rank's Programs move in the whole run; no step is skipped."""
+    """Computes from a rank's Programs the bytes that each queue moves in the whole run; no step is skipped."""
     late = any(program["name"] == "drain" for program in rank["programs"])
     said = dict.fromkeys(QUEUES, 0)
     for program in rank["programs"]:
-        # Late updates find nothing to do in the first step.
+        # Late updates do nothing in the first step.
         idle = 1 if late and program["name"] in ("train.only", "train.first") else 0
         for queue in QUEUES:
             said[queue] += program["runs"] * program["bytes"][queue]
@@ -82,12 +82,12 @@ class OffloadPairs(ProgramTest):
     def setUp(self):
         super().setUp()
         (self.home / "swap").mkdir()
-        # Several tiles per unit.
+        # Small tiles make several of them per unit.
         self.write("config.json", json.dumps({"strata": {"tile_elements": 4096}}))
         self.plain_runs = {}
 
     def result(self, ranks, *arguments):
-        """Digests of the state, losses and norms, and what the ranks moved: None where all stays."""
+        """Runs a job; returns its bits (digests of the state, losses and norms), its steps, and what ranks moved, or None if nothing moves."""
         self.run_program(mlaunch(ranks, *JOB, *arguments, "--dump-state", "state", "--metrics", "metrics"))
         steps = self.metrics("metrics")
         transfers = steps.pop() if "ranks" in steps[-1] else None
@@ -98,7 +98,7 @@ class OffloadPairs(ProgramTest):
         return bits, steps, transfers
 
     def plain(self, case):
-        """With several micro-steps stages 2 and 3 add up gradients in another order, except layer by layer."""
+        """Returns the bits of the plain run. Stages 2 and 3 add up several micro-steps in another order, except layer by layer."""
         several = case["order"] != "one micro-step"
         each = case["order"] == "by micro-step" and case["stage"] >= 2
         key = case["ranks"], case["recipe"], several, each
@@ -112,7 +112,7 @@ class OffloadPairs(ProgramTest):
         return self.plain_runs[key]
 
     def least_device_memory(self, ranks, *arguments):
-        """Bytes, by the refusals of runs that get too little; the rates that schedules use vary a little."""
+        """Finds the least bytes through refusals of runs that get too little; schedules use measured rates, so it varies a little."""
         allowed = 1
         for _ in range(6):
             done = subprocess.run(mlaunch(ranks, *JOB, *arguments, "--steps", "1", "--device-memory", allowed),
@@ -133,7 +133,7 @@ class OffloadPairs(ProgramTest):
             moved = rank["moved_bytes"]
             self.assertEqual(moved, said_bytes(rank))
             tight = case["device memory"] == "least"
-            # Activations always leave; a copy that survives until its use spares the way back.
+            # Activations that may leave always do; one whose copy survives until its use needs no way back.
             leave = {case["optimizer"], case["parameters"], case["activations"] if tight else "none"}
             if "nvme" in leave:
                 self.assertGreater(moved["disk_write"], 0)
@@ -143,14 +143,14 @@ class OffloadPairs(ProgramTest):
                 self.assertGreater(moved["download"], 0)
             if case["parameters"] != "none":
                 self.assertGreater(moved["upload"], 0)
-            # An arena is mapped in whole pages, and there before the first step.
+            # Arenas are mapped in whole pages, before the first step.
             for tier, arena in rank["arenas"].items():
                 self.assertEqual(arena["used_bytes"], -(-arena["planned_bytes"] // PAGE) * PAGE, tier)
             self.assertGreaterEqual(rank["arenas"].keys(), {"device", "pinned"})
             if case["optimizer"] == "cpu":
                 self.assertIn("pageable", rank["arenas"])
             self.assertEqual("disk" in rank["arenas"], moved["disk_write"] > 0)
-        # What each step's line says of rank 0 is what that step's Programs say.
+        # Each step's line reports for rank 0 what that step's Programs say.
         first = transfers["ranks"][0]
         for queue in QUEUES:
             self.assertEqual(sum(step["moved_bytes"][queue] for step in steps),
@@ -173,7 +173,7 @@ class OffloadPairs(ProgramTest):
         self.assertEqual(list((self.home / "swap").iterdir()), [])
 
     def test_all_pairs_are_covered_by_few_runs(self):
-        """The check above looks at what it says."""
+        """Shows that the test above covers the pairs that it claims."""
         met = {pair for case in chosen_cases() for pair in pairs(case)}
         self.assertGreater(len(met), 300)
         self.assertLessEqual(len(chosen_cases()), 25)

@@ -1,4 +1,4 @@
-"""State on a drive, as whole programs see it: same bits, and what happens when drives, ranks or limits fail."""
+"""State on a drive, tested on whole programs: the same bits, and what happens when drives, ranks or limits fail."""
 import ctypes
 import json
 import os
@@ -22,18 +22,18 @@ ENDLESS = ["--steps", "1000000", "--metrics", "metrics"]
 
 
 def on_drive(path="swap"):
-    """All that can leave the device does, small parameters too."""
+    """Returns flags with which everything leaves the device that can, small parameters included."""
     return ["--offload-optimizer", "nvme", "--offload-param", "nvme", "--param-persistence-threshold", "0",
             "--nvme-path", path]
 
 
 def forbid_io_uring():
-    """io_uring_setup fails with EPERM in this process and those it starts, as under a container's policy."""
+    """Makes io_uring_setup fail with EPERM in this process and those that it starts, as a container's policy does."""
     no_new_privileges, seccomp, filter_mode = 38, 22, 2
     io_uring_setup, refuse, allow = 425, 0x00050001, 0x7FFF0000
     code = b"".join(struct.pack("HBBI", *line) for line in [
         (0x20, 0, 0, 0),                    # load the system call's number
-        (0x15, 0, 1, io_uring_setup),       # another one: skip a line
+        (0x15, 0, 1, io_uring_setup),       # if it is another one, skip a line
         (0x06, 0, 0, refuse), (0x06, 0, 0, allow)])
     lines = ctypes.create_string_buffer(code, len(code))
 
@@ -47,7 +47,7 @@ def forbid_io_uring():
 
 
 def swap_files(pid, folder):
-    """The descriptors of a process, as paths, of files in `folder` that have no name."""
+    """Returns the open descriptors of a process, as paths, whose files in `folder` have no name."""
     found = []
     try:
         for fd in pathlib.Path("/proc", str(pid), "fd").iterdir():
@@ -68,7 +68,7 @@ def group_number(group, *names):
 
 
 def planned_arenas(printed):
-    """Bytes per tier, by the table that train prints."""
+    """Reads the bytes per tier from the table that train prints."""
     titles = re.search(r"memory planned for rank 0:\n(.*)", printed)[1].replace("[0]", "").split()
     arenas = re.search(r"^.* arena  +(.*)", printed, re.M)[1].split("  ")
     arenas = [float(amount) * {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}[unit]
@@ -87,7 +87,7 @@ class OffloadTest(ProgramTest):
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def start_training(self, ranks, *arguments, prefix=()):
-        """A run some steps on its way, all its ranks with swap files: the process and their pids."""
+        """Starts a run and waits until some steps are done and all ranks have swap files; returns the process and their pids."""
         process = self.start([*prefix, *mlaunch(ranks, *JOB, *ENDLESS, *on_drive(), *arguments)])
         self.wait_until(lambda: self.steps_done() >= 3 or process.poll() is not None, "three steps")
         self.assertIsNone(process.poll(), "it goes on")
@@ -101,7 +101,7 @@ class OffloadTest(ProgramTest):
         self.wait_until(lambda: all(map(is_stopped, pids)), "ranks to stop")
 
     def state(self, command):
-        """Digests of all state after a run, and what it printed."""
+        """Runs a command; returns the digests of all state, and what it printed."""
         done = self.run_program([*command, "--dump-state", "state"])
         state = self.read("state")
         (self.home / "state").unlink()
@@ -130,10 +130,10 @@ class SameResult(OffloadTest):
         self.assertEqual(list(self.swap.iterdir()), [])
 
     def test_gradients_follow_where_host_memory_is_too_little(self):
-        """Killed in the middle and taken up again: the state of a run that knows no drive."""
+        """Kills the run in the middle and resumes it: the state must be that of a run without a drive."""
         job = mlaunch(2, *JOB, "--model", "gpt2-bytes-10m", "--steps", "12")
         expected, _ = self.state(job)
-        # Of which a rank needs 42 MB for saving; gradients are 22 MB, windows 14 MB.
+        # A rank needs 42 MB of host memory for saving; gradients are 22 MB, windows 14 MB.
         limited = [*job, *on_drive(), "--device-memory", "100MB", "--host-memory", "120MB", "--output", "out",
                    "--save-every", "2"]
         process = self.start(limited)
@@ -156,7 +156,7 @@ class SameResult(OffloadTest):
         self.assertIn('"updates": "gradient"', printed)
 
     def test_two_jobs_on_one_path(self):
-        """The second one starts, trains and ends while the first one is in the middle of its run."""
+        """Runs the second job from start to end while the first one is in the middle of its run."""
         jobs = {seed: [*JOB, "--steps", "60", "--seed", seed] for seed in "12"}
         expected = {seed: self.state(mlaunch(2, *job))[0] for seed, job in jobs.items()}
         self.assertNotEqual(expected["1"], expected["2"])
@@ -176,7 +176,7 @@ class SameResult(OffloadTest):
         self.assert_nothing_left(ranks)
 
     def test_with_little_locked_memory(self):
-        """As an ordinary user: the limit does not bind root."""
+        """Runs as an ordinary user, because the limit does not bind root."""
         limited = ["prlimit", "--memlock=65536:65536"]
         if os.geteuid() == 0:
             limited += ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -213,7 +213,7 @@ class Failing(OffloadTest):
         self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive()))
 
     def flip(self, pid):
-        """Every byte of a stopped rank's swap file."""
+        """Flips a bit in every byte of a stopped rank's swap file."""
         for fd in swap_files(pid, self.swap):
             with open(fd, "r+b", buffering=0) as file:
                 content = file.read()
@@ -221,8 +221,8 @@ class Failing(OffloadTest):
                 file.write(bytes(byte ^ 0x10 for byte in content))
 
     def test_a_gradient_that_is_not_finite_behind_updates(self):
-        """The first update is much too large, so that the second step's loss or gradient is not finite: which of the
-        two depends on how a processor's products round."""
+        """Makes the first update much too large, so that the second step's loss or gradient is not finite; which of the two depends
+        on how a processor's products round."""
         job = mlaunch(2, *JOB, "--steps", "6", "--gradient-clipping", "0", "--learning-rate", "1e6")
         done = self.run_program([*job, *on_drive(), "--update-time", "gradient", "--output", "out"],
                                 expect=DO_NOT_RESTART)
@@ -238,7 +238,7 @@ class Failing(OffloadTest):
         process, ranks = self.start_training(2, "--dump-state", "state", "--output", "out")
 
         def spoilt():
-            """Again until it is found: what was in memory when the rank stopped replaces what was flipped."""
+            """Flips bits again until they are found, because a write of what was in memory when the rank stopped replaces them."""
             if process.poll() is None and parent(ranks[1]) == process.pid:
                 self.stop([ranks[1]])
                 self.flip(ranks[1])
@@ -271,10 +271,10 @@ class Failing(OffloadTest):
     def test_limits_that_are_too_small(self):
         needs = r"out of memory in tier device: its budget is 100000 bytes, and this Plan needs at least (\d+)"
         refused = self.refuse([needs, "raise --device-memory or --host-memory"], "--device-memory", "100KB")
-        # Rates are measured, so orders and what they need vary a little.
+        # Rates are measured, so orders and the memory that they need vary a little.
         enough = int(re.search(needs, refused)[1]) * 105 // 100
         self.run_program(mlaunch(2, *JOB, "--steps", "2", *on_drive(), "--device-memory", enough))
-        # All is on the disk that can be: windows are too large, then what the host writes and reads.
+        # Everything is on the disk that can be; first windows are too large, then what the host writes and reads.
         self.refuse([r"this plan needs [\d.]+ MiB per rank, [\d.]+ MiB on this host in all, and 97.66 KiB are what --host-memory allows"],
                     "--host-memory", "100KB")
         self.refuse(["out of memory in tier pinned: its budget is 50000 bytes"], "--host-memory", "100KB",
@@ -284,7 +284,7 @@ class Failing(OffloadTest):
 
 
 class SmallDrive(OffloadTest):
-    """On a file system of its own size, which only the run and who looks into it see."""
+    """Runs on a file system of its own size, which only the run and those that look into it see."""
 
     def setUp(self):
         super().setUp()
@@ -309,7 +309,7 @@ class SmallDrive(OffloadTest):
         self.assertNotIn("step 1/", done.stdout)
 
     def test_a_drive_that_others_fill(self):
-        """All space was reserved before the first step."""
+        """The run goes on, because it reserved all space before the first step."""
         process, ranks = self.start_training(2, prefix=self.on_drive_of("16m"))
         drive = pathlib.Path(f"/proc/{ranks[0]}/root{self.swap}")
         with self.assertRaisesRegex(OSError, "No space left"):
@@ -344,15 +344,15 @@ class InMemoryGroup(OffloadTest):
         self.skipTest(f"cannot make a memory control group: {why}")
 
     def run_inside(self, limit_bytes, job, expect=0):
-        """What the run printed, its errors too, and the highest use of the group, bytes."""
-        self.run_program(train(*JOB, "--steps", "1"))  # program and libraries are in the page cache, at another's cost
+        """Runs a job in the group; returns its output and errors, and the highest memory use of the group in bytes."""
+        self.run_program(train(*JOB, "--steps", "1"))  # fills the page cache with program and libraries outside the group
         limit = self.group / "memory.max"
         (limit if limit.exists() else self.group / "memory.limit_in_bytes").write_text(str(limit_bytes))
         done = self.run_program(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), *job], expect)
         return done.stdout + done.stderr, group_number(self.group, "memory.peak", "memory.max_usage_in_bytes")
 
     def test_state_larger_than_the_group_s_memory(self):
-        """Optimizer state and parameters live on the drive, and memory in use is what the plan says."""
+        """Keeps optimizer state and parameters on the drive; the memory in use is as planned."""
         preset = json.loads((pathlib.Path(__file__).parents[2] / "configs/models/gpt2-bytes-10m.json").read_text())
         self.write("model/config.json", json.dumps(preset | {"n_embd": 512, "n_layer": 8, "n_head": 8}))
         job = train(*JOB, "--steps", "2", "--model", "model/config.json", "--sequence-length", "16",
@@ -366,14 +366,14 @@ class InMemoryGroup(OffloadTest):
         for tier, arena in arenas.items():
             self.assertIn(arena["used_bytes"] - arena["planned_bytes"], range(os.sysconf("SC_PAGE_SIZE")), tier)
         memory = sum(arena["used_bytes"] for tier, arena in arenas.items() if tier != "disk")
-        # All of the arenas is there from the start. Beside them, whatever the model's size: writable pages of programs
-        # and libraries, stacks, Graph and Programs, code that a library generates, page cache of text and metrics.
+        # The arenas are mapped whole from the start. The rest does not depend on the model's size: writable pages of programs and
+        # libraries, stacks, Graph and Programs, code that a library generates, page cache of text and metrics.
         self.assertGreater(peak, memory)
         self.assertLess(peak, memory + 24 * MIB)
         self.assertLess(peak, limit)
 
     def test_without_offload_it_does_not_fit(self):
-        """And is refused by the plan: the kernel need not kill it."""
+        """Refuses by the plan, so that the kernel need not kill the run."""
         printed, _ = self.run_inside(100 * MIB, train(*JOB, "--model", "gpt2-bytes-10m"), expect=HOST)
         self.assertRegex(printed, r"out of memory: the one rank on this host plans \d+\.\d+ MiB, and \d\d\.\d+ MiB are free")
 

@@ -1,4 +1,4 @@
-"""Options that were once said and not done: each does what it says."""
+"""Options that once were accepted and ignored: each does what it says."""
 import json
 import re
 import signal
@@ -12,7 +12,7 @@ PART = re.compile(r"(forward|backward|update|waiting|communication) ([0-9.]+) ms
 
 class WallClockBreakdown(ProgramTest):
     def breakdowns(self, command):
-        """By line: milliseconds of each phase, and of a whole step."""
+        """Returns the milliseconds of each phase and of the whole step, by line."""
         lines = [line for line in self.run_program(command).stdout.splitlines()
                  if "wall clock" in line]
         return [({name: float(ms) for name, ms in PART.findall(line)},

@@ -1,4 +1,4 @@
-"""What train, mlaunch and generate print, and the files that only look."""
+"""Output of train, mlaunch and generate, and files that only report."""
 import json
 import re
 import shutil
@@ -8,7 +8,7 @@ from programs import BIN, QUICK, ProgramTest, mlaunch, train
 
 
 def spans(events, queue):
-    """(begin, end, name) of what ran on it."""
+    """Returns (begin, end, name) of the events on a queue."""
     return [(e["ts"], e["ts"] + e["dur"], e["name"]) for e in events
             if e["ph"] == "X" and e["tid"] == queue]
 
@@ -52,7 +52,7 @@ class Output(ProgramTest):
         steps = [int(step) for step in dict.fromkeys(shown)]
         self.assertEqual(steps, sorted(steps))
         self.assertEqual(steps[-1], 200)
-        # Not each of many short steps: twenty lines a second are read by nobody.
+        # Short steps are not all shown: nobody reads twenty lines a second.
         self.assertGreaterEqual(len(steps), 3)
         self.assertGreaterEqual(lines[0].count("\r"), 3)
 
@@ -64,7 +64,7 @@ class Output(ProgramTest):
             self.assertRegex(done.stdout, rf"(?m)^  {word}.* [\d.]+ [KM]iB +(-|[\d.]+ (bytes|KiB))$")
 
     def test_gathers_run_during_compute(self):
-        """Ranks of two threads gather a layer while they compute the one before (with one thread nothing is won by it)."""
+        """Ranks of two threads gather a layer while they compute the one before (one thread would gain nothing by it)."""
         self.run_program(mlaunch(2, "--zero", "3", "--model", "gpt2-bytes-10m", "--steps", "6",
                                  "--micro-batch", "1", "--sequence-length", "64", "--threads", "2",
                                  "--trace", "trace.json"))
@@ -73,7 +73,7 @@ class Output(ProgramTest):
             events = [event for event in trace if event["pid"] == rank]
             compute = spans(events, 0)
             self.assertGreater(len(compute), 100)
-            # Nothing computes before the first layer is there.
+            # Nothing can compute before layer 0 is there, so its gathers do not count.
             gathers = [(begin, end) for begin, end, what in spans(events, 1) if re.fullmatch(r"gather layer\.[1-5]\.matrices", what)]
             self.assertEqual(len(gathers), 6 * 5)
             hidden = [sum(max(0, min(end, c_end) - max(begin, c_begin)) for c_begin, c_end, _ in compute)
@@ -113,7 +113,7 @@ class Output(ProgramTest):
                 self.assertLessEqual(begin, ends[key] + 0.002)
             gathers.append([span for span in spans(events, 1) if span[2].startswith("gather ")])
         self.assertGreater(len(gathers[0]), 10)
-        # No rank has all parts before each rank has begun to give its own.
+        # A gather ends on no rank before it has begun on every rank.
         for same in zip(*gathers, strict=True):
             self.assertGreaterEqual(min(end for _, end, _ in same) + 50, max(begin for begin, _, _ in same))
 

@@ -1,4 +1,4 @@
-"""A Plan printed by one run is run by another; machines that nobody has are planned for."""
+"""A Plan printed by one run is run by another, and runs are planned for machines that nobody has."""
 import json
 import pathlib
 import re
@@ -12,7 +12,7 @@ JOB = [*QUICK, "--model", "llama-tiny", "--dtype", "bf16"]
 
 class PlanFiles(ProgramTest):
     def printed(self, ranks, *arguments):
-        """The file `plan` with all that a run which only plans prints."""
+        """Runs the planner alone and writes all that it prints to the file `plan`; returns the Plan."""
         out = self.run_program(mlaunch(ranks, *JOB, "--steps", "0", "--print-plan", *arguments, options=["--no-prefix"])).stdout
         (self.home / "plan").write_text(out)
         return json.loads(re.search(r"(?ms)^\{$.*?^\}$", out)[0])
@@ -32,7 +32,7 @@ class PlanFiles(ProgramTest):
         self.assertEqual(self.state(2, "--nvme-path", ".", "--plan", "plan"), expected, "the drive alone is asked for")
         noted = self.run_program(mlaunch(2, *JOB, *asked, "--plan", "plan"))
         self.assertIn("--plan plan decides, whatever is said by --zero, --param-persistence-threshold, --offload-optimizer, --activation-checkpointing", noted.stdout + noted.stderr)
-        # The Plan decides, not the settings beside it.
+        # The Plan decides, not the flags given beside it.
         shown = self.run_program(mlaunch(2, *JOB, "--plan", "plan", "--print-plan", "--zero", "0", "--offload-optimizer", "nvme",
                                          "--nvme-path", ".", options=["--no-prefix"])).stdout
         ran = json.loads(re.search(r"(?ms)^\{$.*?^\}$", shown)[0])
@@ -66,7 +66,7 @@ class PlanFiles(ProgramTest):
         self.assertIn("note: changed: shorter_sequences are for", self.run_program(mlaunch(2, *JOB, "--plan", "changed")).stdout)
 
     def test_recipes_changed_by_hand(self):
-        """Layers' vectors stay as they are, the last unit keeps moments of 8 bits; a run of that goes on where it was saved."""
+        """Freezes the layers' vectors and keeps 8-bit moments for the last unit; such a run resumes where it was saved."""
         saving = ["--output", "out", "--save-every", "2"]
         plan = self.printed(2, "--zero", "3", *saving)
         self.assertEqual(plan["recipe"], {"dtype": "bf16", "trainable": True, "optimizer": {
@@ -105,7 +105,7 @@ class PlanFiles(ProgramTest):
                 self.assertRegex(error, words)
 
     def test_types_changed_by_hand(self):
-        """The embedding and all vectors are fp32: as with masters beside them, in training, from a checkpoint, in samples."""
+        """Keeps the embedding and all vectors in fp32: training, resuming and sampling are as with masters beside 16-bit parameters."""
         saving = ["--output", "out", "--save-every", "2", "--overwrite-output-dir"]
         plan = self.printed(2, "--zero", "3", "--param-persistence-threshold", "0", *saving)
         without_weights = lambda state: [line for line in state.splitlines() if line.split()[1] not in ("parameter", "master")]
@@ -126,7 +126,7 @@ class PlanFiles(ProgramTest):
         self.assertEqual(without_weights(self.state(2, "--steps", "4", "--resume", "out/step-00000002")), without_weights(narrow), "without the Plan")
 
     def test_what_layers_save_changed_by_hand(self):
-        """Attention is made again, the MLP's product waits in host memory, the other layer keeps all."""
+        """Recomputes attention and sends the MLP's product to host memory in one layer; the other layer keeps all."""
         job = ["--sequence-length", "64", "--micro-batch", "4"]
         plan = self.printed(1, *job)
         expected = self.state(1, *job)
@@ -151,7 +151,7 @@ class PlanFiles(ProgramTest):
                              "no_tile": lambda t: re.sub(r'"tile_elements": \d+', '"tile_elements": 0', t), "a_typo": lambda t: t.replace('"saving"', '"savings"'),
                              "unsorted": lambda t: t.replace('"shorter_sequences": []', '"shorter_sequences": [8, 4]')}.items():
             (self.home / name).write_text(change(text))
-        # The same units, of other sizes.
+        # This model has the same units in other sizes.
         (self.home / "wider").mkdir()
         config = pathlib.Path(__file__).parents[2] / "configs/models/llama-tiny.json"
         (self.home / "wider/config.json").write_text(config.read_text().replace('"intermediate_size": 192', '"intermediate_size": 128'))

@@ -1,4 +1,4 @@
-// What `train --print-plan` prints is a Plan that Plan::from_json reads.
+// Plan::from_json reads the Plan that `train --print-plan` prints.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace strata::tests {
 namespace {
 
-/// Standard output of a run of one step on `ranks` ranks.
+/// Returns the standard output of a run of one step on `ranks` ranks.
 std::string output_of(int ranks, const std::string& arguments) {
   const std::string bin = STRATA_BIN;
   const std::string command = bin + "/mlaunch -np " + std::to_string(ranks) + " --no-prefix " +
@@ -25,7 +25,7 @@ std::string output_of(int ranks, const std::string& arguments) {
   return text;
 }
 
-/// The JSON object that begins and ends on lines of their own.
+/// Returns the JSON object that begins and ends on lines of their own, or "".
 std::string plan_in(const std::string& output) {
   const std::size_t begin = output.find("{\n");
   const std::size_t end = output.find("\n}\n", begin);

@@ -1,4 +1,4 @@
-"""`train --profile`: where a run's time went, as a table for people and a file for tools."""
+"""`train --profile` says where a run's time went, as a table for people and a file for tools."""
 import json
 import unittest
 
@@ -7,7 +7,7 @@ from programs import QUICK, ProgramTest, mlaunch, train
 
 class Profile(ProgramTest):
     def profile(self, command):
-        """What is printed, and the objects of the ranks."""
+        """Runs a command; returns what it prints and the objects of its ranks."""
         done = self.run_program([*command, "--steps", "8", "--profile", "profile.json"])
         ranks = json.loads(self.read("profile.json"))["ranks"]
         for number, rank in enumerate(ranks):
@@ -28,7 +28,7 @@ class Profile(ProgramTest):
         self.assertIn("all of it: profile.json", printed)
         products = [row for row in rank["rows"] if row["operation"] == "linear"]
         self.assertGreaterEqual(len(products), 3)
-        for row in products:  # layers times micro-steps, of each shape
+        for row in products:  # each shape runs once per layer and micro-step
             self.assertEqual(row["count"], int(row["count"]))
             self.assertGreater(row["ratio"], 0.5)
             self.assertRegex(row["shape"], r"fp32 \[\d+,\d+\]")

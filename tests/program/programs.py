@@ -12,7 +12,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ["STRATA_BIN"])
 LIMIT_S = 60
-# Two steps of a tiny model: for runs whose result does not matter.
+# These flags run two steps of a tiny model, for tests to which its result does not matter.
 QUICK = ["--steps", "2", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1"]
 HAS_MPI = shutil.which("mpirun") is not None and (BIN.parent / "lib/libstrata_mpi.so").exists()
 
@@ -31,21 +31,21 @@ def mpirun(ranks, *arguments):
 
 
 def missing_packages(python, names):
-    """Those of `names` that this Python interpreter cannot import."""
+    """Returns those of `names` that this Python interpreter cannot import."""
     look = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if importlib.util.find_spec(n) is None])"
     done = subprocess.run([str(python), "-c", look, *names], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
 def clean_environment():
-    """Without what an outer launcher left; mpirun refuses root unless told twice."""
+    """Drops variables of an outer launcher, and allows mpirun to run as root, which it refuses unless told twice."""
     foreign = ("STRATA_R", "OMPI_", "SLURM_", "TORCHELASTIC_", "PMI", "RANK", "WORLD_SIZE")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def parent(pid):
-    """None when the process has ended, though nobody may have asked for its exit code yet."""
+    """Returns a process's parent, or None if it has ended, even if nobody has asked for its exit code yet."""
     try:
         stat = pathlib.Path("/proc", str(pid), "stat").read_text()
     except OSError:
@@ -55,7 +55,7 @@ def parent(pid):
 
 
 def children(pid):
-    """Child processes, in the order they were started."""
+    """Returns child processes in the order in which they were started."""
     return sorted(int(entry) for entry in os.listdir("/proc")
                   if entry.isdigit() and parent(entry) == pid)
 
@@ -65,7 +65,7 @@ def living(pids):
 
 
 class ProgramTest(unittest.TestCase):
-    """Each test has a directory of its own, `self.home`, in which programs run."""
+    """A test with a directory of its own, `self.home`, in which programs run."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="strata-program-")
@@ -75,7 +75,7 @@ class ProgramTest(unittest.TestCase):
     def run_program(self, command, expect=0, limit_s=LIMIT_S):
         done = subprocess.run(command, cwd=self.home, env=clean_environment(), timeout=limit_s,
                               stdin=subprocess.DEVNULL, capture_output=True)
-        # Not text=True: that would turn a terminal's carriage returns into newlines.
+        # text=True would turn a terminal's carriage returns into newlines.
         done.stdout, done.stderr = (out.decode(errors="replace")
                                     for out in (done.stdout, done.stderr))
         self.assertEqual(done.returncode, expect, f"{command}\n{done.stdout}\n{done.stderr}")
@@ -115,12 +115,12 @@ class ProgramTest(unittest.TestCase):
         return [json.loads(line) for line in self.read(name).splitlines()]
 
     def step_metrics(self, name):
-        """One object per step; others are about evaluations, checkpoints and transfers."""
+        """Returns the lines of steps; others are about evaluations, checkpoints and transfers."""
         return [line for line in self.metrics(name) if "loss" in line]
 
 
 class SafetensorsFile:
-    """A safetensors file in parts, so that tests can make it lie."""
+    """A safetensors file in parts, so that tests can falsify it."""
 
     def __init__(self, path):
         data = pathlib.Path(path).read_bytes()

@@ -1,8 +1,8 @@
-"""Published DeepSpeed files and command lines do what docs/configuration.md says of them: those that are accepted
-run two steps on two ranks, those that are not are refused with what to change.
+"""Published DeepSpeed files and command lines are treated as docs/configuration.md says: accepted ones run two steps on two ranks,
+others are refused with what to change.
 
 published/files.json and published/commands.json hold them as keys and values. In commands MODEL, DATA, EVAL, OUT and
-DS stand for a folder with weights, text files, a new folder and a DeepSpeed JSON; "|" for a space inside a word."""
+DS stand for a folder with weights, text files, a new folder and a DeepSpeed JSON; "|" stands for a space inside a word."""
 import json
 import pathlib
 import unittest
@@ -11,10 +11,10 @@ from programs import ProgramTest, mlaunch, train
 
 USAGE, CONFIGURATION = 2, 78
 TABLES = pathlib.Path(__file__).parent / "published"
-# What makes any of them quick: two steps, however long it was to train.
+# These flags make any of them quick: two steps, however long it was to train.
 SHORT = ["--max_steps", "2", "--threads", "1"]
 SMALL = ["--sequence-length", "16", *SHORT]
-# What "auto" in a file asks the flags for.
+# These flags answer what "auto" in a file leaves open.
 ANSWERS = ["--per_device_train_batch_size", "2", "--learning_rate", "1e-4"]
 
 
@@ -27,7 +27,7 @@ def normal(flag):
 
 
 def without(words, flags):
-    """The command line less these flags and what follows each."""
+    """Returns the command line without these flags and the words that follow each."""
     kept, dropping = [], False
     for word in words:
         if word.startswith("--"):
@@ -82,7 +82,7 @@ class Published(ProgramTest):
                 refused = row.get("refused", {})
                 if refused:
                     said = self.refused(USAGE, refused.values(), words).stderr
-                    for flag in refused:  # by its name, all at once
+                    for flag in refused:  # all are named at once
                         self.assertIn(flag, said)
                     words = without(words, refused)
                 if "--train_file" not in words and "--data" not in words:
@@ -90,7 +90,7 @@ class Published(ProgramTest):
                 self.runs([*words, *SHORT])
 
     def test_epochs_and_warm_up_follow_the_data(self):
-        """14,000 bytes are 218 samples of 64; 8 of them are a step, so 28 steps are an epoch."""
+        """Trains on 14,000 bytes, which are 218 samples of 64; a step takes 8 of them, so 28 steps are an epoch."""
         job = ["--train_file", "data.txt", "--block_size", "64", "--per_device_train_batch_size", "2",
                "--gradient_accumulation_steps", "2", "--threads", "1", "--metrics", "m"]
         size = (self.home / "data.txt").stat().st_size
@@ -110,7 +110,7 @@ class Published(ProgramTest):
 
 
 class StoredModel(ProgramTest):
-    """What a folder with weights brings along: its type, and the defaults of fine-tuning."""
+    """A folder with weights decides the type, and the defaults of fine-tuning."""
 
     JOB = ["--data", "data.txt", "--sequence-length", "64", "--micro-batch", "4", "--threads", "1"]
 
@@ -148,7 +148,7 @@ class StoredModel(ProgramTest):
                          [line["loss"] for line in self.step_metrics("whole")][8:])
 
     def test_a_run_that_began_with_other_defaults_goes_on_as_it_was(self):
-        """Its checkpoint says which it had: rate, schedule, length and type stay those of a new model."""
+        """Keeps rate, schedule, length and type of a new model, because the checkpoint says that the run began with these."""
         job = [*self.JOB, "--output", "run"]
         self.run_program(train(*job, "--steps", "3", "--model", "made/latest/config.json"))
         done = self.run_program(train(*job, "--metrics", "m", "--resume", "auto", "--model", "made/latest"))

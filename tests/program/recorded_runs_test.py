@@ -1,5 +1,5 @@
-"""Sixty configurations, drawn once, keep what was recorded of them: digests of the state, losses, and what the plan needs of
-each tier. Whoever changes how steps are planned, compiled or run sees here what changed with it.
+"""Sixty configurations, drawn once, must give what was recorded of them: digests of the state, losses, and the bytes that the plan needs
+of each tier. Whoever changes how steps are planned, compiled or run sees here what changed with it.
 
     STRATA_BIN=build/bin python3 tests/program/recorded_runs_test.py --record      # writes the record anew
     STRATA_BIN=build/bin python3 tests/program/recorded_runs_test.py --draw SEED   # draws sixty others first
@@ -50,14 +50,14 @@ def drawn(draw):
 
 
 def arithmetic():
-    """How products of this machine round: fp32 ones go through the library where there is AVX-512."""
+    """Says how this machine's products round: with AVX-512, fp32 products go through the library."""
     flags = set(re.search(r"(?m)^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text())[1].split())
     return "library" if "avx512f" in flags else "own tiles" if {"avx2", "fma"} <= flags else "not fused"
 
 
 class RecordedRuns(ProgramTest):
     def outcome(self, run):
-        """What is kept of a run. Its memory is what is planned without looking at the drive, whose speed decides about windows."""
+        """Returns what is recorded of a run. Memory is planned without measuring the drive, whose speed decides about windows."""
         home = self.home / f"run-{len(list(self.home.iterdir()))}"
         (home / "drive").mkdir(parents=True)
         outer, self.home = self.home, home
@@ -82,7 +82,7 @@ class RecordedRuns(ProgramTest):
                 self.assertEqual(found["memory"], run["memory"])
                 if arithmetic() == record["arithmetic"]:
                     self.assertEqual((found["losses"], found["state"]), (run["losses"], run["state"]))
-                else:  # other last bits; a step of fp16 may be skipped for them
+                else:  # the last bits differ, and a step of fp16 may be skipped because of that
                     for loss, recorded in zip(found["losses"], run["losses"], strict=True):
                         self.assertAlmostEqual(loss, recorded, delta=0.03 * abs(recorded))
 
@@ -92,7 +92,7 @@ class RecordedRuns(ProgramTest):
         return plan.returncode in REFUSED
 
     def write_record(self, seed):
-        """Of sixty configurations that are drawn now, or of those that it has."""
+        """Writes a record of sixty newly drawn configurations, or with no seed of those already in it."""
         if seed is None:
             runs = [run | self.outcome(run) for run in json.loads(RECORD.read_text())["runs"]]
         else:

@@ -1,4 +1,4 @@
-"""Runs that end and go on: by themselves, by signals, by kills at any time, in other worlds, after damage and on full disks."""
+"""Runs end and resume: by themselves, after signals, kills at any time and damage, in other worlds, and on full disks."""
 import contextlib
 import ctypes
 import fcntl
@@ -18,11 +18,11 @@ from programs import BIN, HAS_MPI, LIMIT_S, ProgramTest, children, living, mlaun
 
 DATA, HOST, IO, TRY_AGAIN, CONFIGURATION = 65, 69, 74, 75, 78
 JOB = ["--device", "cpu", "--sequence-length", "16", "--micro-batch", "1", "--threads", "1", "--output", "out"]
-STANDING = ["--async-save", "false"]  # so that every checkpoint that is due is there
+STANDING = ["--async-save", "false"]  # every checkpoint that is due is written
 STEPS = 6
-SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # first and after the last
-KILLS = 4  # of one job; then it may end
-SOAK_STEPS = 20  # most of a job's time is not its start
+SEEDS = range(*map(int, os.environ.get("STRATA_SOAK_SEEDS", "0:10").split(":")))  # the first, and one past the last
+KILLS = 4  # kills of one job, which may end after that
+SOAK_STEPS = 20  # so many that a job's start takes little of its time
 
 
 def steps(count):
@@ -30,7 +30,7 @@ def steps(count):
 
 
 def content(checkpoint):
-    """What equal runs of one world save alike, by file: all but the manifest, which names the run."""
+    """Returns the files that equal runs of one world save alike: all but the manifest, which names the run."""
     return {path.name: path.read_bytes() for path in checkpoint.iterdir() if path.name != "manifest.json"}
 
 
@@ -55,19 +55,19 @@ class ResumeTest(ProgramTest):
         return sorted(int(path.name[5:]) for path in folder.glob("step-*") if path.name[5:].isdigit())
 
     def state(self, command, expect=0):
-        """Digests of all state at the end of a run, and what it said."""
+        """Runs a command; returns the digests of all state at the end, and what it said."""
         done = self.run_program([*command, "--dump-state", "state"], expect)
         state = self.read("state")
         (self.home / "state").unlink()
         return state, done
 
     def assert_same(self, one, other):
-        """Of contents; the bytes themselves are too much to print."""
+        """Compares contents and names the files that differ; the bytes themselves are too much to print."""
         self.assertEqual(sorted(one), sorted(other))
         self.assertEqual([name for name in one if one[name] != other[name]], [])
 
     def assert_tidy(self):
-        """Only what belongs into an output folder."""
+        """Checks that the output folder has only what belongs there."""
         for path in self.out.iterdir():
             self.assertRegex(path.name, r"^(step-\d{8}|latest|\.strata-lock)$")
 
@@ -108,7 +108,7 @@ class SameResult(ResumeTest):
                 self.assertEqual(state, expected)
                 self.assert_same(content(self.checkpoint(STEPS)), straight)
 
-    def test_other_settings_are_said(self):  # of optimizer and schedule
+    def test_other_settings_are_said(self):  # optimizer and schedule
         self.run_program(train(*JOB, "--steps", "2", "--lr", "3e-4", "--weight-decay", "0.1", "--scheduler", "cosine"))
         same = ["--lr", "3e-4", "--weight-decay", "0.1", "--scheduler", "cosine", "--schedule-steps", "2"]
         done = self.run_program(train(*JOB, "--steps", "3", "--resume", "auto", *same))
@@ -123,7 +123,7 @@ class SameResult(ResumeTest):
         self.assertIn("it was saved with model type gpt2, this run has llama; set --model out/step-00000002", done.stderr)
 
     def test_worlds_stages_and_tiers_change(self):
-        """The global batch stays: 2 ranks x 1, 1 rank x 2 micro-steps, 2 ranks x 1."""
+        """Keeps the global batch: 2 ranks x 1, 1 rank x 2 micro-steps, 2 ranks x 1."""
         self.run_program(mlaunch(2, *JOB, *steps(2), "--zero", "3"))
         saved = content(self.checkpoint(2))
         done = self.run_program(train(*JOB, *steps(4), "--resume", "auto", "--metrics", "metrics"))
@@ -136,7 +136,7 @@ class SameResult(ResumeTest):
         self.assertNotIn("newer checkpoints", done.stderr)
         self.assertEqual(self.saved_steps(), [2, 4, 6])
         self.assert_same(content(self.checkpoint(2)), saved)
-        # The same samples in one world: losses agree closely.
+        # A run in one world takes the same samples, so losses agree closely.
         self.run_program(mlaunch(2, *JOB, *steps(4), "--output", "straight", "--metrics", "straight.jsonl"))
         straight = [line["loss"] for line in self.metrics("straight.jsonl") if "loss" in line][2:]
         self.assertEqual(len(losses), 2)
@@ -172,7 +172,7 @@ class SameResult(ResumeTest):
 
 
 class BesideTraining(ResumeTest):
-    """Checkpoints written from a snapshot while training goes on."""
+    """Checkpoints are written from a snapshot while training goes on."""
     COUNT = 60
 
     def test_they_are_those_of_a_run_that_stands_still(self):
@@ -216,7 +216,7 @@ class BesideTraining(ResumeTest):
         self.assert_tidy()
 
     def test_no_room_for_a_copy(self):
-        """What is saved goes to the checkpoint in windows."""
+        """Saves through windows."""
         job = mlaunch(2, *JOB, *steps(self.COUNT), "--zero", "3", "--tile-elements", 1024)
         for arguments in (["--offload-optimizer", "cpu", "--host-memory", "71.2MB", "--device-memory", "1GB"],
                           ["--offload-optimizer", "cpu", "--host-memory", "71MB", "--device-memory", "1GB", "--offload-param", "nvme", "--nvme-path", "."]):
@@ -239,7 +239,7 @@ class BesideTraining(ResumeTest):
                 self.assert_tidy()
 
     def test_no_room_for_windows(self):
-        """Between what a run needs and what windows need besides there is little: found by trying."""
+        """Tries sizes, because little memory lies between what a run needs and what windows need on top."""
         for hundredths in range(7080, 6980, -5):
             shutil.rmtree(self.home / "out", ignore_errors=True)
             done = self.run_program(mlaunch(2, *JOB, *steps(4), "--zero", "3", "--offload-optimizer", "cpu", "--host-memory",
@@ -252,7 +252,7 @@ class BesideTraining(ResumeTest):
 
 class Ending(ResumeTest):
     def start_training(self, ranks, *arguments):
-        """A run without an end, some steps on its way: the process and its ranks."""
+        """Starts a run without an end and waits for some steps; returns the process and its ranks."""
         process = self.start(mlaunch(ranks, *JOB, *steps(1000000), "--metrics", "metrics", *arguments))
         self.wait_until(lambda: process.poll() is not None or
                         (self.home / "metrics").exists() and self.read("metrics").count("\n") >= 3, "three steps")
@@ -271,7 +271,7 @@ class Ending(ResumeTest):
         self.goes_on_where_it_stopped(process, ranks)
 
     def test_one_rank_is_asked(self):
-        """As by a scheduler that tells one task: the others hear it from that rank."""
+        """Signals one rank, as a scheduler does that tells one task; the others learn it from that rank."""
         process, ranks = self.start_training(2)
         os.kill(ranks[1], signal.SIGTERM)
         self.goes_on_where_it_stopped(process, ranks)
@@ -291,7 +291,7 @@ class Ending(ResumeTest):
         self.assertEqual(living(ranks), [])
 
     def start_busy(self, *arguments, options=()):
-        """A run that has saved step 3 and will be busy with the held-out loss of step 4 for minutes."""
+        """Starts a run that has saved step 3 and will compute the held-out loss of step 4 for minutes."""
         shutil.rmtree(self.out, ignore_errors=True)
         (self.home / "metrics").unlink(missing_ok=True)
         self.write("much", "what nobody can read in time " * 200000)
@@ -304,7 +304,7 @@ class Ending(ResumeTest):
         return process, children(process.pid)
 
     def test_no_time_to_save(self):
-        """The limit is mlaunch's, or the run's own."""
+        """Limits the time by mlaunch's option or by the run's own."""
         for number, arguments, options in [(signal.SIGTERM, [], ["--grace", "2"]),
                                            (signal.SIGUSR1, ["--grace", "1"], [])]:
             with self.subTest(signal=number):
@@ -325,7 +325,7 @@ class Ending(ResumeTest):
             with self.subTest(signal=number):
                 process, ranks = self.start_busy()
                 process.send_signal(number)
-                time.sleep(1.1)  # before that it is the same request
+                time.sleep(1.1)  # a signal that comes sooner is the same request
                 self.assertIsNone(process.poll())
                 self.assertEqual(len(living(ranks)), 2)
                 process.send_signal(number)
@@ -354,7 +354,7 @@ class Ending(ResumeTest):
         self.assertIsNone(process.poll(), "the first one goes on")
 
     def test_ranks_of_an_ended_run(self):
-        """Which a launcher that dies with its node's rank 0 may leave: nothing begins beside them."""
+        """Starts nothing beside ranks that a launcher may leave when it dies with its node's rank 0."""
         self.run_program(mlaunch(2, *JOB, *steps(1)))
         second_byte = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 1, 1, 0)
         with open(self.out / ".strata-lock", "r+b") as rank:
@@ -396,7 +396,7 @@ class Ending(ResumeTest):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
                 output, error = process.communicate(timeout=LIMIT_S)
-                # 0: the victim had done its work, though nobody had asked for its exit code yet.
+                # 0 means that the victim had done its work, though nobody had asked for its exit code yet.
                 self.assertIn(process.returncode, (0, -signal.SIGKILL, 128 + signal.SIGKILL), error)
                 struck += process.returncode != 0
             self.wait_until(lambda: not living(pids), "ranks end")
@@ -411,7 +411,7 @@ class Ending(ResumeTest):
 
     def test_killed_at_any_time(self):
         job = mlaunch(2, *JOB, *steps(SOAK_STEPS), "--save-every", 1, "--keep", 2)
-        self.run_program(job)  # programs and libraries are in the page cache
+        self.run_program(job)  # fills the page cache with programs and libraries
         shutil.rmtree(self.out)
         begin = time.monotonic()
         self.run_program(job)
@@ -425,7 +425,7 @@ class Ending(ResumeTest):
                 struck += kills
                 resumed += goes_on
         print(f"{struck} kills struck, {resumed} runs went on", flush=True)
-        # How many depends on what else the machine does; without any the test would have shown nothing.
+        # The numbers depend on what else the machine does; without any kill the test would have shown nothing.
         self.assertGreaterEqual(struck, max(1, len(SEEDS) // 5))
         self.assertGreaterEqual(resumed, max(1, len(SEEDS) // 10))
 
@@ -472,7 +472,7 @@ class Choosing(ResumeTest):
         self.refuse(DATA, ["out has no checkpoint to resume from"], mlaunch(2, *JOB, *steps(1), "--resume", "required"))
 
     def several_blocks(self):
-        """A run whose checkpoints have blocks that choosing does not read: no header is in them."""
+        """Returns a job whose checkpoints have blocks without a header, which choosing a checkpoint does not read."""
         tiny = json.loads((pathlib.Path(__file__).parents[2] / "configs/models/gpt2-tiny.json").read_text())
         self.write("model/config.json", json.dumps(tiny | {"n_layer": 4}))
         return mlaunch(2, *JOB, "--model", "model/config.json", "--save-every", 1, *STANDING)
@@ -514,11 +514,11 @@ class Choosing(ResumeTest):
         said = [line for line in done.stdout.splitlines() if "step-00000004" in line]
         self.assertEqual(len(said), 2, said)
         self.assertIn("wrote out/step-00000004", said[0])
-        self.assertIn("removed out/step-00000004", said[1])  # once step 5 had been written
+        self.assertIn("removed out/step-00000004", said[1])  # this comes after step 5 has been written
         self.assertEqual(self.saved_steps(), [6])
 
     def test_what_loading_would_refuse_is_passed_over(self):
-        """A state that is damaged or of another step, a folder of another name, a file that nobody can read."""
+        """Passes over a damaged state, a folder named for another step, and a file that cannot be opened."""
         self.run_program(mlaunch(2, *JOB, *steps(4), "--save-every", 1, *STANDING))
         flip(self.checkpoint(4) / "trainer_state.json", 40)
         shutil.copytree(self.checkpoint(2), self.checkpoint(9))
@@ -547,7 +547,7 @@ class Choosing(ResumeTest):
         self.assertIn("resumed from out/step-00000001: step 1 of 4", done.stdout)
         for step in (2, 3):
             self.assertEqual(done.stderr.count(f"note: passing over out/step-{step:08d}: "), 1, done.stderr)
-        # All of them.
+        # Now all checkpoints are damaged.
         for path in self.out.glob("step-*"):
             flip(path / "model.safetensors", (path / "model.safetensors").stat().st_size - 1)
         self.refuse(DATA, ["no checkpoint of out can be loaded"], [*job, *steps(9), "--resume", "auto"])
@@ -555,7 +555,7 @@ class Choosing(ResumeTest):
 
 class NotShared(ResumeTest):
     def test_a_folder_that_a_rank_does_not_share_is_refused(self):
-        """Rank 1 sees an empty file system where rank 0 sees the output folder."""
+        """Shows rank 1 an empty file system in place of rank 0's output folder."""
         if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
             self.skipTest("cannot leave the mount namespace")
         self.out.mkdir()
@@ -571,7 +571,7 @@ exec "$@"
 
 
 class SmallDisk(ResumeTest):
-    """Checkpoints on a file system that has room for one of them, which only this process sees."""
+    """Saves on a file system with room for one checkpoint, which only this process sees."""
 
     def setUp(self):
         super().setUp()
@@ -596,7 +596,7 @@ class SmallDisk(ResumeTest):
         self.assert_tidy()
         job = [*job, "--on-save-error", "continue", "--resume", "auto"]
         self.refuse(HOST, ["out: a checkpoint needs"], [*job, *steps(9)])
-        self.mount("remount,size=3900k")  # room for one more when it starts, not when it saves
+        self.mount("remount,size=3900k")  # room for one more checkpoint at the start, but not when it saves
         process = self.start([*job, *steps(1000000)])
         self.wait_until(lambda: process.poll() is not None or self.read("metrics").count('"loss"') >= 6, "more steps")
         self.assertIsNone(process.poll(), "it goes on without space")

@@ -1,4 +1,4 @@
-"""The way ranks are started and talk, thread counts and recomputation leave every bit as it is."""
+"""Bits do not depend on how ranks are started and talk, on thread counts or on recomputation."""
 import itertools
 import json
 import pathlib
@@ -15,7 +15,7 @@ def via_mlaunch_mpi(ranks, *arguments):
 
 class SameBits(ProgramTest):
     def result(self, start, ranks, *arguments):
-        """Digests of the state, losses and norms of a run."""
+        """Runs a job; returns the digests of its state, and its losses and norms."""
         arguments = [*JOB, *arguments, "--dump-state", "state", "--metrics", "metrics"]
         self.run_program(start(ranks, *arguments))
         state = self.read("state")
@@ -24,7 +24,7 @@ class SameBits(ProgramTest):
         return state, [(m["loss"], m["grad_norm"]) for m in self.step_metrics("metrics")]
 
     def compare(self, model, ranks, variants):
-        """variants: (how to start, arguments); the first is what the others must equal."""
+        """Runs `variants`, (how to start, arguments); the others must equal the first."""
         results = [(arguments, self.result(start, ranks, "--model", model, *arguments))
                    for start, arguments in variants]
         first = results[0][1]
@@ -49,7 +49,7 @@ class SameBits(ProgramTest):
         return state
 
     def test_processes_agree_with_threads_of_one_process(self):
-        """Over shared memory and over MPI, sharded, recomputed and threaded: what rank threads get plainly."""
+        """Shared memory and MPI, sharded, recomputed and threaded, give the bits of plain rank threads."""
         presets = pathlib.Path(__file__).parents[2] / "configs/models"
         config = json.loads((presets / "gpt2-tiny.json").read_text())
         config |= {"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1}
@@ -74,7 +74,7 @@ class SameBits(ProgramTest):
                                       (mpirun, ["--zero", "3"])])
 
     def test_state_in_host_memory(self):
-        """Asked for by a DeepSpeed file or by flags; the same file with flags that take it back is the measure."""
+        """Asks for it by a DeepSpeed file or by flags; expects the bits of the same file with flags that undo it."""
         file = ["--config", pathlib.Path(__file__).parents[2] / "configs/deepspeed/zero3_bf16_offload_cpu.json"]
         kinds = ["--offload-optimizer", "--offload-param", "--offload-activations"]
         homes = {home: [word for kind in kinds for word in (kind, home)] for home in ("none", "cpu")}
@@ -99,7 +99,7 @@ class SameBits(ProgramTest):
                                                  ("3", "2", "true"), ("3", "1", "false")]])
 
     def test_seed_matters(self):
-        """The comparison above is able to fail."""
+        """Shows that the comparison above can fail."""
         one = self.result(mlaunch, 2, "--seed", "1")
         other = self.result(mlaunch, 2, "--seed", "2")
         self.assertNotEqual(one[0], other[0])

@@ -1,4 +1,4 @@
-"""What people see of a run: on terminals of several widths, and in a log."""
+"""Shows a run as people see it: on terminals of several widths, and in a log."""
 import re
 import signal
 import time
@@ -26,11 +26,11 @@ class Screen(ProgramTest):
         self.assertEqual(len(steps), 1, lines)
         self.assertRegex(steps[0], rf"^{re.escape(prefix)}step 60/60  loss \d\.\d+  \d+ tokens/s  left 0 s")
         self.assertLess(len(steps[0]), columns)
-        # Every other line is a whole one that begins as it should.
+        # Every other line is complete and begins as it should.
         begin = r"(step \d+/60  held-out loss \d|wrote out/step-\d+: [\d.]+ [KM]iB in |removed out/step-\d+$)"
         said = [line[len(prefix):] for line in lines
                 if re.search("wrote|removed|held-out loss", line)]
-        self.assertGreaterEqual(len(said), 4, lines)  # saves that come too soon wait
+        self.assertGreaterEqual(len(said), 4, lines)  # a save that is due while one goes on waits
         for line in said:
             self.assertRegex(line, "^" + begin)
             self.assertNotIn("  loss ", line)
@@ -44,7 +44,7 @@ class Screen(ProgramTest):
         self.assertIn("GFLOP/s per rank", shown[170])
 
     def job(self, columns):
-        """In a folder of its own, under the same name."""
+        """Makes a folder for this width, in which the job has the same name."""
         self.home = self.home / str(columns)
         self.home.mkdir()
         return JOB
@@ -117,7 +117,7 @@ class PlanOnly(ProgramTest):
         small = ["--device", "cpu", "--data", "t.txt", "--sequence-length", "16", "--micro-batch", "1", "--steps", "1"]
         done = self.run_program(train(*small, "--host-memory", "100KB"), expect=69)
         self.assertIn("97.66 KiB are what --host-memory allows", done.stderr)
-        self.run_program(train(*small, "--host-memory", "100KB", "--device-memory", "100MB"))  # a budget of its own
+        self.run_program(train(*small, "--host-memory", "100KB", "--device-memory", "100MB"))  # the device has a budget of its own
 
     def test_check_config_plans_when_nothing_is_trained(self):
         self.write("ds.json", '{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}}')

@@ -1,4 +1,4 @@
-"""Runs a program on a terminal of a given width, and shows what is on its screen."""
+"""Runs a program on a terminal of a given width, and finds what its screen shows."""
 import fcntl
 import os
 import pty
@@ -11,7 +11,7 @@ import time
 
 
 def run_on_terminal(command, columns, *, cwd, env, limit_s=60):
-    """Exit code, and all bytes that the terminal was sent."""
+    """Returns the exit code and all bytes sent to the terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
 
@@ -29,7 +29,7 @@ def run_on_terminal(command, columns, *, cwd, env, limit_s=60):
                 continue
             try:
                 part = os.read(ours, 1 << 16)
-            except OSError:  # the last one has closed it
+            except OSError:  # every process has closed it
                 break
             if not part:
                 break
@@ -43,7 +43,7 @@ def run_on_terminal(command, columns, *, cwd, env, limit_s=60):
 
 
 def lines_on_screen(sent):
-    """What is left of the bytes, line by line; longer ones than the screen is wide would wrap."""
+    """Returns the lines that the bytes leave on the screen, which does not wrap here."""
     lines, at = [""], 0
     for token in re.findall(r"\x1b\[K|[\r\n]|[^\r\n\x1b]+|\x1b", sent.decode(errors="replace")):
         line = lines[-1]
@@ -60,7 +60,7 @@ def lines_on_screen(sent):
 
 
 def widest_rewritten_line(sent):
-    """Columns of the longest text that was ever shown where a carriage return goes back over it."""
+    """Returns the width of the longest text that a carriage return goes back over."""
     widest = 0
     for line in sent.decode(errors="replace").replace("\r\n", "\n").split("\n"):
         parts = [part.replace("\x1b[K", "") for part in line.split("\r")]

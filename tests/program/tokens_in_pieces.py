@@ -1,4 +1,4 @@
-"""Encodes texts in small pieces and in one, for tokenizers of every kind; started by model_directories_test.py.
+"""Encodes texts in small pieces and whole, for tokenizers of every kind; model_directories_test.py starts it.
 
     tokens_in_pieces.py FOLDER     prints a JSON object per tokenizer and text
 """
@@ -24,7 +24,7 @@ def load_tool():
 
 
 def kinds(text, folder):
-    """Tokenizers by name; most differ in what they do at the beginning or the end of a text."""
+    """Makes tokenizers by name; most differ in what they do at the beginning or the end of a text."""
     made = {}
     for make in dict.fromkeys(TOKENIZERS):
         if make.__name__.startswith("only_"):
@@ -32,7 +32,7 @@ def kinds(text, folder):
         (folder / make.__name__).mkdir()
         made[make.__name__] = make(folder / make.__name__, text).backend_tokenizer
     made["prefix space"] = train_bpe(text, pre_tokenizers.ByteLevel(add_prefix_space=True))
-    legacy = json.loads(made["llama2"].to_str())  # the first Llama: no pre-tokenizer, the text is one word
+    legacy = json.loads(made["llama2"].to_str())  # the first Llama has no pre-tokenizer, so a text is one word
     legacy["pre_tokenizer"] = None
     legacy["normalizer"] = {"type": "Sequence", "normalizers": [
         {"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}

@@ -1,5 +1,5 @@
-"""Every checkpoint of a run is a directory that transformers loads: with the bits that it holds, and the logits that Strata
-computes from them. Needs torch and transformers, in this Python or in the environment that STRATA_PEERS names."""
+"""transformers loads every checkpoint of a run with the bits that it holds, and computes the logits that Strata computes from it.
+Needs torch and transformers, in this Python or in the environment that STRATA_PEERS names."""
 import array
 import json
 import os
@@ -17,7 +17,7 @@ PEERS = os.environ.get("STRATA_PEERS")
 PYTHON = str(pathlib.Path(PEERS, "bin/python")) if PEERS else sys.executable
 SKIPPED = 77
 TOLERANCE = 1e-5
-# A model per family; the last one comes in several files with an index.
+# There is a model per family; the last one comes in several files with an index.
 MODELS = ["gpt2", "llama", "llama3", "llama-yarn", "mistral", "qwen2", "qwen3", "llama-sharded"]
 VOCABULARY = 96
 
@@ -46,7 +46,7 @@ class LoadsInTransformers(ProgramTest):
         return output
 
     def test_every_family_at_every_step(self):
-        """Two steps on two ranks that own parts of tensors, two more by one rank that goes on from there."""
+        """Takes two steps on two ranks that own parts of tensors, and two more on one rank that resumes."""
         pairs = []
         for model in MODELS:
             self.run_program(mlaunch(2, *self.job(model, "--micro-batch", 1, "--zero", 3, "--steps", 2, "--output", model)))
@@ -63,7 +63,7 @@ class LoadsInTransformers(ProgramTest):
             self.assertEqual(one["differ"], [])
             self.assertEqual(one["tensors"], one["held"])
             self.assertLess(one["logits"], TOLERANCE)
-        # Steps are not alike, so that a comparison with another step's logits would fail.
+        # Steps differ, so a comparison with another step's logits fails.
         crossed = self.look_at([(pairs[0][0], pairs[3][1])])
         self.assertGreater(crossed[0]["logits"], 100 * TOLERANCE)
 

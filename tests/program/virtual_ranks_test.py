@@ -1,4 +1,4 @@
-"""Elastic sameness: with as many virtual ranks, worlds of any size give the same bits, also one after another."""
+"""Elastic sameness: with the same number of virtual ranks, worlds of any size give the same bits, also one after another."""
 import itertools
 import unittest
 
@@ -11,7 +11,7 @@ VIRTUAL = ["--virtual-ranks", "4"]
 
 class VirtualRanks(ProgramTest):
     def result(self, ranks, *arguments):
-        """Digests of the state, losses and norms of a run."""
+        """Runs a job; returns the digests of its state, its losses and norms, and its output."""
         done = self.run_program(mlaunch(ranks, *JOB, *arguments, "--dump-state", "state"))
         state = self.read("state")
         self.assertIn("moment2", state)
@@ -59,7 +59,7 @@ class VirtualRanks(ProgramTest):
         self.assertNotIn(note, done.stdout)
 
     def test_the_global_batch_stays_as_saved(self):
-        """It is divided among the virtual ranks, not among those that there are."""
+        """Divides the batch among the virtual ranks, not among the ranks of the world."""
         job = [*JOB, *VIRTUAL, "--output", "out"]
         self.run_program(mlaunch(2, *job, "--steps", 1, "--accumulation", 2))
         done = self.run_program(mlaunch(2, *job, "--steps", 2, "--resume", "auto"))

@@ -21,10 +21,10 @@ using train::CheckpointReader;
 using train::OffloadTarget;
 using Part = CheckpointReader::Part;
 
-/// Of one kind of all tensors, as they are stored.
+/// The stored bytes of one kind of state, by tensor.
 using Bytes = std::map<std::string, std::vector<std::byte>>;
 
-/// By kind, verified.
+/// Returns what a checkpoint holds, by kind of state, and verifies it on the way.
 std::map<std::string, Bytes> stored(const std::string& directory) {
   PosixFileSystem files;
   const CheckpointReader reader(files, directory);
@@ -53,7 +53,7 @@ Bytes converted(const Bytes& from, DType source, DType target) {
   return all;
 }
 
-/// As optimizers round masters.
+/// Rounds masters to bf16 parameters as the optimizers do.
 Bytes parameters_of(const Bytes& masters) {
   Bytes all;
   for (const auto& [name, bytes] : masters) {
@@ -67,7 +67,7 @@ Bytes parameters_of(const Bytes& masters) {
   return all;
 }
 
-/// A run of `from`, loaded by one of `to`, which saves it again: what both checkpoints hold.
+/// Saves a run of recipe `from`, loads it into a run of recipe `to`, and saves it again.
 struct Converted {
   Converted(const Recipe& from, const Recipe& to)
       : first(save_after_steps(case_of(3, 2, OffloadTarget::none, from), directory / "from")),
@@ -78,7 +78,7 @@ struct Converted {
   TestDirectory directory;
   Saved first;
   Loaded loaded;
-  std::map<std::string, Bytes> before, after;  ///< by kind
+  std::map<std::string, Bytes> before, after;  ///< state of the two checkpoints, by kind
 };
 
 TEST(ConvertedCheckpoint, MakesMastersFromParameters) {
@@ -107,7 +107,7 @@ TEST(ConvertedCheckpoint, MakesParametersFromMastersInTwoParts) {
   EXPECT_TRUE(c.after.at("parameter") == masters);
 }
 
-/// The same run with masters of one and of two parts has the same masters; so has what is loaded.
+/// Packed and unpacked runs have equal masters, so loading either as the other keeps their bits.
 TEST(ConvertedCheckpoint, TakesMastersApartAndPutsThemTogether) {
   const auto run = [](const Recipe& from, const Recipe& to, const std::string& note) {
     const Converted c(from, to);
@@ -138,7 +138,7 @@ TEST(ConvertedCheckpoint, WidensMoments) {
   EXPECT_TRUE(c.after.at("moment1") == converted(c.before.at("moment1"), DType::bf16, DType::f32));
 }
 
-/// `words` are in the message.
+/// Expects loading to throw a `Fault` whose message has all of `words`.
 template <typename Fault>
 void expect_refused(const TrainingCase& from, const TrainingCase& to,
                     const std::vector<std::string>& words) {

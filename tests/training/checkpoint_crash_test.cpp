@@ -1,5 +1,5 @@
-// What power losses and SIGKILL leave of a checkpoint that several ranks write at once, and that
-// its fsyncs reach the system.
+// Power losses and SIGKILL while several ranks write a checkpoint: what is left on the disk. Also
+// checks that the checkpoint's fsyncs reach the system.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two blocks of optimizer state and one of the model on two ranks, which both write.
+/// A run on two ranks that both write: two blocks of optimizer state and one of the model.
 TrainingCase two_writers() {
   TrainingCase training = case_of(2, 2, train::OffloadTarget::none, recipe("fp32"));
   training.model.intermediate = 2200;
   return training;
 }
 
-/// One step before each save; `after_save` on rank 0.
+/// Runs one step before each save; rank 0 calls `after_save` after it.
 void save_steps(const TrainingCase& training, FileSystem& files, const std::string& output,
                 std::int64_t first, std::int64_t last,
                 const std::function<void(std::int64_t)>& after_save = {}) {

@@ -1,4 +1,4 @@
-// What a rank that cannot write its part of a checkpoint means for the others.
+// A rank that cannot write its part of a checkpoint: what the others do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// One rank's operation fails: all throw the same, nothing is left, and the next save works.
+/// Lets one rank's operation fail: all throw the same, nothing is left, and the next save works.
 void expect_all_fail(int bad_rank, FileOperation operation, bool lasting) {
   const TrainingCase training = case_of(3, 2, OffloadTarget::none, recipe("fp32-master"));
   const TestDirectory directory;
@@ -60,7 +60,7 @@ void expect_all_fail(int bad_rank, FileOperation operation, bool lasting) {
       }
       const bool fired = comm::gather_numbers(
                              communicator, failing.fired())[static_cast<std::size_t>(bad_rank)] > 0;
-      // After this rank 0 has removed what there was.
+      // The exchange of messages also waits until rank 0 has removed the failed save.
       const std::vector<std::string> all = comm::gather_texts(communicator, message);
       EXPECT_TRUE(std::ranges::all_of(all, [&](const auto& m) { return m == message; }))
           << message << "\n"

@@ -1,5 +1,5 @@
-// Checkpoints that all ranks write: what comes back under another world, stage and tier, and what
-// each rank writes.
+// Checkpoints that all ranks write: which bytes each rank writes, and that they load under another
+// world, stage and tier.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +19,7 @@ using train::OffloadTarget;
 constexpr std::array kWorlds{1, 2, 3, 4, 8};
 constexpr std::array kTiers{OffloadTarget::none, OffloadTarget::cpu, OffloadTarget::nvme};
 
-/// Choices by number, one per axis; every pair of choices of two axes is in one of them.
+/// Returns rows of choices, one per axis, so that each pair of choices of two axes is in a row.
 std::vector<std::vector<int>> cover_pairs(const std::vector<int>& axes) {
   std::set<std::array<int, 4>> missing;
   for (int a = 0; a < static_cast<int>(axes.size()); ++a)
@@ -81,7 +81,7 @@ TEST(Checkpoint, GivesTheSameStateToAnyWorldStageAndTier) {
   }
 }
 
-/// Nothing is gathered on one rank: each writes what it owns, to the block.
+/// Each rank writes exactly the blocks that it owns: nothing is gathered on one rank.
 TEST(SavedBytes, AreEveryRanksOwnShare) {
   TrainingCase training = case_of(2, 2, OffloadTarget::none, recipe("fp32"));
   training.model.hidden = 128;

@@ -71,7 +71,7 @@ TEST(Compile, EqualArgumentsGiveEqualProgramsToTheByte) {
   const Compiled first = requested.compiled(plan, cpu);
   ASSERT_TRUE(first.fit.fits()) << describe(first.fit);
   EXPECT_EQ(text_of(requested.compiled(plan, cpu).programs), text_of(first.programs));
-  // Also after a way through a file.
+  // A Plan that was printed and read back compiles to the same.
   const Plan read = Plan::from_json(plan.to_json(), "plan.json");
   EXPECT_EQ(text_of(requested.compiled(read, cpu).programs), text_of(first.programs));
   verify_all(first.programs);
@@ -95,7 +95,7 @@ TEST(Compile, MakesAProgramOfEachKindThatThePlanHas) {
   EXPECT_EQ(requested.compiled(plan, cpu).programs.programs.size(), 1u);
 }
 
-/// The collectives without the Program's name.
+/// Returns the Program's collectives without its name, which begins each line.
 std::vector<std::string> collectives_of(const runtime::Program& program) {
   std::vector<std::string> lines = program.collective_sequence();
   for (std::string& line : lines) line.erase(0, program.name.size());
@@ -121,7 +121,7 @@ TEST(Compile, MakesMicroStepsForShorterSequencesOverTheSameState) {
     compile::ProgramKey whole = key;
     whole.shorter_sequence = 0;
     const runtime::Program& of_shape = one.programs.programs.at(whole);
-    // Those of the Plan's own shape do not know of the others.
+    // Programs of the Plan's own shape are the same with and without shorter sequences.
     if (key == whole) {
       EXPECT_EQ(program.to_string(), of_shape.to_string());
     }
@@ -224,10 +224,10 @@ TEST(FindPlan, FindsTheSamePlanOnAllRanks) {
   }
 }
 
-/// Where the first gradient waits in the Plan that ranks 0 and 2 of three find, which is the same.
+/// Returns where the first gradient waits in the Plan that ranks 0 and 2 of three both find.
 Tier home_of_gradients(train::ProgramRequest request, std::int64_t host_bytes) {
   request.options.offload.host_memory_bytes = host_bytes;
-  request.options.offload.device_memory_bytes = 1 << 30;  // apart from host memory
+  request.options.offload.device_memory_bytes = 1 << 30;  // not taken from host memory
   request.local_ranks = 3;
   std::string first;
   for (const int rank : {0, 2}) {
@@ -254,14 +254,14 @@ TEST(FindPlan, TakesGradientsToTheDiskOnlyWhereHostMemoryIsTooLittle) {
     request.options.offload.parameters = parameters;
     EXPECT_EQ(home_of_gradients(request, runtime::kUnlimited), Tier::pinned);
     EXPECT_EQ(home_of_gradients(request, std::int64_t{16} << 20), Tier::pinned);
-    // The gradients of all ranks take 627,000.
+    // The gradients of all ranks take 627,000 bytes.
     EXPECT_EQ(home_of_gradients(request, 500'000), Tier::disk);
     EXPECT_THROW(home_of_gradients(request, 10'000), OutOfMemory);
   }
-  // Nobody asked for a drive.
+  // Without any target on a drive, gradients may not go there either.
   request.options.offload.optimizer = request.options.offload.parameters = OffloadTarget::cpu;
   EXPECT_THROW(home_of_gradients(request, 500'000), OutOfMemory);
-  // Parameters alone lie there.
+  // Parameters on the drive are enough for gradients to go there.
   request.options.offload.parameters = OffloadTarget::nvme;
   EXPECT_EQ(home_of_gradients(request, 2'400'000), Tier::disk);
 }

@@ -1,5 +1,5 @@
-// Whole training on a device beside the host: what the CUDA kernels and the stream executor make of
-// the same Programs, on the simulated device.
+// Whole training on the simulated device against the CPU: CUDA kernels and the stream executor run
+// the same Programs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -42,13 +42,13 @@ TrainingCase llama_on_device(int world) {
   return training;
 }
 
-/// What the CPU makes of the same job.
+/// Runs the same job on the CPU.
 TrainingResult on_cpu(TrainingCase training) {
   training.make_device = nullptr;
   return run_training(training);
 }
 
-/// Digests of rank 0's state before the first step.
+/// Returns the digests of rank 0's state before the first step.
 std::string initial_state(const TrainingCase& training) {
   std::string state;
   on_rank_threads(training.world, [&](comm::Communicator& communicator) {
@@ -72,7 +72,7 @@ void expect_close(const TrainingResult& device, const TrainingResult& cpu, doubl
   EXPECT_NEAR(device.evaluation, cpu.evaluation, bound * cpu.evaluation) << what;
 }
 
-/// A device that counts what is copied at once.
+/// A device that counts the bytes copied by copy_now.
 class CountingDevice final : public SimulatedDevice {
  public:
   explicit CountingDevice(std::atomic<std::int64_t>& bytes)
@@ -124,7 +124,7 @@ TEST(DeviceTraining, FollowsTheCpuIn16Bits) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     TrainingCase training = llama_on_device(1);
     training.options.dtype = training.options.communication_dtype = dtype;
-    // Both round every activation, at other places inside sums: a few units of the format.
+    // Both round every activation, but sums round at different places: a few units of the format.
     expect_close(run_training(training), on_cpu(training), dtype == DType::bf16 ? 2e-2 : 4e-3,
                  std::string(name_of(dtype)));
   }
@@ -156,7 +156,7 @@ TEST(DeviceTraining, KeepsStateInEveryFormatAsTheCpuDoes) {
     const TrainingResult expected = run_training(training);
     const std::string what = "recipe " + std::to_string(static_cast<int>(recipe));
     expect_close(expected, on_cpu(training), 2e-2, what);
-    // The host makes the updates.
+    // Now the host runs the updates.
     training.options.zero.stage = 3;
     training.options.tile_elements = 4096;
     training.options.offload.optimizer = OffloadTarget::cpu;
@@ -164,7 +164,7 @@ TEST(DeviceTraining, KeepsStateInEveryFormatAsTheCpuDoes) {
   }
 }
 
-/// State behind the device: the host's queues beside the device's.
+/// State off the device: the host's queues run beside those of the device.
 TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
   using train::OffloadTarget;
   for (const int world : {1, 2}) {
@@ -190,7 +190,7 @@ TEST(DeviceTraining, GivesTheSameBitsWhereverStateLives) {
   }
 }
 
-/// Read by the host or brought back to the device.
+/// Gradients on the disk are read by the host or brought back to the device.
 TEST(DeviceTraining, GivesTheSameBitsWithGradientsOnTheDisk) {
   using train::OffloadTarget;
   for (const int world : {1, 2}) {
@@ -220,7 +220,7 @@ TrainingCase without_clipping(TrainingCase training) {
   return training;
 }
 
-/// Each update after its own gradient: by the device, by the host, between transfers of the disk.
+/// Each update follows its own gradient, on the device, on the host, or between disk transfers.
 TEST(DeviceTraining, GivesTheSameBitsWithUpdatesBehindTheirGradients) {
   using train::OffloadTarget;
   for (const int world : {1, 2}) {
@@ -249,8 +249,8 @@ TEST(DeviceTraining, AgreesWithTheCpuOnTheControlOfEarlyUpdates) {
   EXPECT_NE(report.to_string().find("early_control"), std::string::npos) << report.to_string();
 }
 
-/// The host's updates and their transfers are scheduled among the backward pass, but for those of
-/// the embedding, whose gradient comes last.
+/// The scheduler places the host's updates and their transfers inside the backward pass, except
+/// those of the embedding, whose gradient comes last.
 TEST(DeviceTraining, UpdatesOfTheHostHideBehindTheBackwardPass) {
   TrainingCase training = without_clipping(llama_on_device(1));
   training.model.layers = 4;
@@ -262,7 +262,7 @@ TEST(DeviceTraining, UpdatesOfTheHostHideBehindTheBackwardPass) {
       RankDevice device;
       const train::EngineParts parts = engine_parts(training, communicator, device);
       const runtime::Program& program = parts.programs.train(zero::MicroStepKind::only);
-      int updates = 0, inside = 0;  // in all, before the last instruction of the backward pass
+      int updates = 0, inside = 0;  // all; before the backward pass ends
       for (const runtime::Instruction& in : program.instructions) {
         if (in.queue == runtime::Queue::host && in.label.starts_with("update ")) ++updates;
         if (in.queue == runtime::Queue::compute && in.pass == runtime::Pass::backward)
@@ -345,7 +345,7 @@ TEST(DeviceTraining, UpdatesStateInEveryFormatAsTheCpuDoesInstructionByInstructi
   }
 }
 
-/// A device one of whose kernels does something else.
+/// A device with one kernel that computes something else.
 class BrokenDevice final : public SimulatedDevice {
  public:
   BrokenDevice() : SimulatedDevice(ThreadOrder::forward) {}
@@ -373,7 +373,7 @@ TEST(DeviceTraining, TheCheckNamesTheFirstInstructionThatDiffers) {
     const std::string message = error.what();
     EXPECT_NE(message.find("(swiglu_backward)"), std::string::npos) << message;
     EXPECT_NE(message.find("0 on the device"), std::string::npos) << message;
-    EXPECT_NE(message.find("layer.1"), std::string::npos) << message;  // the first in backward
+    EXPECT_NE(message.find("layer.1"), std::string::npos) << message;  // first in the backward pass
   }
 }
 

@@ -1,4 +1,4 @@
-// Misuses engines, saves and loads: each refuses with a message that says what is expected.
+// Misuses of engines, saves and loads: each is refused with a message that says what is expected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ void fill_with_ones(std::int64_t, int, const train::MicroBatch& batch) {
   std::ranges::fill(batch.targets, 1);
 }
 
-/// Runs `body`; returns the message of its InvalidArgument, "" where it throws none.
+/// Runs `body` and returns the message of its InvalidArgument, or "" if it throws none.
 std::string fault_of(const std::function<void()>& body) {
   try {
     body();
@@ -91,7 +91,7 @@ TEST(Engine, RefusesPartsThatDoNotBelongTogether) {
               HasSubstr("another rank or world"));
 }
 
-/// Programs for the same training with other options.
+/// Builds Programs for the same training with changed options.
 compile::StepPrograms programs_with(const TrainingCase& training,
                                     const std::function<void(train::TrainOptions&)>& change) {
   TrainingCase changed = training;
@@ -99,7 +99,7 @@ compile::StepPrograms programs_with(const TrainingCase& training,
   return build_rank(changed, *comm::make_communicator({}, "single"));
 }
 
-/// All samples count from 0 and give the same tokens at every length.
+/// Fills a batch by position alone: samples of any length begin with the same tokens.
 void fill_by_place(std::int64_t step, int micro_step, const train::MicroBatch& batch) {
   for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
     batch.tokens[i] = static_cast<std::int32_t>((i * 7 + static_cast<std::size_t>(step) * 3) % 50);

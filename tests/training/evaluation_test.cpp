@@ -1,4 +1,4 @@
-// The held-out loss: its word counts in fixed point, which must neither saturate nor hide a NaN.
+// The held-out loss is added up in fixed point, which must neither saturate nor hide a NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ TrainingCase evaluation_only(int global_batch) {
   return training;
 }
 
-// Untrained, each of 100 tokens costs about log(100) nats, however many there are: 200 x 16 tokens
-// sum up to 15,000.
+// An untrained model loses about log(100) nats on each token of a vocabulary of 100, so 200 x 16
+// tokens sum up to 15,000.
 TEST(Evaluation, DoesNotSaturateOnLargeBatches) {
   const double few = run_training(evaluation_only(8)).evaluation;
   const double many = run_training(evaluation_only(200)).evaluation;

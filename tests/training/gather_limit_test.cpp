@@ -1,5 +1,5 @@
-// Gathered parameters never exceed the Plan's live limit, counted in the lowered Program by whole
-// buffers, whatever the order pass, the buckets and recomputation do.
+// Gathered parameters never exceed the Plan's live limit, whatever the order pass, buckets and
+// recomputation do. Counted are whole buffers of the lowered Program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kLimit = 20'000;  // one layer has 13,312 elements
 
-/// Largest sum of elements of gathered buffers that are live at one instruction.
+/// Returns the largest number of elements in gathered buffers that are live at one instruction.
 std::int64_t most_gathered(const runtime::Program& program) {
   std::map<runtime::ValueId, std::pair<int, int>> life;  // first and last instruction by root
   for (int i = 0; i < static_cast<int>(program.instructions.size()); ++i) {

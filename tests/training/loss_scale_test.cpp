@@ -32,7 +32,7 @@ TrainingCase case_of(DType dtype, int stage, int accumulation = 1) {
   return training;
 }
 
-/// Writes a NaN into what chosen weight gradients are computed from, on one rank.
+/// Overwrites an input of chosen weight gradients with a NaN, on one rank.
 class NanInjector final : public runtime::Observer {
  public:
   const runtime::Arena* arena = nullptr;
@@ -43,16 +43,16 @@ class NanInjector final : public runtime::Observer {
     if (!armed || in.operation->name != "linear_backward_weight") return;
     armed = false;
     ++hits;
-    const std::uint32_t nan = 0x7fc07fc0;  // in fp32, and twice in bf16
+    const std::uint32_t nan = 0x7fc07fc0;  // a NaN in fp32, and twice one in bf16
     std::memcpy(arena->base() + in.inputs[0].offset_bytes, &nan, sizeof nan);
   }
   void end(const runtime::Program&, int) override {}
 };
 
-/// What rank 0 saw of each step: metrics, and the state's digests without the scalars.
+/// Rank 0's view of each step: metrics, and the state's digests without the scalars.
 struct History {
   std::vector<kernels::StepMetrics> metrics;
-  std::vector<std::string> tensors;  ///< before the first step, then after each
+  std::vector<std::string> tensors;  ///< digests before the first step, and after each
   [[nodiscard]] std::vector<bool> skipped() const {
     std::vector<bool> result;
     for (const auto& m : metrics) result.push_back(m.overflow != 0);
@@ -124,8 +124,8 @@ TEST(LossScale, SkipsTheFirstStepsAndTheSameOnesAtEveryStage) {
   const History expected = train(case_of(DType::f16, 0));
   expect_skips_change_nothing(expected);
   const auto skipped = expected.skipped();
-  EXPECT_TRUE(skipped.front());  // 2^24 overflows fp16 for certain
-  EXPECT_FALSE(skipped.back());  // and is halved until it does not
+  EXPECT_TRUE(skipped.front());  // 2^24 overflows fp16
+  EXPECT_FALSE(skipped.back());  // until it has been halved enough
   const auto first_applied = std::find(skipped.begin(), skipped.end(), false);
   EXPECT_EQ(std::find(first_applied, skipped.end(), true), skipped.end()) << "an overflow later on";
   double scale = std::ldexp(1.0, 24);
@@ -138,8 +138,8 @@ TEST(LossScale, SkipsTheFirstStepsAndTheSameOnesAtEveryStage) {
 }
 
 TEST(LossScale, AnOverflowInAnyMicroStepSkipsTheWholeStep) {
-  // Stages 0 and 1 reduce the sum of micro-steps, 2 and 3 each of them: two orders, so two
-  // histories.
+  // Stages 0 and 1 reduce the sum of micro-steps, stages 2 and 3 reduce each micro-step: two orders
+  // of adding, so two histories.
   History expected;
   for (int stage = 0; stage <= 3; ++stage) {
     const History history = train(case_of(DType::f16, stage, 3));
@@ -172,7 +172,7 @@ TEST(NonFiniteGradient, SkipsItsStepInBf16OnAllRanksAndNoOther) {
   }
 }
 
-/// What such a step means for the run is decided elsewhere: there is a state to go on from.
+/// The step must leave state to go on from; whether the run ends is decided elsewhere.
 TEST(NonFiniteGradient, IsNotAppliedWhereTheRunIsToEnd) {
   constexpr int kNanStep = 4;
   std::vector<bool> only(kSteps, false);

@@ -16,9 +16,9 @@ namespace {
 using train::OffloadTarget;
 using train::UpdateTime;
 
-constexpr int kRows = 4;  ///< of a step, one per micro-batch
+constexpr int kRows = 4;  ///< rows of a step, one per micro-batch
 
-/// Sequences of 16 targets of which 16, 3, none and 7 count.
+/// A run on sequences of 16 targets, of which 16, 3, 0 and 7 are valid.
 TrainingCase masked_case(int world, int accumulation) {
   TrainingCase training;
   training.model = tiny_gpt2();
@@ -31,7 +31,7 @@ TrainingCase masked_case(int world, int accumulation) {
   return training;
 }
 
-/// Held-out loss of the first step's sequences before any update: one division by all targets.
+/// Returns the held-out loss of the first step's sequences before any update, divided once.
 double mean_of_first_step(const TrainingCase& training) {
   TrainingCase one = training;
   one.world = one.options.accumulation = 1;
@@ -94,7 +94,7 @@ TEST(MaskedTargets, LossesAndNormsAreThoseOfOneBatch) {
   }
 }
 
-/// Virtual ranks give the bits of as many ranks, whichever of them has the targets.
+/// Virtual ranks give the bits of as many ranks, whichever of them has the valid targets.
 TEST(MaskedTargets, WorldsDoNotMatter) {
   for (const int accumulation : {1, 2}) {
     TrainingCase plain = masked_case(kRows, 1);
@@ -111,7 +111,7 @@ TEST(MaskedTargets, WorldsDoNotMatter) {
   }
 }
 
-/// Ranks add their counts up once per step, in the Program that begins it; evaluation has its own.
+/// Ranks add up their counts once per step, in the Program that begins it; evaluation adds its own.
 TEST(MaskedTargets, RanksAddUpOncePerStep) {
   const auto communicators = comm::make_thread_communicators(2);
   const TrainingCase training = masked_case(2, 2);

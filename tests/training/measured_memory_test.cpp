@@ -1,5 +1,5 @@
-// Memory of steps that really run, measured without asking the layout: patterns in the arena,
-// counted allocations, the kernel's own count of the process's peak.
+// Measures the memory of running steps without asking the layout: patterns in the arena, counted
+// allocations, and the kernel's count of the process's peak.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::int64_t highest_touched(const runtime::Arena& arena, std::int64_t bytes, st
 }
 
 TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
-  // The set claims a larger arena than its Programs need; what lies after must stay as it was.
+  // The set claims a larger arena than its Programs need; the bytes after that must not change.
   constexpr std::int64_t kBehind = 1 << 20;
   constexpr std::byte kPattern{0x5c};
   for (const auto& [recompute, virtual_ranks] : {std::pair{false, 0}, {true, 0}, {false, 8}}) {
@@ -88,7 +88,7 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
       for (int i = 0; i < 2; ++i) engine.train_step(i, fill_batch);
       const std::int64_t trained = highest_touched(engine.arena(), longest, kPattern);
       EXPECT_LE(trained, step.arena_bytes[0]);
-      EXPECT_GT(trained, persistent + step.live_bytes[0] / 2);  // the measurement sees something
+      EXPECT_GT(trained, persistent + step.live_bytes[0] / 2);  // not trivially small
       EXPECT_LE(static_cast<double>(trained - persistent),
                 1.05 * static_cast<double>(step.live_bytes[0]));
       engine.evaluate(1, fill_batch);
@@ -99,7 +99,7 @@ TEST_P(MeasuredMemory, NothingBehindThePredictedByteIsTouched) {
   }
 }
 
-/// Allocations of all threads during steps 3 to 5.
+/// Counts the allocations of all threads during steps 3 to 5.
 AllocationCount count_steps(const TrainingCase& training) {
   AllocationCount count;
   std::barrier meet(training.world);

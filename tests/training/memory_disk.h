@@ -1,4 +1,4 @@
-// A disk tier in memory, for whole steps whose arithmetic is under test and not the store.
+// A disk tier in memory, for tests of a step's arithmetic that do not test the store.
 #pragma once
 
 #include <cstring>
@@ -33,7 +33,7 @@ class MemoryDisk final : public runtime::Disk {
     counters_.written_bytes += static_cast<std::int64_t>(from.size());
     return next_++;
   }
-  /// As late as it may be, so that whoever counts on more is found out.
+  /// Moves the bytes only now, as late as allowed, so that reads before the wait are caught.
   void wait(Ticket ticket) override {
     std::lock_guard lock(mutex_);
     const Transfer transfer = under_way_.at(ticket);

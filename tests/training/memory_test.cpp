@@ -1,5 +1,5 @@
-// Design section 5, "Predicted memory = measured memory", and what each ZeRO stage must save. All
-// of it from Programs that are built and never run.
+// Design section 5, "Planned memory is used memory", and what each ZeRO stage must save, tested on
+// Programs that are built and never run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,7 +114,7 @@ TEST_P(Gpt2Memory, TheRatioIsTheShareOfTheOptimizerThatLeavesTheDevice) {
       training.options.offload.optimizer_ratio = ratio;
       const train::MemoryBytes memory = train::count_memory(build(training, 1));
       const std::int64_t left = memory.pageable.optimizer + memory.disk.optimizer;
-      // A unit's share is in whole cells.
+      // The share of a unit that is left is rounded to whole cells.
       EXPECT_NEAR(static_cast<double>(left) / static_cast<double>(left + memory.optimizer), ratio,
                   0.001);
     }
@@ -122,7 +122,7 @@ TEST_P(Gpt2Memory, TheRatioIsTheShareOfTheOptimizerThatLeavesTheDevice) {
 
 TEST_P(Gpt2Memory, RecomputeLowersTheArenaByWhatLayersKept) {
   TrainingCase training = gpt2_124m_case(2, GetParam());
-  // Gathers that wait to be used again would hide what activations do.
+  // Gathers kept for later use would hide what recomputation saves.
   training.options.zero.max_reuse_distance_elements = 0;
   training.options.zero.prefetch_bucket_elements = 0;
   const std::int64_t kept = build(training, 0).arena_bytes(runtime::Tier::device);
@@ -130,7 +130,7 @@ TEST_P(Gpt2Memory, RecomputeLowersTheArenaByWhatLayersKept) {
   const std::int64_t each = build(training, 0).arena_bytes(runtime::Tier::device);
   training.options.checkpoint_segments = 3;
   const std::int64_t three = build(training, 0).arena_bytes(runtime::Tier::device);
-  // Inner products of ten layers, input and output of gelu alone: rows x 3072 fp32, twice.
+  // The MLP's inner products alone, gelu's input and output of ten layers: rows x 3072 fp32, twice.
   const std::int64_t rows = 4 * 256;
   EXPECT_LE(each, kept - 10 * 2 * rows * 3072 * 4);
   EXPECT_LT(three, kept);
@@ -142,7 +142,7 @@ TEST_P(Gpt2Memory, GatheredBytesStayWithinTheLiveLimit) {
   training.options.zero.max_live_parameters_elements = kLimit;
   const compile::StepPrograms set = build(training, 0);
   for (const Program* program : programs_of(set)) {
-    std::map<runtime::ValueId, std::pair<std::size_t, std::size_t>> span;  // root -> first, last
+    std::map<runtime::ValueId, std::pair<std::size_t, std::size_t>> span;  // root -> its uses
     const auto touch = [&](const runtime::Operand& operand, std::size_t i) {
       const runtime::Value& value = program->values[static_cast<std::size_t>(operand.value)];
       const runtime::ValueId root = value.root == runtime::kNoValue ? operand.value : value.root;
@@ -166,7 +166,7 @@ TEST_P(Gpt2Memory, GatheredBytesStayWithinTheLiveLimit) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, Gpt2Memory, testing::Values(0, 1, 2, 3));
 
-/// Each line's words, one blank between them.
+/// Returns the words of each line with one blank between them.
 std::string words_of(const std::string& table) {
   std::string text;
   std::istringstream lines(table);

@@ -1,4 +1,4 @@
-// Where state lives and when updates run changes no bit: every target with every stage, with and
+// The place of state and the time of updates change no bit: every target with every stage, with and
 // without recomputation, micro-steps, half precision and skipped steps.
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::string name_of(UpdateTime updates) {
 
 using StartRules = std::initializer_list<UpdateTime>;
 
-/// Every combination of homes with each of `rules` gives the bits of `expected`.
+/// Expects the bits of `expected` for every combination of homes with each of `rules`.
 void expect_homes_do_not_matter(TrainingCase training, const TrainingResult& expected,
                                 StartRules rules = {UpdateTime::step_end, UpdateTime::next_step}) {
   for (const OffloadTarget optimizer : kTargets)
@@ -67,7 +67,7 @@ TEST_P(OffloadSameBits, HomesOfState) {
     expect_homes_do_not_matter(small_case(world, stage), expected);
 }
 
-/// Where nothing of the whole gradient enters an update, each may run after its own gradient.
+/// Turns off what needs the whole gradient, so that an update may run right after its own gradient.
 TrainingCase without_clipping(TrainingCase training) {
   training.options.gradient_clipping = 0;
   training.options.bf16_check_overflow = false;
@@ -77,8 +77,8 @@ TrainingCase without_clipping(TrainingCase training) {
   return training;
 }
 
-/// Every rule and every home of the rest of the state gives the bits of `training`, whose stage,
-/// order and types stay, with gradients on the disk.
+/// Expects the bits of `expected` from `training` with gradients on the disk, for every rule and
+/// every home of the rest of the state.
 void expect_gradients_may_wait_on_the_disk(TrainingCase training, const TrainingResult& expected,
                                            StartRules rules) {
   training.change_plan = put_gradients_on_disk;
@@ -112,7 +112,7 @@ TEST_P(OffloadSameBits, GradientsOnTheDisk) {
     }
 }
 
-/// Sums that are read and written in each micro-step, and that are kept in 16 bits.
+/// Gradient sums on the disk are read and written in each micro-step, in fp32 and in bf16.
 TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
   const int world = GetParam();
   for (const DType kept : {DType::f32, DType::bf16})
@@ -125,13 +125,13 @@ TEST_P(OffloadSameBits, GradientsOnTheDiskOfSeveralMicroSteps) {
       training.options.global_batch = 3 * world;
       const TrainingResult expected = run_training(training);
       expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
-      if (stage >= 2 || kept != DType::f32) continue;  // reduces once per step
+      if (stage >= 2 || kept != DType::f32) continue;  // layer-major reduces once per step
       training.options.offload.layer_major = true;
       expect_gradients_may_wait_on_the_disk(training, expected, kBehindTheControl);
     }
 }
 
-/// Whose steps are skipped at first; some tiles are updated on the device, some on the host.
+/// The first steps are skipped; then some tiles are updated on the device, some on the host.
 TEST(OffloadSameBitsOf, GradientsOnTheDiskOfSkippedSteps) {
   TrainingCase training = small_case(2, 3);
   skip_first_steps(training.options);
@@ -198,7 +198,7 @@ TEST(OffloadSameBitsOf, StochasticRoundingBehindGradients) {
   expect_homes_do_not_matter(training, run_training(training), {UpdateTime::gradient});
 }
 
-/// In the last micro-step, and in layer-major order after the sum over all of them.
+/// Updates run in the last micro-step, or in layer-major order after the sum over all micro-steps.
 TEST(OffloadSameBitsOf, MicroStepsBehindGradients) {
   for (const bool layer_major : {false, true})
     for (const int accumulation : {2, 3}) {
@@ -212,8 +212,8 @@ TEST(OffloadSameBitsOf, MicroStepsBehindGradients) {
     }
 }
 
-/// Small units stay gathered at stage 3 and are sent to all ranks between the gathers of others; a
-/// part of the records stays on the device; there is little memory.
+/// Memory is short, part of the records stays on the device, and at stage 3 small units stay whole
+/// on all ranks: updates send them between the gathers of others.
 TEST(OffloadSameBitsOf, PartsBehindGradients) {
   TrainingCase training = without_clipping(small_case(2, 3));
   training.options.tile_elements = 1024;
@@ -233,7 +233,7 @@ TEST(OffloadSameBitsOf, PartsBehindGradients) {
       }
 }
 
-/// Records of every shape, on every tier.
+/// Records of every shape give the same bits on every tier.
 TEST(OffloadSameBitsOf, StateRecipes) {
   using train::OptimizerType;
   using train::StateRecipe;
@@ -286,7 +286,7 @@ TEST(OffloadSameBitsOf, MicroSteps) {
   }
 }
 
-/// Reduces once per step, so it agrees with stages 0 and 1.
+/// Layer-major order reduces once per step, so it agrees with stages 0 and 1.
 TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
   for (const int world : {1, 2}) {
     TrainingCase training = small_case(world, 0);
@@ -313,8 +313,8 @@ TEST(OffloadSameBitsOf, MicroBatchesLayerByLayer) {
   }
 }
 
-/// Records that are read for the next step: their windows lie where transfers lay before, so the
-/// arena is no larger than the budget that fits without them.
+/// Records read for the next step lie where transfers lay before, so the arena stays within the
+/// budget that fits without them.
 TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   TrainingCase training = small_case(1, 0);
   training.model.layers = 6;
@@ -348,8 +348,8 @@ TEST(OffloadSameBitsOf, RecordsReadDuringTheStepBefore) {
   expect_same(run_training(training), late, "read ahead");
 }
 
-/// Updates stand where the forward pass needs them: work of the first layers before the updates of
-/// the last ones.
+/// Updates stand where the forward pass needs them: the first layers compute before the last ones
+/// are updated.
 TEST(OffloadSameBitsOf, UpdatesAmongTheForwardPass) {
   TrainingCase training = small_case(1, 0);
   training.model.layers = 6;
@@ -372,15 +372,15 @@ TEST(OffloadSameBitsOf, Recomputation) {
   expect_homes_do_not_matter(training, expected);
 }
 
-/// Layers save values of 64 KiB and more: smaller ones stay (plan/choices.cpp).
+/// Makes layers save values of 64 KiB and more; smaller ones never leave (plan/choices.cpp).
 TrainingCase with_large_activations(TrainingCase training) {
   training.model.context = training.options.sequence_length = 128;
   training.model.layers = 6;
   return training;
 }
 
-/// What may leave the device does so only where memory is short: in the least share of `bytes` that
-/// will do.
+/// Runs in the smallest share of `bytes` of device memory that suffices, since activations leave
+/// the device only when memory is short.
 TrainingResult run_in_little_memory(TrainingCase training, std::int64_t bytes) {
   for (double share = 0.4;; share += 0.05) {
     training.options.offload.device_memory_bytes = std::llround(share * static_cast<double>(bytes));

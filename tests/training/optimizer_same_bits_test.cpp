@@ -1,5 +1,5 @@
-// Design section 5, "Same bits", for every optimizer and every type in which gradients add up:
-// losses and state do not depend on the stage.
+// Design section 5, "Same bits", for every optimizer and every type in which gradients are added
+// up: losses and state do not depend on the stage.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -62,7 +62,7 @@ TrainingResult expect_stages_agree(TrainingCase training, const std::string& wha
   return expected;
 }
 
-/// 16-bit parameters whose gradients also add up in 16 bits.
+/// A run with 16-bit parameters whose gradients are added up in 16 bits, too.
 TrainingCase narrow_case(int world, DType dtype) {
   TrainingCase training = case_of(world);
   training.options.dtype = training.options.communication_dtype = dtype;
@@ -100,7 +100,7 @@ TEST_P(OptimizerSameBits, AcrossStagesWithStochasticRoundingInsteadOfAMaster) {
   // Two moments of 2 bytes instead of three states of 4.
   EXPECT_EQ(3 * stochastic.memory.optimizer, mastered.memory.optimizer);
   EXPECT_NEAR(stochastic.metrics.back().loss, mastered.metrics.back().loss, 0.05);
-  // Other random numbers, other bits.
+  // Another seed gives other random numbers, and so other bits.
   training.options.seed += 1;
   EXPECT_NE(run_training(training).state, stochastic.state);
 }
@@ -108,7 +108,7 @@ TEST_P(OptimizerSameBits, AcrossStagesWithStochasticRoundingInsteadOfAMaster) {
 struct RecipeCase {
   OptimizerType type;
   StateRecipe recipe;
-  double bytes;  ///< of optimizer state per element
+  double bytes;  ///< optimizer state per element
 };
 
 constexpr RecipeCase kRecipes[] = {
@@ -123,7 +123,7 @@ constexpr RecipeCase kRecipes[] = {
     {OptimizerType::lion, StateRecipe::packed_bf16_moments, 4},
 };
 
-/// Of bf16 parameters.
+/// A run with bf16 parameters.
 TrainingCase recipe_case(int world, const RecipeCase& recipe) {
   TrainingCase training = case_of(world);
   training.options.dtype = training.options.communication_dtype = DType::bf16;
@@ -133,7 +133,7 @@ TrainingCase recipe_case(int world, const RecipeCase& recipe) {
   return training;
 }
 
-/// A state but for the lines of masters, which packing changes.
+/// Drops the lines of masters and remainders, which packing changes.
 std::string without_masters(const std::string& state) {
   std::istringstream lines(state);
   std::string rest;
@@ -144,7 +144,7 @@ std::string without_masters(const std::string& state) {
 }
 
 TEST_P(OptimizerSameBits, AcrossStagesOfEveryRecipe) {
-  TrainingResult whole, unpacked;  // with fp32 master and moments, with a master copy
+  TrainingResult whole, unpacked;  // fp32_master's; that of the last unpacked recipe
   for (const RecipeCase& recipe : kRecipes) {
     const std::string what = std::string(recipe.type == OptimizerType::lion ? "lion" : "adamw") +
                              " " + std::to_string(static_cast<int>(recipe.recipe));

@@ -1,5 +1,5 @@
-// The kernel's count of the process's peak against the prediction. One test per process: the count
-// never falls.
+// Compares the kernel's count of the process's peak with the prediction. The count never falls, so
+// there is one test per process.
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ std::int64_t peak_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-/// Three steps in a new engine; returns the prediction.
+/// Runs three steps in a new engine; returns the predicted size of the arena.
 std::int64_t train(const TrainingCase& training) {
   const auto communicators = comm::make_thread_communicators(1);
   train::EngineParts parts;
@@ -54,8 +54,8 @@ TEST(PeakMemory, GrowsByThePredictedArena) {
   training.options = tiny_options(1, 4, 3);
   training.options.sequence_length = 256;
   training.threads = 2;
-  // A tiny run first: pages of code that it brings in (3 MiB, most of them the matrix library's)
-  // are no memory of the run that is measured.
+  // A tiny run first brings in pages of code (3 MiB, most of them the matrix library's), which are
+  // not memory of the run that is measured.
   TrainingCase first;
   first.model = tiny_gpt2();
   first.options = tiny_options(1, 2, 3);

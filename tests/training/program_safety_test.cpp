@@ -1,4 +1,4 @@
-// Programs of whole training steps, broken on purpose: the verifier must see it.
+// Breaks Programs of whole training steps on purpose: the verifier must notice.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ using runtime::Instruction;
 using runtime::Operand;
 using runtime::Program;
 
-/// The training Program of rank 1 of 2 at a stage; tests change copies of it.
+/// Builds the training Program of rank 1 of 2 at a stage; tests change copies of it.
 Program step_program(int stage, bool recompute) {
   TrainingCase training;
   training.model = tiny_gpt2();
@@ -65,7 +65,7 @@ TEST_P(ProgramSafety, ATooSmallArenaIsSeen) {
 }
 
 TEST_P(ProgramSafety, MovedTransientOperandsAreSeen) {
-  // Those that occur twice or more: a lone one may move to where nobody lives, which is legal.
+  // Only operands used twice or more are moved: moving a single use to free bytes is legal.
   std::map<runtime::ValueId, int> uses;
   const auto root = [&](const Operand& o) {
     const runtime::Value& value = program_.values[static_cast<std::size_t>(o.value)];
@@ -93,7 +93,7 @@ TEST_P(ProgramSafety, MovedTransientOperandsAreSeen) {
 }
 
 TEST_P(ProgramSafety, SwappedDependentInstructionsAreSeen) {
-  // An instruction and the next one that reads what it alone writes.
+  // Swaps an instruction with the next one that reads what it alone writes.
   int swapped = 0;
   for (std::size_t i = 0; i + 1 < program_.instructions.size(); ++i) {
     const Instruction& first = program_.instructions[i];

@@ -1,6 +1,6 @@
-// Ranks wait for one another in collectives, so what all of them compute stands in one order on all
-// of them, however else their Programs differ: by transfers and updates of their own parts. And
-// what they send one another stands early enough to pass behind computation.
+// Ranks wait for one another in collectives, so the work that all of them do stands in one order on
+// all of them, however their transfers and updates of own parts differ. Sends stand early enough to
+// hide behind computation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace strata::tests {
 namespace {
 
-/// Forward and backward work in the order of the list; each rank sums the squares of its own part.
+/// Labels of forward and backward work, in order, without each rank's squares of its own part.
 std::vector<std::string> common_work(const runtime::Program& program) {
   std::vector<std::string> labels;
   for (const runtime::Instruction& in : program.instructions)
@@ -23,7 +23,7 @@ std::vector<std::string> common_work(const runtime::Program& program) {
   return labels;
 }
 
-/// Calls each(Program of a step, which case it is) for every rank of four, with the optimizer on
+/// Calls each(Program of a step, name of the case) for each of four ranks, with the optimizer on
 /// disks of four speeds. Layers' vectors are small enough to be kept whole.
 template <typename Each>
 void for_each_rank(int stage, const Each& each) {
@@ -60,7 +60,7 @@ TEST(OrderOfRanks, IsOneWhateverTheirTransfersTake) {
   }
 }
 
-/// Where the first (or last) instruction stands whose label begins like this; -1: nowhere.
+/// Returns the index of the first (or last) instruction whose label begins like this, or -1.
 int find_first(const runtime::Program& program, const std::string& label) {
   const auto at = std::ranges::find_if(program.instructions, [&](const runtime::Instruction& in) {
     return in.label.starts_with(label);
@@ -83,7 +83,7 @@ TEST(OrderOfRanks, UpdatesALayerBeforeTheOneInFrontOfItComputes) {
       const int computes = find_first(program, before + "1.linear");
       ASSERT_GE(computes, 0);
       EXPECT_LT(find_last(program, "update " + name), computes) << what << ", " << name;
-      // What the layer in front of it gathers does not wait for this update of all ranks.
+      // The gather for the layer before it must not wait until all ranks have made this update.
       const int publishes = find_first(program, "publish " + name + "vectors");
       ASSERT_GE(publishes, 0);
       EXPECT_LT(find_first(program, "gather " + before + "matrices"), publishes)

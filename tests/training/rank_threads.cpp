@@ -13,7 +13,7 @@
 namespace strata::tests {
 namespace {
 
-/// What a rank ended with; `cause`: by itself, not because of another rank.
+/// The error that a rank ended with; `cause` if no other rank's failure led to it.
 struct Ended {
   std::exception_ptr error;
   bool cause = false;
@@ -40,7 +40,7 @@ void on_rank_threads(int world, const std::function<void(comm::Communicator&)>& 
   std::vector<Ended> ended(communicators.size());
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < communicators.size(); ++r)
-    // The communicator goes with its rank: those that still wait for it hear that it left.
+    // Each rank owns its communicator, so that others that still wait for it learn that it left.
     threads.emplace_back([&, r] { ended[r] = run_rank(std::move(communicators[r]), body); });
   for (std::thread& thread : threads) thread.join();
   std::ranges::stable_partition(ended, &Ended::cause);

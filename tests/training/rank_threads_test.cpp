@@ -1,4 +1,4 @@
-// A rank thread that fails in the middle of a step: its engine and arena go while the others run.
+// A rank thread that fails inside a step destroys its engine and arena while the others still run.
 #include "tests/training/rank_threads.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWorld = 3;
 
-/// Fails before the instruction at one place of the second step.
+/// Throws before the instruction at one place of the second step.
 class Fault final : public runtime::Observer {
  public:
   explicit Fault(std::int64_t place) : left_(place) {}
@@ -44,7 +44,7 @@ void fill(std::int64_t step, int /*micro_step*/, const train::MicroBatch& batch)
         static_cast<std::int32_t>((i + static_cast<std::size_t>(step)) % 90);
 }
 
-/// The error that comes out when the last rank fails at `place`; "": it was beyond the step's end.
+/// Returns the error thrown when the last rank fails at `place`, or "" if the step ends before it.
 std::string error_at(std::int64_t place) {
   try {
     on_rank_threads(kWorld, [&](comm::Communicator& communicator) {

@@ -18,7 +18,7 @@
 namespace strata::tests {
 namespace {
 
-/// Token t of sample s: a hash, skewed so that there is something to learn.
+/// Token `position` of a sample: a hash, skewed so that there is something to learn.
 std::int32_t token(std::int64_t sample, std::int64_t position, std::int64_t vocabulary) {
   std::uint64_t h = static_cast<std::uint64_t>(sample * 1000003 + position) * 0x9E3779B97F4A7C15ull;
   h ^= h >> 29;
@@ -45,7 +45,7 @@ void fill_batch(const TrainingCase& training, int rank, std::int64_t step, int m
   }
 }
 
-/// What the disk's queues move in a run of `run_rank`, by its Programs.
+/// Computes from the Programs what the disk's queues move in a call of `run_rank`.
 runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
                                          const train::TrainOptions& options) {
   const bool late = programs.settings.plan.updates == runtime::Updates::next_step;
@@ -54,7 +54,7 @@ runtime::DiskCounters promised_transfers(const compile::StepPrograms& programs,
     for (const runtime::Instruction& in : program.instructions) {
       const std::int64_t bytes =
           in.outputs.empty() ? 0 : runtime::room_of(in.outputs[0].bytes, runtime::Tier::disk);
-      // Late updates of the first step find nothing to do.
+      // Late updates do nothing in the first step.
       const bool idle_once = in.predicate && late && program.name != "drain";
       if (in.queue == runtime::Queue::disk_read) promised.read_bytes += runs * bytes;
       if (in.queue == runtime::Queue::disk_write)
@@ -104,7 +104,7 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
   for (std::int64_t step = 0; step < training.options.steps; ++step)
     if (const auto before = engine.start_step(step, fill)) result.metrics.push_back(*before);
   if (const auto last = engine.drain()) result.metrics.push_back(*last);
-  // One micro-batch per virtual rank, whatever the world.
+  // Evaluate one micro-batch per virtual rank, whatever the world.
   const int batches = engine.programs().settings.plan.leaves_per_rank();
   result.evaluation =
       engine.evaluate(batches, [&](std::int64_t batch, int, const train::MicroBatch& rows) {
@@ -112,7 +112,7 @@ TrainingResult run_rank(const TrainingCase& training, comm::Communicator& commun
       });
   const bool skipped = !result.metrics.empty() && result.metrics.back().skipped > 0;
   if (device.disk != nullptr && !skipped) {
-    // What is written under the predicate of a skipped step is not written then.
+    // A skipped step writes nothing that is predicated on its update.
     EXPECT_EQ(device.disk->counters().read_bytes, promised.read_bytes);
     EXPECT_EQ(device.disk->counters().written_bytes, promised.written_bytes);
   }
@@ -178,7 +178,7 @@ void expect_same(const TrainingResult& a, const TrainingResult& b, const std::st
   for (std::size_t i = 0; i < a.metrics.size(); ++i) {
     EXPECT_EQ(a.metrics[i].loss, b.metrics[i].loss) << what << ", step " << i;
     EXPECT_EQ(a.metrics[i].learning_rate, b.metrics[i].learning_rate) << what << ", step " << i;
-    // A skipped step has no norm.
+    // The norm of a skipped step may be NaN.
     EXPECT_TRUE(a.metrics[i].gradient_norm == b.metrics[i].gradient_norm ||
                 (std::isnan(a.metrics[i].gradient_norm) && std::isnan(b.metrics[i].gradient_norm)))
         << what << ", step " << i << ": " << a.metrics[i].gradient_norm << " and "

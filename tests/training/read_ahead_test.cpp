@@ -1,4 +1,4 @@
-// How many records are read ahead is chosen by what the step then takes.
+// The number of records read ahead is chosen by how long the step then takes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace strata::tests {
 namespace {
 
-/// GPT-2 124M, 2 x 256 tokens per rank, optimizer on the disk.
+/// A run of GPT-2 124M with 2 x 256 tokens per rank and the optimizer on the disk.
 train::ProgramRequest offloading() {
   train::ProgramRequest request;
   request.model = gpt2_124m();
@@ -21,8 +21,8 @@ train::ProgramRequest offloading() {
   return request;
 }
 
-/// A probe of the same disk gives other rates each time. Steps must not become slow by chance
-/// because as many records as fit leave the rest too few windows.
+/// Probing the same disk gives other rates each time. A higher rate must not make steps slower
+/// because reading ahead as many records as fit leaves too few windows for the rest.
 TEST(ReadAhead, MakesNoStepSlowerWhenTheDiskIsFaster) {
   const auto communicators = comm::make_thread_communicators(2);
   std::int64_t before_ns = 0;

@@ -1,5 +1,5 @@
-// Short runs that save a checkpoint, and runs that begin with it: what tests of checkpoints of all
-// ranks are written with.
+// Short runs that save a checkpoint, and runs that load it, for tests of checkpoints that all ranks
+// write.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace strata::tests {
 
-/// A type of parameters and what is kept beside them.
+/// A type of parameters and the optimizer state kept beside them.
 struct Recipe {
   const char* name;
   DType dtype;
@@ -27,31 +27,31 @@ inline constexpr std::array kRecipes{
     Recipe{"packed-master", DType::bf16, train::StateRecipe::packed_master},
     Recipe{"bf16-moments", DType::bf16, train::StateRecipe::bf16_moments},
     Recipe{"8bit", DType::bf16, train::StateRecipe::eight_bit}};
-/// One of kRecipes.
+/// Returns the entry of kRecipes with this name.
 const Recipe& recipe(std::string_view name);
 
-/// Weights and moments of several blocks each, so that ranks, tensors and blocks have different
-/// borders.
+/// A model whose weights and moments take several blocks each, so that borders of ranks, tensors
+/// and blocks differ.
 TrainingCase case_of(int world, int stage, train::OffloadTarget tier, const Recipe& recipe);
 
-/// As on_engines, with weights of a seed of their own: what is loaded is not right by chance.
+/// Runs `body` as on_engines does, with weights of another seed, so that loading changes them.
 void on_new_weights(const TrainingCase& training, const std::function<void(train::Engine&)>& body);
 
-/// Step `number`, with samples that depend on it and on the rank.
+/// Runs step `number`, with samples that depend on it and on the rank.
 void step(train::Engine& engine, std::int64_t number);
 
-/// Steps before a save.
+/// Steps before the save.
 inline constexpr int kSteps = 2;
 
 struct Saved {
   std::string directory;
   std::string state;      ///< describe_state when it was saved
-  std::string continued;  ///< and after one more step
+  std::string continued;  ///< describe_state one step later
   std::vector<train::TrainerState::Scalar> scalars;
-  std::vector<train::SaveResult> results;  ///< by rank
+  std::vector<train::SaveResult> results;  ///< one per rank
 };
 
-/// Some steps, a save, one step more.
+/// Runs kSteps steps, saves, and runs one step more.
 Saved save_after_steps(const TrainingCase& training, const std::string& output);
 
 struct Loaded {
@@ -59,8 +59,8 @@ struct Loaded {
   std::vector<std::string> notes;
 };
 
-/// What rank 0 sees when all ranks load it, save it again where `save_again` names a folder, and
-/// take one step.
+/// Loads a checkpoint on all ranks, saves it again if `save_again` names a folder, and runs one
+/// step. Returns what rank 0 sees.
 Loaded load(const TrainingCase& training, const Saved& saved, const std::string& save_again = "");
 
 }  // namespace strata::tests

@@ -1,5 +1,5 @@
-// Steps of shorter samples: the Programs that a Plan has for them give the bits of Programs that
-// know no other length, whatever ran before.
+// Steps of shorter samples: the Programs that a Plan has for them give the bits of Programs made
+// for that length alone, whatever ran before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,17 +21,17 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kLongest = 16;  ///< of tiny_options
+constexpr std::int64_t kLongest = 16;  ///< sequence length of tiny_options
 const std::vector<std::int64_t> kShorter{4, 8};
 
 struct Step {
-  std::int64_t given;  ///< tokens of its samples
-  std::int64_t taken;  ///< by its Programs
+  std::int64_t given;  ///< tokens of each of its samples
+  std::int64_t taken;  ///< sequence length of its Programs
 };
 constexpr Step kSteps[] = {{16, 16}, {8, 8}, {5, 8}, {16, 16}, {3, 4}, {12, 16}, {4, 4}, {8, 8}};
 constexpr Step kEvaluated{6, 8};
 
-/// Gives samples of `given` tokens in a batch that has room for as many or more.
+/// Fills batches with samples of `given` tokens and pads them to the length of the batch.
 train::FillBatch samples_of(int rank, std::int64_t given) {
   return [rank, given](std::int64_t step, int micro_step, const train::MicroBatch& batch) {
     const std::size_t room = batch.tokens.size() / batch.samples.size();
@@ -58,8 +58,8 @@ void keep(const kernels::StepMetrics& metrics, Result& result) {
   result.numbers.push_back(metrics.gradient_norm);
 }
 
-/// One engine with Programs of all lengths; steps overlap. A step of shorter samples takes a
-/// snapshot where the case has any.
+/// Trains one engine that has Programs of all lengths; steps overlap. Steps of shorter samples take
+/// a snapshot if the case saves by snapshots.
 Result with_one_engine(TrainingCase training) {
   training.shorter_sequences = kShorter;
   Result result;
@@ -86,8 +86,8 @@ Result with_one_engine(TrainingCase training) {
   return result;
 }
 
-/// Each step with Programs of a Plan for its length alone, which the engine adopts; the caller
-/// pads.
+/// Trains with Programs of one length at a time, which the engine adopts before each step; the
+/// caller pads the samples.
 Result with_programs_of_one_length(const TrainingCase& training) {
   Result result;
   on_engines(training, [&](train::Engine& engine) {
@@ -165,11 +165,11 @@ TEST(ShorterSequences, HaveThemOnADeviceThatReplaysRecordings) {
   training.make_device = [] {
     return std::make_unique<cuda::SimulatedDevice>(cuda::ThreadOrder::forward);
   };
-  expect_bits_of_one_length(training);  // an engine that adopts Programs forgets its recordings
+  expect_bits_of_one_length(training);  // an engine that adopts Programs drops its recordings
 }
 
-/// What one of two ranks says of a step for which they give `lengths`, with those of shorter
-/// samples; "": nothing.
+/// Runs a step for which rank r gives `lengths[r]`, with Programs of shorter samples; returns the
+/// error's message, or "".
 std::string refusal(const TrainingCase& of, const std::vector<std::int64_t>& lengths) {
   TrainingCase training = of;
   training.world = static_cast<int>(lengths.size());

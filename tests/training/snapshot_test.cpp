@@ -1,5 +1,5 @@
-// Checkpoints written from a snapshot while training goes on: the bytes of one that was written
-// while training stood still, and the same training.
+// Checkpoints written from a snapshot while training goes on have the bytes of checkpoints written
+// while training stood still, and do not change training.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// By name; the manifest tells of the attempt.
+/// Reads a checkpoint's files by name, except the manifest, which names the attempt.
 std::map<std::string, std::string> files_of(const std::string& checkpoint) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(checkpoint))
@@ -59,11 +59,11 @@ train::FillBatch batches(int rank) {
 enum class Save : std::uint8_t { standing, snapshot, windows };
 
 struct Run {
-  std::map<std::string, std::string> files;  ///< of the checkpoint of step kBefore
-  std::string state;                         ///< after kSteps
+  std::map<std::string, std::string> files;  ///< checkpoint of step kBefore
+  std::string state;                         ///< state after kSteps steps
 };
 
-/// Steps overlap as in a run: nothing is drained but for a save that stands.
+/// Trains and saves. Steps overlap as in a run: only a standing save drains.
 Run train_and_save(TrainingCase training, Save save, const std::string& output) {
   training.saving = save == Save::standing   ? runtime::SaveMemory::writing
                     : save == Save::snapshot ? runtime::SaveMemory::snapshot
@@ -88,7 +88,7 @@ Run train_and_save(TrainingCase training, Save save, const std::string& output) 
       train::CheckpointSave writing(engine, files, request);
       engine.start_step(kBefore, fill, train::Snapshot::take);
       engine.settle();
-      // Updates that come too early would be in the files.
+      // Updates that run too early would show in the files.
       for (int s = kBefore + 1; s < kSteps; ++s) engine.start_step(s, fill);
       engine.settle();
       writing.write_snapshot();
@@ -209,8 +209,8 @@ TEST(Snapshot, WindowsTakeLittleMemory) {
   }
 }
 
-/// Windows are free again when the drive has their bytes: what waited for all of them would wait
-/// for the drive.
+/// A window is free as soon as the drive has its bytes: an instruction that waited for all windows
+/// would wait for the drive.
 TEST(Snapshot, NothingWaitsForAllWindows) {
   for (const UpdateTime updates : {UpdateTime::step_end, UpdateTime::next_step}) {
     TrainingCase training = small_case(2, 3, DType::bf16);
@@ -236,7 +236,7 @@ TEST(Snapshot, NothingWaitsForAllWindows) {
   }
 }
 
-/// More blocks than their writer has room for, pieces that end anywhere in them.
+/// There are more blocks than their writer has room for, and pieces end anywhere in them.
 TEST(Snapshot, OfManyBlocks) {
   for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
     TrainingCase training = small_case(2, 3, DType::bf16);
@@ -264,13 +264,13 @@ std::string state_after(const TrainingCase& training, std::int64_t steps) {
   return state;
 }
 
-/// Every operation of one rank fails once, in a save of its own: all ranks hear of it, nothing is
-/// left, training is as without saves, and the save after them works.
+/// Lets every operation of one rank fail once, each in a save of its own: all ranks hear of it,
+/// nothing is left, training goes on as without saves, and the next save works.
 void expect_failures_change_nothing(runtime::SaveMemory saving, int bad_rank,
                                     FileOperation operation) {
   TrainingCase training = small_case(2, 3, DType::bf16);
   training.saving = saving;
-  training.model.vocabulary = 20000;  // blocks for both ranks
+  training.model.vocabulary = 20000;  // both ranks write blocks
   const TestDirectory directory;
   PosixFileSystem files;
   train::prepare_output_folder(files, directory.path());
@@ -338,7 +338,7 @@ TEST(Snapshot, ThatCannotBeWrittenChangesNothing) {
       }
 }
 
-/// Those lie after everything else on the disk, and after what stands there for windows.
+/// Activations lie on the disk after everything else, the outlet of the windows included.
 TEST(Snapshot, BesideActivationsOnTheDisk) {
   TrainingCase training = small_case(1, 0, DType::bf16);
   training.model.context = training.options.sequence_length = 128;
@@ -347,7 +347,7 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
   training.saving = runtime::SaveMemory::windows;
   on_rank_threads(1, [&](comm::Communicator& communicator) {
     const std::int64_t all = train::count_memory(build_rank(training, communicator)).arena();
-    // They leave the device only where memory is short.
+    // Activations leave the device only when memory is short.
     for (std::int64_t tenths = 4;; ++tenths) try {
         training.options.offload.device_memory_bytes = all / 10 * tenths;
         const train::MemoryBytes memory = train::count_memory(build_rank(training, communicator));
@@ -360,7 +360,7 @@ TEST(Snapshot, BesideActivationsOnTheDisk) {
   expect_same_checkpoint(training, "");
 }
 
-/// Copies leave it on a stream of their own, beside recorded stretches.
+/// A snapshot's copies leave the device on a stream of their own, beside recorded stretches.
 TEST(Snapshot, OnADevice) {
   for (const OffloadTarget optimizer : {OffloadTarget::none, OffloadTarget::cpu}) {
     TrainingCase training = small_case(2, 2, DType::bf16);

@@ -1,4 +1,4 @@
-// The state that step/state_table.h lists is all that a run goes on from (design 2.12).
+// The state listed by step/state_table.h is all that a run needs to go on (design 2.12).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kWorld = 2;
 
-/// Whole tensors and scalars by name and kind, put together from what each rank saves.
+/// Whole tensors and scalars by name and kind, assembled from what each rank saves.
 class SavedState {
  public:
   void save(const train::Engine& engine) {
@@ -70,7 +70,7 @@ TrainingCase case_of(DType dtype, int stage) {
   training.options.micro_batch = 2;
   training.options.dtype = training.options.communication_dtype = dtype;
   training.options.zero.stage = stage;
-  // Overflows at first, then grows every other step: the scaler's counters matter.
+  // The scale overflows at first and then grows every other step, so the scaler's counters matter.
   training.options.loss_scale.initial_scale_power = 18;
   training.options.loss_scale.hysteresis = 2;
   training.options.loss_scale.window_steps = 2;
@@ -86,7 +86,7 @@ void fill(std::int64_t step, int micro_step, int rank, const train::MicroBatch& 
   }
 }
 
-/// Everything that is neither state nor zero padding between tensors.
+/// Overwrites everything that is neither state nor zero padding between tensors.
 void spoil(const train::Engine& engine) {
   for (const runtime::PersistentValue& value : engine.programs().persistent.values())
     if (value.role == runtime::Role::gradient || value.role == runtime::Role::control ||
@@ -101,8 +101,8 @@ struct Outcome {
   std::string state;
 };
 
-/// Steps [first, last) of a run that begins from weights of seed 1, or from `begin`; leaves what it
-/// ends with in `end`.
+/// Runs steps [first, last) from `begin`, or from weights of seed 1; leaves the final state in
+/// `end`.
 Outcome run(const TrainingCase& training, int first, int last, const SavedState* begin,
             SavedState* end) {
   Outcome outcome;
@@ -136,7 +136,7 @@ Outcome run(const TrainingCase& training, int first, int last, const SavedState*
 
 TEST(ListedState, IsAllThatARunGoesOnFromAtAnotherStage) {
   for (DType dtype : {DType::f32, DType::bf16, DType::f16})
-    for (int stage : {0, 2}) {  // the next one reduces in the same order
+    for (int stage : {0, 2}) {  // stage + 1 reduces in the same order
       const Outcome straight = run(case_of(dtype, stage), 0, 8, nullptr, nullptr);
       if (dtype == DType::f16) {
         EXPECT_EQ(straight.state.find("step_state.updates scalar int64 0"), std::string::npos);
@@ -156,7 +156,7 @@ TEST(ListedState, IsAllThatARunGoesOnFromAtAnotherStage) {
     }
 }
 
-/// Saves the first state of a run; the checkpoint's directory.
+/// Saves a run's first state; returns the checkpoint's directory.
 std::string save_first_weights(const TrainingCase& training, const std::string& output) {
   PosixFileSystem files;
   train::prepare_output_folder(files, output);
@@ -167,7 +167,7 @@ std::string save_first_weights(const TrainingCase& training, const std::string& 
   return output + "/" + train::checkpoint_name(0);
 }
 
-/// Remainders, 8-bit moments and their scales, too.
+/// Remainders, 8-bit moments and their scales are state, too.
 TEST(ListedState, IsAllThatARunGoesOnFromInEveryFormat) {
   using train::StateRecipe;
   for (const StateRecipe recipe : {StateRecipe::packed_bf16_moments, StateRecipe::eight_bit}) {
@@ -220,7 +220,7 @@ TEST(LoadedWeights, OfSixteenBitsLeaveNoRemainder) {
   EXPECT_EQ(remains(true), 0);
 }
 
-/// A weight whose rows are two cells long, of one layer of a run on one rank.
+/// The name of a weight whose rows are two cells long.
 constexpr const char* kWide = "transformer.h.0.mlp.c_fc.weight";
 
 TrainingCase wide_case(DType dtype) {
@@ -232,8 +232,8 @@ TrainingCase wide_case(DType dtype) {
   return training;
 }
 
-/// What the rank saves, scalars left out, with kWide in columns of one cell: as ranks along the
-/// tensor axis have it, but that here rows are apart in the storage.
+/// Lists what the rank saves without scalars, and with kWide cut into columns of one cell, as ranks
+/// along the tensor axis would have them, except that here rows lie apart in the storage.
 std::vector<step::StateEntry> in_columns(const train::Engine& engine) {
   std::vector<step::StateEntry> entries;
   for (const step::StateEntry& entry : step::list_state(
@@ -267,7 +267,7 @@ TEST(EntriesOfColumns, AreDigestedAndLoadedAsRowsAre) {
   const TestDirectory directory;
   PosixFileSystem files;
   const std::string saved = save_first_weights(wide_case(DType::f32), directory / "saved");
-  for (const DType dtype : {DType::f32, DType::bf16})  // read in place, and made from fp32
+  for (const DType dtype : {DType::f32, DType::bf16})  // read in place; converted from fp32
     on_engines(wide_case(dtype), [&](train::Engine& engine) {
       const std::vector<step::StateEntry> columns = in_columns(engine);
       const std::vector<step::StateEntry> rows = step::list_state(
@@ -311,7 +311,7 @@ TEST(EntriesOfColumns, AreSavedAsRowsAre) {
     EXPECT_GT(columns.pieces().size(), rows.pieces().size());
     train::ValueCheck check;
     const auto bytes_of = [&](const train::SavedState& state) {
-      std::map<std::size_t, std::vector<std::byte>> bytes;  // by file, in order
+      std::map<std::size_t, std::vector<std::byte>> bytes;  // bytes of each file, in order
       std::vector<std::byte> buffer;
       for (const train::RoutedPiece& routed : state.pieces()) {
         if (state.is_header(routed.piece)) continue;

@@ -1,6 +1,5 @@
-// `train` with its ranks as threads of one process: what the same run over shared memory and over
-// MPI is compared with.
-//   train_on_threads WORLD [arguments of train, --dump-state among them]
+// |Runs `train` with its ranks as threads of one process, to compare with the same run over shared
+// |memory and over MPI. |  train_on_threads WORLD [arguments of train, --dump-state among them]
 #include <cstdio>
 #include <cstdlib>
 

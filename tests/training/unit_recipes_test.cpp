@@ -1,5 +1,5 @@
-// Plans whose units are kept in different formats: each unit has the bits that it has where all are
-// kept as it is.
+// Plans that keep units in different formats: each unit has the same bits as where all units have
+// its format.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace {
 
 using train::StateRecipe;
 
-/// Of bf16 parameters, unclipped (frozen units have no part in the norm), state in host memory at
-/// stage 3.
+/// A run with bf16 parameters and no clipping (frozen units are not in the norm), with state in
+/// host memory at stage 3.
 TrainingCase case_of(int world, int stage, int steps) {
   TrainingCase training;
   training.model = tiny_llama();
@@ -31,12 +31,12 @@ TrainingCase case_of(int world, int stage, int steps) {
   return training;
 }
 
-/// Layer 1 and all vectors, half of the units.
+/// True for layer 1 and all vectors: half of the units.
 bool is_other(const std::string& unit) {
   return unit.starts_with("layer.1.") || unit.ends_with(".vectors");
 }
 
-/// The other units get another recipe.
+/// Gives the other units another recipe.
 TrainingCase mixed(TrainingCase training, StateRecipe recipe) {
   train::TrainOptions options = training.options;
   options.state_recipe = recipe;
@@ -48,7 +48,7 @@ TrainingCase mixed(TrainingCase training, StateRecipe recipe) {
   return training;
 }
 
-/// Lines of describe_state by unit; under "" those of the step's scalars.
+/// Returns describe_state's lines by unit; "" has those of the step's scalars.
 std::map<std::string, std::string> by_unit(const TrainingCase& training, const std::string& state) {
   std::map<std::string, std::string> unit_of, lines;
   const train::BatchShape shape{DType::bf16, 1, 16};
@@ -63,8 +63,8 @@ std::map<std::string, std::string> by_unit(const TrainingCase& training, const s
 
 class UnitRecipes : public testing::TestWithParam<int> {};
 
-/// Moments enter the first update before they are rounded, so that the gradients of two steps are
-/// the same whatever the recipes, and what the second update leaves is each unit's own matter.
+/// The first update reads its new moments before they are rounded, so the gradients of two steps do
+/// not depend on the recipes, and the second update of each unit depends on its own recipe alone.
 TEST_P(UnitRecipes, EachUnitHasTheBitsOfItsRecipe) {
   for (const StateRecipe recipe :
        {StateRecipe::eight_bit, StateRecipe::bf16_moments, StateRecipe::packed_bf16_moments})

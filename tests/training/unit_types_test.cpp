@@ -22,12 +22,12 @@ using Chosen = bool (*)(const std::string& unit);
 
 bool all(const std::string&) { return true; }
 
-/// What people keep in fp32: embedding and norms (and biases), every other unit of a layer.
+/// True for what people keep in fp32: embedding, norms and biases, every other unit of a layer.
 bool some(const std::string& unit) {
   return unit.starts_with("embedding") || unit.ends_with(".vectors");
 }
 
-/// GPT-2, whose head is its embedding, in `dtype`.
+/// A run of GPT-2, whose head is its embedding, in `dtype`.
 TrainingCase plain_case(DType dtype, int world, int stage) {
   TrainingCase training;
   training.model = tiny_gpt2();
@@ -40,7 +40,7 @@ TrainingCase plain_case(DType dtype, int world, int stage) {
   return training;
 }
 
-/// The same with the chosen units in `dtype`.
+/// Returns the same run with the chosen units in `dtype`.
 TrainingCase keeping(TrainingCase training, Chosen chosen, DType dtype) {
   training.change_plan = [chosen, dtype](runtime::Plan& plan) {
     for (runtime::UnitPlan& unit : plan.units)
@@ -49,7 +49,7 @@ TrainingCase keeping(TrainingCase training, Chosen chosen, DType dtype) {
   return training;
 }
 
-/// Without the state of these kinds.
+/// Returns `result` without the state of these kinds.
 TrainingResult but_for(const std::vector<std::string>& kinds, TrainingResult result) {
   result.state = without(kinds, result.state);
   return result;
@@ -70,8 +70,8 @@ TEST_P(UnitTypes, Fp32HasTheBitsOf16BitsBesideAMaster) {
         EXPECT_NE(wide.state.find("wte.weight parameter fp32"), std::string::npos);
         EXPECT_EQ(wide.state.find("wte.weight master"), std::string::npos);
         EXPECT_EQ(wide.state.find(" master ") == std::string::npos, chosen == all);
-        // A parameter of four bytes instead of one of two and a master of four, of which stages 1
-        // and 2 shard the master alone.
+        // One parameter of four bytes replaces one of two and a master of four; stages 1 and 2
+        // shard only the master.
         if (stage % 3 == 0) {
           EXPECT_LT(wide.memory.parameters + wide.memory.optimizer,
                     narrow.memory.parameters + narrow.memory.optimizer);
@@ -111,7 +111,7 @@ TEST_P(UnitTypes, StagesGiveTheSameBits) {
     expect_same(expected, at(stage), "stage " + std::to_string(stage));
 }
 
-/// Every home of parameters and optimizer state, and updates at the end and behind it.
+/// Every home of parameters and optimizer state gives the same bits, at each time of updates.
 TEST_P(UnitTypes, HomesGiveTheSameBits) {
   const TrainingResult expected =
       run_training(keeping(plain_case(DType::bf16, GetParam(), 0), some, DType::f32));
@@ -209,8 +209,8 @@ TEST(UnitTypesOf, CheckpointsGoOn) {
       EXPECT_EQ(same.continued, saved.continued);
       EXPECT_TRUE(same.notes.empty()) << same.notes.front();
 
-      // Runs without the Plan make masters of the fp32 weights, and the other way round: they go on
-      // with equal bits.
+      // Runs without the Plan make masters of the fp32 weights, and runs with it the reverse; both
+      // go on with equal bits.
       const Loaded narrow = load(plain, saved);
       const std::vector<std::string> weights{"parameter", "master"};
       EXPECT_EQ(without(weights, narrow.continued), without(weights, saved.continued));

@@ -1,5 +1,5 @@
-// Elastic sameness (docs/adr/0012): with as many virtual ranks, every world gives the same bits,
-// and those of a world of that size without the option.
+// Elastic sameness (docs/adr/0012): with V virtual ranks, every world gives the bits of a world of
+// V ranks without the option.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,8 +18,8 @@ using train::UpdateTime;
 
 constexpr int kVirtualRanks = 4;
 
-/// A world of `leaves` ranks, one sequence each per micro-step, with dropout: its random numbers
-/// belong to samples, not to ranks.
+/// A world of `leaves` ranks, one sequence each per micro-step. Dropout is on: its random numbers
+/// must belong to samples, not to ranks.
 TrainingCase plain_case(int leaves, int stage, int accumulation = 1) {
   TrainingCase training;
   training.model = tiny_gpt2();
@@ -34,7 +34,7 @@ TrainingCase plain_case(int leaves, int stage, int accumulation = 1) {
   return training;
 }
 
-/// The same on `world` ranks.
+/// Returns the same run on `world` ranks.
 TrainingCase on_ranks(TrainingCase training, int world) {
   training.options.virtual_ranks = training.world;
   training.world = world;
@@ -47,7 +47,7 @@ std::string name_of(const TrainingCase& training) {
          std::to_string(training.options.accumulation);
 }
 
-/// Of every world that divides the plain one.
+/// Expects equal bits of every world that divides the plain one.
 void expect_worlds_do_not_matter(const TrainingCase& plain, const std::string& what = "") {
   const TrainingResult expected = run_training(plain);
   for (int world = plain.world; world > 0; world /= 2) {
@@ -97,7 +97,7 @@ TEST_P(VirtualRanks, HomesAndRecomputationDoNotMatter) {
         }
 }
 
-/// Partial sums among them, which lie beside the accumulators or in them.
+/// Partial sums wait on the disk, too, beside the accumulators or in them.
 TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
   for (const DType dtype : {DType::f32, DType::bf16})
     for (const int accumulation : {1, 2}) {
@@ -116,7 +116,7 @@ TEST_P(VirtualRanks, GradientsMayWaitOnTheDisk) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, VirtualRanks, testing::Values(0, 1, 2, 3));
 
-/// Three levels of partial sums, none of a rank's own at the last.
+/// Eight leaves on one rank make three levels of partial sums.
 TEST(VirtualRanksOf, EightOnOne) {
   for (const int stage : {0, 3}) {
     TrainingCase plain = plain_case(8, stage, 2);
@@ -146,7 +146,7 @@ TEST(VirtualRanksOf, SkippedSteps) {
     expect_same(expected, run_training(on_ranks(plain, world)), "world " + std::to_string(world));
 }
 
-/// Micro-steps that only add up have other bits: what the option is for.
+/// Micro-steps without virtual ranks have other bits, which is why the option exists.
 TEST(VirtualRanksOf, AccumulationIsNotTheSame) {
   TrainingCase training = plain_case(kVirtualRanks, 0);
   const TrainingResult expected = run_training(training);
@@ -155,9 +155,8 @@ TEST(VirtualRanksOf, AccumulationIsNotTheSame) {
   EXPECT_NE(run_training(training).state, expected.state);
 }
 
-/// What waits is planned: one piece of this rank's shard per level, at every stage, the largest in
-/// the accumulator as long as that holds nothing else; nothing where ranks and virtual ranks are
-/// the same.
+/// Partial sums are planned: one piece of this rank's shard per level at every stage, the largest
+/// in the accumulator while that holds nothing else; none if each rank is one virtual rank.
 TEST(VirtualRanksOf, PartialSumsAreInTheLayout) {
   for (const int stage : {0, 3})
     for (const auto& [world, accumulation, levels] :
@@ -176,7 +175,7 @@ TEST(VirtualRanksOf, PartialSumsAreInTheLayout) {
     }
 }
 
-/// A Program per number of partial sums that a leaf joins.
+/// There is one Program per number of partial sums that a leaf joins.
 TEST(VirtualRanksOf, ProgramsAreFew) {
   const auto communicators = comm::make_thread_communicators(1);
   const auto count = [&](int stage, int accumulation) {
@@ -186,7 +185,7 @@ TEST(VirtualRanksOf, ProgramsAreFew) {
       return entry.first.kind == compile::ProgramKind::train;
     });
   };
-  EXPECT_EQ(count(0, 1), 6u);  // the first leaf, those that join 0 to 3, the last one
+  EXPECT_EQ(count(0, 1), 6u);  // first leaf, leaves that join 0 to 3, last leaf
   EXPECT_EQ(count(2, 1), 6u);
   EXPECT_EQ(count(0, 3), 8u);
   EXPECT_EQ(count(2, 3), 8u);

@@ -1,4 +1,4 @@
-// What is loaded at first use is loaded before memory is measured, and leaves no trace in a result.
+// Code loaded at first use must be loaded before memory is measured, and must not change results.
 #include "train/engine/warm_up.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostKernels = 64;
 constexpr std::int64_t kKernelBytes = 1 << 20;
 
-/// The simulated device's kernels; each takes memory when it runs for the first time, as CUDA's do.
+/// Stands for the simulated kernels; each takes memory at its first run, as CUDA's do.
 class LazyKernels final : public kernels::KernelTable {
  public:
   [[nodiscard]] kernels::Kernel find(std::string_view operation) const override {
@@ -29,7 +29,7 @@ class LazyKernels final : public kernels::KernelTable {
     kernels().at(place->second).first = real;
     return entries(std::make_index_sequence<kMostKernels>())[place->second];
   }
-  /// Of all kernels that have run.
+  /// Bytes of all kernels that have run.
   static std::int64_t loaded_bytes() {
     std::int64_t bytes = 0;
     for (const auto& [kernel, calls] : kernels()) bytes += calls > 0 ? kKernelBytes : 0;
@@ -112,7 +112,7 @@ TEST(WarmUp, StepsAndEvaluationLoadNothingMore) {
   }
 }
 
-/// Says which collectives ran, and hands them on.
+/// Notes which collectives run, and passes them on.
 class Listening final : public comm::Communicator {
  public:
   explicit Listening(comm::Communicator& real) : real_(real) {}
