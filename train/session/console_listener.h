@@ -1,4 +1,4 @@
-// What `train` says to people of a session, but for its steps (progress.h).
+// Prints a session's events for people, except its steps (progress.h).
 #pragma once
 
 #include "core/rank_context.h"
@@ -9,8 +9,8 @@
 
 namespace strata::train {
 
-/// A RunListener: notes, checkpoints, last words, which reach the status page, too. Borrows
-/// all.
+/// A RunListener for notes, checkpoints and last words; these also go to the status page. Borrows
+/// its arguments.
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)
