@@ -1,12 +1,12 @@
-// The engine of a run: Programs with room for its saves, memory that the machine has, observers.
+// Builds the engine of a run: Programs with room for saves, within the machine's memory, observed.
 #pragma once
 
 #include "train/run/run_parts.h"
 
 namespace strata::train {
 
-/// Collective; device and disk are there. Says what is planned, throws HostError where the machine
-/// has not the memory for it.
+/// Collective; device and disk exist. Prints what is planned, and throws HostError if the machine
+/// does not have the memory.
 void build_engine(RunParts& run);
 
 }  // namespace strata::train
