@@ -36,8 +36,7 @@ double ideal_seconds_per_token(const TokenFlops& flops, const ChargedPeaks& peak
 double model_flops_utilization(const TokenFlops& flops, const ChargedPeaks& peaks,
                                double tokens_per_second_per_device);
 
-/// Utilization of a run in one type with the peak `peak`; nullopt if that is neither published nor
-/// measured.
+/// Utilization of a run in one type with the peak `peak`; nullopt if that is unknown.
 std::optional<double> model_flops_utilization(const TokenFlops& flops, machine::Figure peak,
                                               double tokens_per_second_per_device);
 

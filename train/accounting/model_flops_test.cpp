@@ -110,8 +110,7 @@ TEST(ModelFlops, NoPeakNoUtilization) {
 }
 
 TEST(ModelFlops, PartsOfQwen) {
-  // Counts the 0.5B model by hand: 24 layers of 3 x 896 x 4864 + 2 x 896 x 896 + 2 x 896 x 128
-  // weights.
+  // The 0.5B model has 24 layers of 3 x 896 x 4864 + 2 x 896 x 896 + 2 x 896 x 128 weights.
   const TokenFlops flops = flops_per_token(qwen2(24, 896, 4864, 64, 14, 2), kSequence);
   EXPECT_EQ(flops.blocks, 6.0 * 24 * (3 * 896 * 4864 + 2 * 896 * 896 + 2 * 896 * 128));
   EXPECT_EQ(flops.head, 6.0 * 151936 * 896);

@@ -71,8 +71,7 @@ BlockWriter::~BlockWriter() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-/// Throws before anything is written if the checkpoint cannot fit. Older checkpoints are removed
-/// only when it is whole.
+/// Throws before anything is written if the checkpoint cannot fit beside the older ones.
 void BlockWriter::require_space() const {
   const std::int64_t bytes = layout_.room_bytes();
   const std::optional<std::int64_t> free = files_.free_bytes(directory_);
@@ -159,7 +158,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
   return buffer;
 }
 
-/// Fills in what is known of a block before its first piece: its part of the header, or what was
+/// Fills in what is known before a block's first piece: its part of the header, or what was
 /// evicted.
 void BlockWriter::fill_at_opening(Buffer& buffer) {
   const Piece block = layout_.block(buffer.block);
@@ -221,8 +220,7 @@ void BlockWriter::release_if_full(Buffer& buffer) {
   changed_.notify_all();
 }
 
-/// Queues the buffer that was touched longest ago to be written as it is. Returns false if threads
-/// are copying into every buffer.
+/// Queues the buffer untouched for longest to be written as it is; false if all are being filled.
 bool BlockWriter::evict_one() {
   Buffer* oldest = nullptr;
   for (const auto& [block, buffer] : filling_)

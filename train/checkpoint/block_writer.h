@@ -25,8 +25,7 @@ inline constexpr std::int64_t kBlockWriterBytes = std::int64_t{32} << 20;
 
 struct BlockWriterOptions {
   int threads = 4;  ///< that hash and write; as many writes are under way
-  /// Bytes of buffers, rounded down to blocks, at least two blocks. With more, pieces may come less
-  /// in order.
+  /// Bytes of buffers, rounded down to blocks, at least two. More allow for pieces in less order.
   std::int64_t memory_bytes = kBlockWriterBytes;
   /// Memory for these buffers, which the writer has for itself: at least as many bytes, at a
   /// multiple of kDirectAlignmentBytes; null: the writer allocates its own.
@@ -40,9 +39,8 @@ class BlockWriter {
  public:
   enum class Role : std::uint8_t { creator, helper };
 
-  /// `blocks`: those that this rank writes (BlockAssignment::blocks_of). Throws IoError. A full
-  /// disk is an error in the creator, before anything is written if the system knows its free
-  /// space.
+  /// `blocks`: those that this rank writes (BlockAssignment::blocks_of). Throws IoError; the
+  /// creator does for a full disk, before anything is written if the system knows its free space.
   BlockWriter(FileSystem& files, std::string directory, const CheckpointLayout& layout,
               std::vector<std::int64_t> blocks, Role role, const BlockWriterOptions& options = {});
   /// Discards what was written unless finish() has returned.
@@ -51,15 +49,14 @@ class BlockWriter {
   BlockWriter& operator=(const BlockWriter&) = delete;
 
   /// Copies bytes into a file from `begin` on; they lie in blocks of this rank and were not put
-  /// before. Pieces may come in any order: when all buffers hold incomplete blocks, one block is
-  /// written as it is and read again later. Any thread. Waits for memory; throws the first IoError
-  /// of any write.
+  /// before. Pieces may come in any order: when all buffers hold incomplete blocks, one is written
+  /// as it is and read again later. Any thread. Waits for memory; throws the first IoError of any
+  /// write.
   void put(std::size_t file, std::int64_t begin, std::span<const std::byte> data);
 
   /// Writes and syncs everything; returns the hashes of this rank's blocks, ascending. Throws the
   /// first IoError, or InternalError if bytes are missing. After an error nothing is ever synced:
-  /// what an fsync has reported once it does not report again, so the files are lost and the save
-  /// must begin anew.
+  /// fsync reports an error only once, so the files are lost and the save must begin anew.
   std::vector<BlockHash> finish();
 
   /// Bytes written so far; more than the blocks' sizes if pieces came too much out of order.

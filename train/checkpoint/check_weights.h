@@ -9,9 +9,8 @@
 namespace strata::train {
 
 /// Reads this rank's blocks (rank, rank + ranks, ...) of the model's files in `directory` and
-/// compares them with its manifest; the optimizer's files may be missing. Does nothing if there is
-/// no manifest of Strata, as in other programs' directories. Throws DataError that names file,
-/// block and bytes, and IoError.
+/// compares them with its manifest; the optimizer's files may be missing. Does nothing without a
+/// manifest of Strata. Throws DataError that names file, block and bytes, and IoError.
 void check_weights(FileSystem& files, const std::string& directory, std::int64_t rank,
                    std::int64_t ranks);
 

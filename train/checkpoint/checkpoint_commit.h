@@ -15,8 +15,7 @@
 
 namespace strata::train {
 
-/// Identifies who writes, an attempt of a run, so that ranks left of an earlier attempt never
-/// interfere.
+/// Identifies an attempt of a run, so that ranks left of an earlier one never interfere.
 struct SaveAttempt {
   std::string run_id;  ///< letters, digits, '_'
   int attempt = 0;
@@ -40,8 +39,7 @@ struct LeftoverFolder {
 };
 std::optional<LeftoverFolder> parse_folder_name(std::string_view name);
 
-/// Creates the folder for checkpoints, and its parents if they are missing, so that it survives a
-/// crash.
+/// Creates the folder for checkpoints and missing parents, so that they survive a crash.
 void prepare_output_folder(FileSystem& files, const std::string& output);
 
 /// Creates the empty staging folder and returns its path.

@@ -1,5 +1,4 @@
-// Handles the folder in which a run keeps its checkpoints: which exist, which to load, which to
-// remove.
+// The folder in which a run keeps its checkpoints: lists, chooses and removes them.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,7 @@ struct FoundCheckpoint {
   std::string path;
 };
 
-/// Lists checkpoints, ascending by step, without reading them. A folder that does not exist has
-/// none.
+/// Lists checkpoints, ascending by step, without reading them; none if the folder does not exist.
 std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::string& output);
 
 enum class Verification : std::uint8_t {
@@ -64,9 +62,8 @@ void point_latest(FileSystem& files, const std::string& output, std::int64_t ste
 /// `directory` is not a checkpoint's.
 std::string advice_on_damage(FileSystem& files, const std::string& directory);
 
-/// Removes what interrupted saves and removals left, or puts back what was about to be replaced.
-/// Call it with the lock held, before anything else. Returns the names of what it removed or put
-/// back.
+/// Removes what interrupted saves and removals left, or puts back what was about to be replaced;
+/// returns the names. Call it with the lock held, before anything else.
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);
 
 struct Retention {

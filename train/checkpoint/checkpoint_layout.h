@@ -59,8 +59,7 @@ class CheckpointLayout {
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& indexes() const {
     return indexes_;
   }
-  /// Bytes that must be free on the file system: for all files, with a margin for small files and
-  /// the file system's own needs.
+  /// Bytes that must be free: for all files, small ones, and the file system's own needs.
   [[nodiscard]] std::int64_t room_bytes() const;
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }

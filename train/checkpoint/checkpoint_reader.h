@@ -22,9 +22,8 @@ struct CheckpointReaderOptions {
   Caching caching = Caching::direct;
 };
 
-/// Thread-safe. `files` must outlive the reader. Throws DataError for what is damaged, missing or
-/// inconsistent (its message names file, block, bytes and tensors, and says what to do), and
-/// IoError.
+/// Thread-safe. `files` must outlive the reader. Throws IoError, and DataError for what is damaged,
+/// missing or inconsistent; its message names file, block, bytes and tensors, and says what to do.
 class CheckpointReader {
  public:
   enum class Part : std::uint8_t { model, optimizer };
@@ -85,8 +84,7 @@ class CheckpointReader {
   void read_header(std::size_t file);
   void check_index(const std::string& base_name, Part part) const;
   void copy(std::span<const Copy> copies) const;
-  /// Appends messages about damaged blocks to `damage`, in order of jobs; if that is null, throws
-  /// the first.
+  /// Appends messages about damaged blocks to `damage` in order of jobs; if it is null, throws.
   void run(std::span<const Job> jobs, std::span<const Copy> copies,
            std::vector<std::string>* damage = nullptr) const;
   [[nodiscard]] std::vector<Job> all_blocks() const;

@@ -83,11 +83,9 @@ bool is_manifest(std::string_view text);
 /// Appends to `body` the last line, which completes a manifest.
 std::string seal_manifest(std::string_view body);
 
-/// True if a file of that name may be in a checkpoint: a name without folder, of printable ASCII,
-/// that does not begin with a dot.
+/// True if a file may have that name: printable ASCII, no folder, not beginning with a dot.
 bool is_plain_name(std::string_view name);
-/// True if a whole file may have that name: a plain one, or two of them with a '/' between them,
-/// for a file in a folder.
+/// True if a whole file may have that name: a plain one, or two with a '/' between (in a folder).
 bool is_whole_file_name(std::string_view name);
 
 }  // namespace strata::train

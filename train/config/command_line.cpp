@@ -39,8 +39,7 @@ struct Splitter {
         add(row, spellings_of(row), typed);
         continue;
       }
-      // Flags that set nothing share a row if the same text is true of each; here each gets an
-      // entry.
+      // Flags that set nothing share a row if one text fits all; each gets an entry of its own.
       std::set<std::string> known;
       for (const std::string_view spelling : listed(row.spellings)) {
         FlagRow alone = row;
@@ -215,8 +214,7 @@ void check_values(const ParsedCommandLine& parsed, std::vector<std::string>& pro
   }
 }
 
-/// Returns the words of a flag that counts, however often it was given. Throws InvalidArgument if
-/// there are too few.
+/// Returns a flag's words that count. Throws InvalidArgument if there are too few.
 std::vector<std::string> words_given_to(const Entry& entry, std::vector<std::string>& notes) {
   std::vector<std::string> words = entry.option->results();
   // CLI11 keeps the words of each occurrence; only the last occurrence counts.

@@ -208,8 +208,7 @@ class Interpreter {
     }
   }
 
-  /// Returns the row of a supported type; otherwise reports a problem that names the supported
-  /// ones.
+  /// Returns the row of a supported type; else reports a problem naming the supported ones.
   std::optional<TypeRow> supported(const Given& type, std::span<const TypeRow> rows) {
     const std::string& name = type.words[0];
     std::string known;

@@ -21,12 +21,11 @@ struct DeepSpeedSettings {
 /// Throws ConfigError if the text is not JSON or repeats a key.
 DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string& file, bool strict);
 
-/// Reads `source`: a file, or the JSON itself in base64 (also URL-safe), as launchers of frameworks
-/// pass it.
+/// Reads `source`: a file, or the JSON itself in base64, also URL-safe, as launchers pass it.
 DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict);
 
-/// Turns the facts on precision, optimizer, scheduler and offload into settings; the two functions
-/// above call it.
+/// Makes settings of the facts on precision, optimizer, scheduler, offload; called by the two
+/// above.
 void interpret_facts(DeepSpeedSettings& read);
 
 }  // namespace strata::train

@@ -1,4 +1,4 @@
-// Checks every kind of key of a DeepSpeed JSON: obeyed, accepted with a note, refused with path and
+// Checks all kinds of keys of a DeepSpeed JSON: obeyed, accepted with a note, refused with its
 // line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

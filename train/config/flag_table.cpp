@@ -95,8 +95,7 @@ std::string joined_by(char joint, std::string_view spelling) {
   return result;
 }
 
-/// Makes the flag of an option. A switch also takes true or false, as Hugging Face's scripts pass
-/// it.
+/// Makes an option's flag. A switch also takes true or false, as Hugging Face's scripts pass it.
 FlagRow flag_row(const OptionRow& option) {
   const OptionKind kind = kind_of(option);
   return {.spellings = option.flag.spellings,

@@ -18,8 +18,7 @@ enum class FlagUse {
 };
 
 struct FlagRow {
-  /// Spellings as "--learning-rate,--lr", the first for messages; each works with '-' and with '_'
-  /// inside.
+  /// As "--learning-rate,--lr", the first for messages; each works with '-' and '_' inside.
   std::string_view spellings;
   FlagUse use = FlagUse::option;
   std::string_view target = "";

@@ -28,8 +28,7 @@ std::string option_of_argument(const std::string& argument, const std::string& f
                         suggestion(argument, known));
 }
 
-/// The value in its usual spelling ("bf16" for "bfloat16"); the words unchanged if they have no
-/// meaning.
+/// The value's usual spelling ("bf16" for "bfloat16"); unchanged if the words have no meaning.
 std::string meaning_of(const std::string& option, const std::vector<std::string>& words) {
   TrainOptions scratch;
   const std::vector<OptionField> fields = option_fields(scratch);

@@ -77,8 +77,7 @@ struct Preset {
   std::string_view flags;
 };
 
-/// Names of axolotl's files (zero1, zero3_bf16 ...) and LLaMA-Factory's (ds_z3_config), without
-/// folder and ending.
+/// Names of axolotl's files (zero1, zero3_bf16 ...) and LLaMA-Factory's (ds_z3_config), bare.
 constexpr std::array kPresets = {
     Preset{"zero0", "--zero 0"},
     Preset{"zero1", "--zero 1"},
@@ -104,8 +103,7 @@ constexpr std::array kPresets = {
     Preset{"ds_config_zero3", "--zero 3"},
 };
 
-/// Normalizes a name: "examples/deepspeed/ds_z3_config.json" is "ds_z3_config", "zero-3" is
-/// "zero3".
+/// Normalizes "examples/deepspeed/ds_z3_config.json" to "ds_z3_config", "zero-3" to "zero3".
 std::string preset_name(std::string_view source) {
   source = source.substr(source.rfind('/') + 1);
   if (source.ends_with(".json")) source.remove_suffix(5);

@@ -40,8 +40,7 @@ struct KeyRow {
   std::string_view inert = "";     ///< why it has no effect, or what is supported instead
   std::string_view text = "";      ///< why it does nothing, or what is supported instead
   std::string_view fallback = "";  ///< DeepSpeed's default
-  /// The member that switches a section on. "": the section's presence does; "*": any "enabled":
-  /// true inside does.
+  /// The member that switches a section on; "": its presence; "*": any "enabled": true inside.
   std::string_view on_switch = "";
   bool has_switch = false;
 };

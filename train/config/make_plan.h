@@ -1,5 +1,4 @@
-// Turns options into what Plans are made of; the only place where a run's settings become policy
-// data.
+// Turns options into policy data for Plans; the only place that does.
 #pragma once
 
 #include "kernels/device/attributes.h"
@@ -15,8 +14,7 @@ void apply_weight_decay(std::vector<runtime::ParameterUnit>& units, const TrainO
 /// micro-steps. Another Plan for the same step may choose otherwise.
 plan::Choices choices_of(const TrainOptions& options);
 
-/// Everything else in a Plan: mesh, types, sequence length, limits. plan::with_choices combines
-/// both.
+/// Everything else in a Plan: mesh, types, lengths, limits. plan::with_choices combines both.
 runtime::Plan plan_frame(const TrainOptions& options, int world);
 
 /// Attributes of the optimizer's and step_control's operations.

@@ -384,7 +384,7 @@ TEST(OptionEffects, EveryAttributeOfTheStepIsSetBySomeRow) {
   for (const auto& [name, value] : effects_of({})) {
     const bool is_wired = name.starts_with("control.") || name.starts_with("plan.limits.");
     if (!is_wired || name == "control.leaves")
-      continue;  // set where step_control is placed
+      continue;  // this one is set where step_control is placed
     EXPECT_TRUE(changed.contains(name)) << name;
   }
 }

@@ -67,8 +67,7 @@ struct Argument {
   std::string_view names = "";
 };
 
-/// Name of the Plan's field that the option sets; problems found in that field are blamed on the
-/// option (step/check_plan.h).
+/// The Plan's field that the option sets, to blame the option for problems (step/check_plan.h).
 struct Decides {
   std::string_view field = "";
 };

@@ -96,8 +96,7 @@ struct OffloadOptions {
   /// If `parameters` is nvme: how many of each rank's first elements stay in host memory.
   std::int64_t parameter_host_elements = 0;
   UpdateTime updates = UpdateTime::automatic;
-  /// Runs all micro-batches of a layer before the next layer, so that each is brought once per
-  /// step.
+  /// Runs all micro-batches of a layer before the next layer: each is brought once per step.
   bool layer_major = false;
   std::vector<std::string> nvme_paths;  ///< folders, one per drive; data are striped over them
   /// Hard budgets: of a rank's device arena; and of all host memory (pinned, pageable and shared)
@@ -198,8 +197,7 @@ struct CheckpointOptions {
   bool on_signal = true;             ///< after SIGTERM or SIGUSR1 finish the step, save, end
   std::int64_t grace_seconds = 0;    ///< from the signal to the commit; 0: the launcher's
   bool asynchronous = true;          ///< save from a snapshot, if memory allows
-  /// "never", "auto" (from the newest whole one if there is any), "required", or a checkpoint's
-  /// folder.
+  /// "never", "auto" (from the newest whole one, if any), "required", or a checkpoint's folder.
   std::string resume = "never";
   bool changed_data = false;  ///< resume even if the data have changed
   bool overwrite = false;     ///< replace another run's checkpoints once this run has one

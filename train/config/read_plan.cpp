@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostPlanBytes = std::int64_t{64} << 20;
 
-/// True for a line that an object may begin or end with, and for none that train prints beside a
-/// Plan.
+/// True if an object may begin or end with the line; false for lines train prints beside a Plan.
 bool has_outer_brace(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t");
   const auto is_brace = [](char letter) { return letter == '{' || letter == '}'; };

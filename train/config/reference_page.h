@@ -5,8 +5,7 @@
 
 namespace strata::train {
 
-/// Markdown tables of JSON keys, flags and options, with which docs/configuration.md ends (a test
-/// compares).
+/// Markdown tables of JSON keys, flags and options: the end of docs/configuration.md.
 std::string configuration_reference();
 
 }  // namespace strata::train

@@ -16,8 +16,7 @@ bool is_between(std::string_view word, std::string_view before, std::string_view
          word.ends_with(after);
 }
 
-/// True if a word is a placeholder in capitals (`MODEL_PATH`) of at least three letters; shorter
-/// words in capitals may be values.
+/// True for a placeholder in capitals (`MODEL_PATH`); shorter words than 3 letters may be values.
 bool is_shouted(std::string_view word) {
   constexpr std::ptrdiff_t kFewest = 3;
   const auto upper = [](unsigned char c) { return std::isupper(c) != 0; };

@@ -149,8 +149,7 @@ void refuse_megatron(const std::string& path) {
                     " says; of Megatron's files only uint16 ones are read");
 }
 
-/// Completes a JSON text that was cut off: ends it after its last complete element or word, and
-/// closes its brackets.
+/// Ends a cut-off JSON text after its last complete element or word, and closes its brackets.
 std::string ended_early(std::string_view text) {
   std::string open, open_there;  // closing brackets, innermost last
   std::size_t end = 0;

@@ -1,5 +1,4 @@
-// Recognizes the kind of a data file by its name and first bytes: only plain text and token files
-// (.bin) are trained on.
+// Recognizes kinds of data files by name and first bytes: plain text, token files (.bin), others.
 #pragma once
 
 #include <string>

@@ -7,8 +7,7 @@
 namespace strata::train {
 namespace {
 
-/// The number of rounds: narrow halves need more than the four that suffice in theory for wide
-/// ones.
+/// Narrow halves need more rounds than the four that suffice in theory for wide ones.
 constexpr int kRounds = 12;
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection that mixes all bits.

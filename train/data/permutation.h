@@ -5,9 +5,8 @@
 
 namespace strata::train {
 
-/// A bijection of [0, size) chosen by a key. It needs no memory: it is a Feistel network over the
-/// next power of four, applied again until the result is below size (at most four times on
-/// average).
+/// A bijection of [0, size) chosen by a key, without memory: a Feistel network over the next power
+/// of four, applied again until the result is below size (at most four times on average).
 class Permutation {
  public:
   /// Requires 0 < size <= 2^62.

@@ -97,8 +97,7 @@ class SpawnSettings {
 
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 
-/// Waits for the child and returns its exit code; calls `look` again and again meanwhile, if there
-/// is one.
+/// Waits for the child, calling `look` (if any) again and again; returns its exit code.
 int wait_for(pid_t child, const std::function<void()>& look) {
   int status = 0;
   for (;;) {

@@ -1,5 +1,4 @@
-// Says which tokens sample i of a run consists of, from seed and i alone, whatever the ranks
-// (design 2.19).
+// Says which tokens sample i of a run has, from seed and i alone (design 2.19).
 #pragma once
 
 #include <cstdint>

@@ -45,8 +45,7 @@ struct SplitTokens {
   std::shared_ptr<const TokenSource> held_out;
 };
 
-/// Holds out the last `fraction` (0 < fraction < 1) of the tokens. Throws ConfigError for other
-/// fractions.
+/// Holds out the last `fraction` of the tokens. Throws ConfigError unless it is between 0 and 1.
 SplitTokens hold_out(const std::shared_ptr<const TokenSource>& source, double fraction);
 
 }  // namespace strata::train

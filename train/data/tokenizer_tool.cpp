@@ -25,8 +25,7 @@ constexpr const char* kAnswer = "answer of the tokenizer tool";
 
 JsonValue parse_answer(std::string_view text) { return parse_json(text, kAnswer, {}); }
 
-/// Removes complete lines from `text`, to whose end output is appended, and tells the progress
-/// among them.
+/// Removes complete lines from `text`, which grows at its end; tells the progress among them.
 void tell_progress(std::string& text, const std::function<void(const EncodingProgress&)>& hear) {
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
     const auto found = parse_answer(std::string_view(text).substr(0, end)).find("progress");

@@ -1,5 +1,4 @@
-// Uses a model's tokenizer through Python's `tokenizers` package (scripts/tokenize.py, which is
-// built into the program).
+// Uses a model's tokenizer through Python's `tokenizers` package (built in: scripts/tokenize.py).
 #pragma once
 
 #include <cstdint>

@@ -21,15 +21,14 @@ struct TransferFacts {
 struct HostState {
   std::string instructions;  ///< instruction sets that work: "avx2 avx512"
   int online_cores = 0;
-  double cpu_quota = 0;  ///< cores' worth of time in the control group; 0: no limit
-  std::int64_t available_bytes = 0;             ///< for new allocations; 0: unknown
+  double cpu_quota = 0;              ///< cores' worth of time in the control group; 0: no limit
+  std::int64_t available_bytes = 0;  ///< for new allocations; 0: unknown
   std::optional<machine::MemoryCgroup> cgroup;  ///< the tightest limit, if there is one
   std::string huge_pages;  ///< transparent ones: "always", "madvise", "never"; empty: unknown
   TransferFacts transfers;
 };
 
-/// Tests what can be tested: instructions in a child process, io_uring on memory. Takes about 0.1
-/// s.
+/// Tests instructions in a child process, and io_uring on memory. Takes about 0.1 s.
 HostState look_at_host_state();
 
 }  // namespace strata::train

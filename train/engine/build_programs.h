@@ -40,8 +40,7 @@ compile::TrainingModel training_model(const ProgramRequest& request);
 /// returns. Throws InvalidArgument naming the fields of options and model that no run can have.
 runtime::Plan plan_frame(const ProgramRequest& request, const machine::Machine& machine, int world);
 
-/// plan_frame with the options' choices; the search decides what these leave open. Throws as
-/// plan_frame does.
+/// plan_frame with the options' choices; the search makes the remaining ones. Throws as it does.
 runtime::Plan requested_plan(const ProgramRequest& request, const compile::TrainingModel& model,
                              const machine::Machine& machine, int world);
 
@@ -54,8 +53,7 @@ compile::Compiled plan_programs(const ProgramRequest& request, const comm::Seat&
                                 const std::vector<runtime::SaveMemory>& savings,
                                 const plan::Accepts& accepts = {});
 
-/// Throws OutOfMemory, saying what is missing and which settings provide it, unless everything
-/// fits.
+/// Throws OutOfMemory, saying what is missing and which settings provide it, unless all fits.
 void require_fit(const compile::Fit& fit, const ProgramRequest& request);
 
 /// The Programs of the best Plan that saves as ProgramRequest::saving says. SaveMemory::windows

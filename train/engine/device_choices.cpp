@@ -8,8 +8,7 @@
 namespace strata::train {
 namespace {
 
-/// Stands for an address in an arena that is not allocated yet: aligned as it will be, and not
-/// null.
+/// Stands for an address in an arena that does not exist yet: aligned as it will be, not null.
 std::byte* pretended_address(std::int64_t offset_bytes) {
   constexpr std::uintptr_t kBase = std::uintptr_t{1} << 20;
   return reinterpret_cast<std::byte*>(kBase + static_cast<std::uintptr_t>(offset_bytes));

@@ -1,5 +1,4 @@
-// Chooses between the algorithms that a device's libraries offer: before the first step, and the
-// same on all ranks.
+// Chooses between algorithms of a device's libraries before the first step, the same on all ranks.
 #pragma once
 
 #include <string>

@@ -103,8 +103,7 @@ class Engine {
   /// rank, or NaN if any loss is not finite. `sequence`: as in start_step(), of all these batches.
   double evaluate(std::int64_t batches, const FillBatch& fill, std::int64_t sequence = 0);
 
-  /// Returns the fp32 logits [padded vocabulary] after the last of `tokens`, of which the Program's
-  /// sequence is the most.
+  /// Returns the fp32 logits [padded vocabulary] after the last token; `tokens` fit the sequence.
   std::vector<float> logits(const std::vector<std::int32_t>& tokens);
 
   /// Messages for people: slower ways that the executor had to take.
@@ -152,13 +151,12 @@ class Engine {
   void set_snapshot_receiver(SnapshotReceiver receiver) {
     memory_.set_snapshot_receiver(std::move(receiver));
   }
-  /// Completes the snapshot. Call it after the step that took the snapshot and before reading it;
-  /// more calls do nothing.
+  /// Completes the snapshot. Call it after the step that took it and before reading; may be
+  /// repeated.
   void complete_snapshot();
   /// Says that nobody reads or receives the last snapshot any more. Any time.
   void release_snapshot();
-  /// Reads as read() does, but from the last snapshot, and only what does not go through windows.
-  /// Any thread.
+  /// Reads as read() does, but from the last snapshot; not what goes through windows. Any thread.
   [[nodiscard]] std::span<const std::byte> read_snapshot(const step::StateEntry& entry,
                                                          std::int64_t first, std::int64_t count,
                                                          std::vector<std::byte>& buffer) const {
@@ -202,8 +200,7 @@ class Engine {
   /// Fills batches_[micro_step]; returns its number of valid targets.
   std::int64_t fill_batch(std::int64_t step, int micro_step, const FillBatch& fill,
                           const SampleLength& length);
-  /// Copies a filled batch to the inputs, once the run before has read its own. `place`: which of
-  /// the Program's micro-steps.
+  /// Copies a batch to the inputs at micro-step `place`, once the run before has read its own.
   void write_inputs(std::int64_t step, const FilledBatch& batch, const SampleLength& length,
                     int place = 0);
   /// The number of steps that the drained state has seen.

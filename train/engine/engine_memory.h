@@ -20,9 +20,8 @@
 
 namespace strata::train {
 
-/// Receives the part of a snapshot that goes through windows (runtime::SaveMemory::windows): bytes
-/// of a storage from `begin` on, piece by piece in any order, on a thread of the executor. Must not
-/// throw.
+/// Receives what of a snapshot goes through windows (runtime::SaveMemory::windows): a storage's
+/// bytes from `begin` on, in pieces of any order, on a thread of the executor. Must not throw.
 using SnapshotReceiver = std::function<void(const std::string& storage, std::int64_t begin,
                                             std::span<const std::byte> bytes)>;
 

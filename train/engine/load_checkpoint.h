@@ -16,7 +16,7 @@ namespace strata::train {
 /// may change between fp32 and bf16 (nearest even). Returns a sentence for each such conversion,
 /// the same on every rank. Throws ConfigError naming folder, tensor and unit for optimizer state
 /// that this run keeps otherwise or not at all; DataError naming folder and tensor for anything
-/// else, including weights that have no place in this run; IoError; InvalidArgument while a step is
+/// else, such as weights without a place in this run; IoError; InvalidArgument while a step is
 /// under way.
 std::vector<std::string> load_checkpoint(Engine& engine, const CheckpointReader& reader);
 /// Loads only these entries, which are listed ones or parts of those.

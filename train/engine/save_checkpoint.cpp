@@ -20,8 +20,7 @@ constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
 }  // namespace
 
-/// Carries pieces from rank to rank; each is smaller than a block. Construction and destruction are
-/// collective.
+/// Carries pieces, smaller than a block, from rank to rank. Made and destroyed collectively.
 class CheckpointSave::PieceCarrier {
  public:
   explicit PieceCarrier(comm::Communicator& communicator)
@@ -192,8 +191,7 @@ void CheckpointSave::exchange(std::span<const RoutedPiece> pieces, SaveSource so
   }
 }
 
-/// Writes the pieces of this rank's blocks. `arrived` holds those of other ranks, one after
-/// another.
+/// Writes the pieces of this rank's blocks. `arrived`: those of other ranks, in order.
 void CheckpointSave::put_all(std::span<const RoutedPiece> pieces, SaveSource source,
                              std::span<const std::byte> arrived) {
   for (const RoutedPiece& routed : pieces) {
@@ -226,8 +224,7 @@ void CheckpointSave::put(const Piece& piece, std::span<const std::byte> bytes) {
   }
 }
 
-/// True if a piece of this rank came through a window: it has been written, or waits in
-/// runtime::kSaveLeaving.
+/// True if a piece of this rank came through a window: written, or in runtime::kSaveLeaving.
 bool CheckpointSave::had_window(const Piece& piece, SaveSource source) const {
   return source == SaveSource::snapshot && has_windows_ && !state_.is_on_disk(piece);
 }
@@ -243,8 +240,7 @@ void CheckpointSave::take(const SavedState::Routed& part) {
               part.bytes.size());
 }
 
-/// Reads a piece of this rank. Returns zeros after an error: another rank may wait for bytes that
-/// nobody will see.
+/// Reads a piece of this rank; after an error returns zeros, since another rank may wait for them.
 std::span<const std::byte> CheckpointSave::read(const Piece& piece, SaveSource source) {
   if (had_window(piece, source))
     return engine_.storage(runtime::kSaveLeaving)

@@ -41,8 +41,8 @@ struct SaveResult {
   std::int64_t bytes = 0;     ///< of the whole checkpoint, without its small files
   std::int64_t my_bytes = 0;  ///< written by this rank
   bool committed = false;
-  /// Known when all is written: what is NaN or infinite, as "values of" a tensor or in the
-  /// request's words, or "".
+  /// Known when all is written: what is NaN or infinite ("values of" a tensor, or the request's
+  /// words).
   std::string not_finite;
 };
 

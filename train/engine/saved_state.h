@@ -1,5 +1,4 @@
-// Where each part of an engine's state goes in a checkpoint; every rank computes the same answer by
-// itself.
+// Where each part of an engine's state goes in a checkpoint; all ranks compute the same answer.
 #pragma once
 
 #include <cstddef>
@@ -67,9 +66,8 @@ class SavedState {
     int writer = 0;
     std::span<const std::byte> bytes;
   };
-  /// Says where the bytes of a storage from `begin` on, which this rank saves, belong in the files.
-  /// Bytes of no tensor (alignment) are left out. `bytes` are whole elements, which `check` looks
-  /// at.
+  /// Says where a storage's bytes from `begin` on, which this rank saves, belong in the files;
+  /// leaves out bytes of no tensor (alignment). `bytes` are whole elements, which `check` looks at.
   [[nodiscard]] std::vector<Routed> route(const std::string& storage, std::int64_t begin,
                                           std::span<const std::byte> bytes,
                                           ValueCheck& check) const;

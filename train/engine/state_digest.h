@@ -8,8 +8,7 @@
 
 namespace strata::train {
 
-/// Returns the step's scalars as they are between two steps. Throws InvalidArgument if the engine
-/// has no training Program.
+/// Returns the step's scalars between two steps. Throws InvalidArgument without a training Program.
 kernels::StepState step_state(const Engine& engine);
 
 /// Sums the digests of an entry's pieces, read from the engine between steps. In a window of

@@ -128,8 +128,7 @@ class WarmUp {
     return met_.insert(key).second;
   }
 
-  /// Bytes of an operation's operands in pinned memory (inputs, metrics), which is not allocated
-  /// yet.
+  /// Bytes of an operation's operands in pinned memory (inputs, metrics), not allocated yet.
   static std::int64_t bytes_to_move(const Instruction& in) {
     std::int64_t bytes = 0;
     if (is_operation(in))

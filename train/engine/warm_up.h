@@ -1,5 +1,4 @@
-// Makes devices, libraries and communicators load and allocate before the first step what they
-// otherwise would at first use.
+// Does before the first step what devices, libraries and communicators do at first use.
 #pragma once
 
 #include "comm/communicator.h"

@@ -78,9 +78,8 @@ std::span<float> values_of(const step::WindowRun& run, std::span<float> values) 
                         static_cast<std::size_t>(run.elements));
 }
 
-/// Writes fp32 values in the entry's type: a parameter is its master rounded half away (design 5),
-/// a remainder is what that rounding leaves (0 for values that are bf16 already). `buffer` is
-/// scratch.
+/// Writes fp32 values in the entry's type. A parameter is its master rounded half away (design 5),
+/// a remainder what that leaves (0 for values that are bf16 already). `buffer` is scratch.
 void store(const Engine& engine, const step::StateEntry& entry, std::int64_t first,
            std::span<const float> values, std::vector<std::byte>& buffer) {
   buffer.resize(values.size() * static_cast<std::size_t>(size_of(entry.dtype)));

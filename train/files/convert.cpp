@@ -22,16 +22,14 @@ float widen(Bf16 v) { return std::bit_cast<float>(static_cast<std::uint32_t>(v.b
 float widen(F16 v) {
   const std::uint32_t sign = static_cast<std::uint32_t>(v.bits & 0x8000U) << 16;
   const std::uint32_t magnitude = v.bits & 0x7fffU;
-  // Infinity and NaN need the full exponent; scaling by 2^112 is exact for all else, subnormals
-  // included.
+  // Infinity and NaN need the full exponent; scaling the rest by 2^112 is exact, even subnormals.
   if (magnitude >= 0x7c00U)
     return std::bit_cast<float>(sign | 0x7f800000U | (magnitude & 0x3ffU) << 13);
   const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
-/// Rounds to float, to odd: a later rounding to a narrower type then gives the same as a direct
-/// one.
+/// Rounds to float, to odd, so that rounding again to a narrower type equals rounding once.
 float narrow_to_odd(double v) {
   const auto nearest = static_cast<float>(v);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);

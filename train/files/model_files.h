@@ -1,5 +1,4 @@
-// Reads the weights of a Hugging Face directory by ranges: a rank reads what it owns, never the
-// whole model.
+// Reads the weights of a Hugging Face directory by ranges, never the whole model.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +34,8 @@ class ModelFiles {
   [[nodiscard]] const StoredTensor& at(std::string_view name) const;
 
   /// Reads elements [element_begin, element_begin + element_count) of the tensor, row-major,
-  /// converted to `target` (nearest even), into `out`, which has exactly their size. Uses at most 1
-  /// MiB of other memory. Throws DataError (unknown tensor or type), and IoError with file, offset
-  /// and tensor.
+  /// converted to `target` (nearest even), into `out` of exactly their size, using at most 1 MiB
+  /// more. Throws DataError (unknown tensor or type), and IoError with file, offset and tensor.
   void read(std::string_view name, std::int64_t element_begin, std::int64_t element_count,
             DType target, std::span<std::byte> out) const;
 

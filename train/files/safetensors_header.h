@@ -49,8 +49,7 @@ std::string_view safetensors_type(DType dtype);
 /// naming file, tensor, found and expected.
 std::vector<StoredTensor> read_safetensors_header(const File& file);
 
-/// Parses the header of a file in memory (`beginning` may end after the header); `file` is its name
-/// in messages.
+/// Parses the header of a file called `file`, of which `beginning` has the header at least.
 std::vector<StoredTensor> parse_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size_bytes,
                                                    const std::string& file);

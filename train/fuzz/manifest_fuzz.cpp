@@ -1,6 +1,5 @@
 // Reads a manifest; what is accepted must read back the same, with numbers that fit one another.
-// Reads the input as it is and also with its hash appended, since a wrong hash would stop nearly
-// all inputs.
+// Also reads the input with its hash appended, since a wrong hash would stop nearly all inputs.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -33,10 +33,9 @@ class TensorFolder {
     [[nodiscard]] std::string file_name() const;
   };
 
-  /// Opens a folder. One with a manifest is a checkpoint, whose bytes are verified as they are
-  /// read. In any other, or for a .safetensors file or an index, sees the model's tensors as they
-  /// are. Throws DataError or IoError; for an output folder the message asks for one of its
-  /// checkpoints.
+  /// Opens a folder. With a manifest it is a checkpoint, whose bytes are verified as they are read.
+  /// Otherwise, or for a .safetensors file or an index, gives the model's tensors as they are.
+  /// Throws DataError, which for an output folder asks for one of its checkpoints, or IoError.
   TensorFolder(FileSystem& files, const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -47,9 +46,8 @@ class TensorFolder {
   /// The text of config.json or another small file beside the tensors; nullopt if there is none.
   [[nodiscard]] std::optional<std::string> small_file(const std::string& name) const;
 
-  /// Reads the parts' elements in their own types; the views point into `buffer`. Reads a block
-  /// that several parts touch once. Throws DataError (damaged, or a type that cannot be read) or
-  /// IoError.
+  /// Reads the parts' elements in their own types; the views point into `buffer`. Reads each block
+  /// once. Throws DataError (damaged, or a type that cannot be read) or IoError.
   std::vector<std::span<const std::byte>> read(std::span<const TensorPart> parts,
                                                std::vector<std::byte>& buffer) const;
   [[nodiscard]] std::int64_t bytes_of(const TensorPart& part) const;

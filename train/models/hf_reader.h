@@ -1,5 +1,4 @@
-// Reads members of a Hugging Face config.json with their class's defaults, which absent and null
-// members have.
+// Reads members of a Hugging Face config.json; absent and null ones have their class's defaults.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,11 @@
-// Builds the Llama family: Llama 1-3, Mistral, Qwen2/2.5 (biases on q, k, v), Qwen3 (norms on q,
-// k).
+// Builds the Llama family: Llama 1-3, Mistral, Qwen2/2.5 (biases on q, k, v), Qwen3 (q, k norms).
 #pragma once
 
 #include "train/models/model_family.h"
 
 namespace strata::train {
 
-/// What differs within the family: class defaults of transformers, and keys that are read and
-/// written.
+/// What differs within the family: class defaults of transformers, and keys read and written.
 struct LlamaKind {
   std::int64_t context = 2048;
   std::int64_t intermediate = 11008;

@@ -1,5 +1,4 @@
-// Describes a decoder-only model, as read from a Hugging Face config.json (or to be written to
-// one).
+// Describes a decoder-only model, read from a Hugging Face config.json (or written to one).
 #pragma once
 
 #include <cstdint>

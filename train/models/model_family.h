@@ -32,12 +32,11 @@ struct ModelFamily {
   /// Writes the members that `config` determines into an open object, in the order of a new file.
   /// Null: config.json keeps the members it was read with.
   void (*write)(const ModelConfig& config, JsonWriter& out) = nullptr;
-  /// Prefix of the names in `build`, which files of the model without its head lack:
-  /// "transformer.".
+  /// Prefix of the names in `build`, missing in files of the model without its head: "transformer."
   std::string_view prefix = {};
   std::string_view embedding = {};  ///< tensor that a tied head equals; "": not compared with files
   bool learned_positions = false;   ///< has a learned position for each of ModelConfig::context
-  int mlp_matrices = 2;  ///< in a layer, each hidden x intermediate, to count FLOPs
+  int mlp_matrices = 2;             ///< in a layer, each hidden x intermediate, to count FLOPs
 };
 
 /// The rows of this repository.

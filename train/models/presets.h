@@ -7,9 +7,8 @@
 
 namespace strata::train {
 
-/// The folder `configs` of this installation, relative to the running program (build tree, then
-/// share/strata). Reads no environment variable. Throws HostError listing the folders that were
-/// tried.
+/// The folder `configs` of this installation, found from the running program (build tree, then
+/// share/strata), not from the environment. Throws HostError listing the folders that were tried.
 std::string configs_directory();
 
 /// Names of the files in configs/models, without ".json", sorted.

@@ -1,5 +1,4 @@
-// Builds the Graph of a decoder-only model from its configuration: only the forward pass;
-// differentiate() adds the rest.
+// Builds a decoder-only model's forward Graph from its configuration.
 #pragma once
 
 #include "compile/model.h"

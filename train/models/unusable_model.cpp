@@ -30,8 +30,7 @@ bool ends_in(const fs::path& file, std::initializer_list<std::string_view> ends)
 
 constexpr std::int64_t kLookedAtBytes = 9;
 
-/// The first bytes, enough to tell the format; "" if the file cannot be read, which opening it
-/// reports later.
+/// The first bytes, to tell the format; "" if the file cannot be read, which opening it reports.
 std::string first_bytes(const fs::path& path) {
   try {
     const File file = File::open_for_reading(path.string());
@@ -50,8 +49,7 @@ bool begins_like_safetensors(std::string_view bytes) {
          bytes.back() == '{';
 }
 
-/// Says what a file is, by the end of its name or its first bytes, and what to do; "" if nothing is
-/// wrong with it.
+/// Says what a file is, by its name's end or its first bytes, and what to do; "": nothing is wrong.
 std::string fault_of_file(const fs::path& file) {
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string beginning = first_bytes(file);
@@ -129,8 +127,7 @@ constexpr PublishedFamily kPublishedFamilies[] = {
     {"tinyllama", "TinyLlama"}, {"smollm", "HuggingFaceTB"},
 };
 
-/// The owner of a model of this name on the hub; "OWNER" if unknown, "" if the name does not look
-/// like a published model's.
+/// The owner of such a model on the hub; "OWNER": unknown; "": the name is no published model's.
 std::string_view owner_of(const std::string& model) {
   const std::string name = ascii_lower_case(model);
   for (const std::string_view old : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"})

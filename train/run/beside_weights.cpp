@@ -52,8 +52,7 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// True if the file is about another run. A manifest.json may also be another program's; then it is
-/// part of the model.
+/// True if the file is about another run. Another program's manifest.json belongs to the model.
 bool is_of_another_run(const fs::path& path, std::string_view name) {
   if (name != kManifestName) return is_one_of(kOfAnotherRun, name);
   return fs::is_regular_file(path) && is_manifest(read_whole_file(path, kManifestLimitBytes));

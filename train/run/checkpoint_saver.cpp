@@ -95,8 +95,7 @@ SaveRequest CheckpointSaver::request(SaveContents contents, SaveOf of) {
 
 void CheckpointSaver::tidy_up(std::int64_t step, bool is_finite) {
   try {
-    // `latest` must move before the checkpoint it names is removed. It never names one that is not
-    // finite.
+    // `latest` moves before the checkpoint it names is removed, and only to one that is finite.
     if (is_finite) point_latest(folder_.files(), folder_.path(), step);
     if (is_finite) remove_replaced(step);
     if (options_.keep == 0) return;

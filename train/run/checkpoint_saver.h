@@ -90,11 +90,10 @@ class CheckpointSaver {
   void open(Engine& engine, SaveContents contents, SaveOf of, OutputFolder::Place place);
   /// `source`: where a save that has only begun gets the state.
   std::optional<Saved> go_on(SaveSource source, Failing failing);
-  /// Collective: runs `body` again until it succeeds, for at most --save-retry seconds. Returns
-  /// true if it succeeded.
+  /// Collective: runs `body` until it succeeds, for at most --save-retry seconds; false: it did
+  /// not.
   bool keep_trying(std::int64_t step, const std::function<void()>& body);
-  /// Runs `body`, which throws on all ranks or on none. Returns false if it failed and the run goes
-  /// on.
+  /// Runs `body`, which throws on all ranks or none. False: it failed and the run goes on.
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);
   [[nodiscard]] bool has_checkpoints() const;
   std::optional<Saved> finish();

@@ -23,11 +23,10 @@ struct Corpus {
 /// (data_kind.h), and InvalidArgument if stored weights are to be trained without --data.
 void require_data(const TrainOptions& options);
 
-/// Collective: one rank turns text into tokens for all, and tells `hear` its progress; not needed
-/// if bytes are the tokens. The end token of the tokenizer, or of the model, separates two files
-/// unless both are token files; byte 0 separates files that are read as bytes. Throws
-/// InvalidArgument if nothing says how text becomes ids (tokenizer_choice.h), and DataError naming
-/// the file.
+/// Collective: one rank turns text into tokens for all, unless bytes are tokens, and tells `hear`
+/// its progress. The end token of the tokenizer, or of the model, separates two files unless both
+/// are token files; byte 0 separates files that are read as bytes. Throws InvalidArgument if
+/// nothing says how text becomes ids (tokenizer_choice.h), and DataError naming the file.
 Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
                    comm::Communicator& communicator,
                    const std::function<void(const EncodingProgress&)>& hear);
@@ -37,8 +36,7 @@ Corpus open_corpus(const TrainOptions& options, std::int64_t vocabulary,
 /// the vocabulary, before training rather than when its sample comes.
 void check_tokens(const Corpus& corpus, const TrainOptions& options, int rank, int world);
 
-/// Path of the text of this installation (configs/text), the same for every commit of the
-/// repository.
+/// Path of the text of this installation (configs/text), which no commit changes.
 std::string bundled_text();
 
 }  // namespace strata::train

@@ -17,8 +17,7 @@ class LateFailures {
   /// Keeps a failure and warns of it.
   void add(ExitCode code, const std::string& message);
 
-  /// Keeps what `body` throws, except PeerError, which it rethrows: without the other ranks no run
-  /// goes on.
+  /// Keeps what `body` throws, except PeerError: without the other ranks no run goes on.
   template <typename Body>
   void guard(const Body& body) {
     try {

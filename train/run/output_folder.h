@@ -1,5 +1,4 @@
-// Creates the folder for a run's checkpoints, locks it for the run, and checks that all ranks see
-// it.
+// Creates the folder for a run's checkpoints, locks it, and checks that all ranks see it.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,7 @@ class OutputFolder {
   /// True on rank 0.
   [[nodiscard]] bool first() const { return context_.rank == 0; }
 
-  /// Steps of another run's checkpoints, to be removed once this run has one; returns them only
-  /// once, and only on rank 0.
+  /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
   /// Where a folder may be created again. same_disk: only where it was, so that nothing is written
@@ -46,15 +44,13 @@ class OutputFolder {
   /// all would be lost.
   enum class Place : std::uint8_t { same_disk, any_disk };
   /// Called before something is written: creates a folder that somebody has removed and takes its
-  /// lock again, of which rank 0 warns. Throws IoError if it would lie on a disk that `place`
-  /// forbids.
+  /// lock again; rank 0 warns. Throws IoError on another disk, if `place` forbids that.
   void make_again_if_gone(Place place);
 
   /// Returns rank 0's text on all ranks.
   std::string from_first(const std::string& text);
 
-  /// Throws on all ranks if `body` throws on any: the error code and message of the first such
-  /// rank.
+  /// Throws on all ranks if `body` throws on any: code and message of the first such rank.
   template <typename Body>
   void fail_together(const Body& body) {
     const auto failure = comm::fail_together(communicator_, body);

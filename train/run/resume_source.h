@@ -39,8 +39,8 @@ class ResumeSource {
       : options_(options), own_(own), folder_(folder), listeners_(listeners) {}
 
   /// Finds the checkpoint to go on from; nullopt: begin anew. If the choice is ours, passes over
-  /// unusable checkpoints (checkpoint_directory.h) with a note. Throws DataError if a checkpoint is
-  /// required and there is none.
+  /// unusable ones (checkpoint_directory.h) with a note. Throws DataError if a required one is
+  /// missing.
   std::optional<ResumePoint> find();
 
   /// Fills the engine from the point's tensors and scalars. If the point turns out to be unusable
@@ -64,7 +64,7 @@ class ResumeSource {
   OutputFolder& folder_;
   const RunListeners& listeners_;
   std::int64_t before_ =
-      std::numeric_limits<std::int64_t>::max();  ///< only earlier steps are left
+      std::numeric_limits<std::int64_t>::max();  ///< only steps before it are left to try
   std::vector<std::string> reasons_;
 };
 

@@ -24,8 +24,7 @@ class RoomForSaving {
  public:
   explicit RoomForSaving(SavingMachines machines) : machines_(std::move(machines)) {}
 
-  /// Collective, a plan::Accepts: true if everything fits on all ranks. Throws errors that do not
-  /// concern room.
+  /// Collective, a plan::Accepts: true if all fits on all ranks. Throws what does not concern room.
   bool accepts(const compile::Compiled& tried);
   /// Explains a way of saving that is not the fastest; empty if it is.
   [[nodiscard]] std::string note(runtime::SaveMemory chosen) const;

@@ -9,14 +9,12 @@
 
 namespace strata::train {
 
-/// Makes the training data's loader. Throws DataError, naming the source, if it is shorter than one
-/// sample.
+/// Makes the training data's loader. Throws DataError naming a source shorter than one sample.
 BatchLoader training_loader(const RunParts& run);
 /// Makes the held-out data's loader, for a run that has such data. Throws as training_loader does.
 BatchLoader held_out_loader(const RunParts& run);
 
-/// Fills batches from a loader; borrows both. `first_sample`: the sample that step 0 would begin
-/// with.
+/// Fills batches from a loader; borrows both. `first_sample`: the one that step 0 would begin with.
 FillBatch make_filler(const RunParts& run, const BatchLoader& batches,
                       std::int64_t samples_per_step, std::int64_t first_sample = 0);
 

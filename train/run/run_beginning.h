@@ -9,8 +9,7 @@ namespace strata::train {
 /// checkpoint requires. Throws if the run cannot go on from there.
 void find_beginning(RunParts& run);
 
-/// True if nothing is left to do: a loop that starts the run with "--resume auto" until it succeeds
-/// must end.
+/// True if nothing is left to do, so that a loop that restarts with "--resume auto" can end.
 bool is_done(const RunParts& run);
 /// Collective: loads the checkpoint's state, stored weights or new weights, and says which.
 void load(RunParts& run);

@@ -35,8 +35,7 @@ class RunDevice {
   /// Throws OutOfMemory if the device has less than `arena_bytes` free; require_host_memory checks
   /// the host's memory.
   void require_memory(std::int64_t arena_bytes) const;
-  /// Bytes of the device that an arena may take now; nullopt on the CPU, whose arena is host
-  /// memory.
+  /// Bytes of the device that an arena may take now; nullopt on the CPU (host memory).
   [[nodiscard]] std::optional<std::int64_t> free_bytes() const;
   /// Collective, before the engine is made. Chooses algorithms of the device's libraries: takes
   /// those in --choices or the model's directory, chooses the rest, and writes all to --choices.

@@ -26,8 +26,7 @@ class RunDisk {
   void require_room(std::int64_t bytes, int ranks) const;
   /// Reserves this rank's space. Throws IoError naming the path, needed and available bytes.
   void open(std::int64_t bytes);
-  /// Registers the memory that transfers use; it must stay until this object is destroyed or other
-  /// memory is registered.
+  /// Registers memory for transfers; it must outlive this object or the next registration.
   void register_memory(std::span<std::byte> memory);
   /// The open disk; null if nothing lives there.
   [[nodiscard]] runtime::Disk* disk() const { return store_.get(); }

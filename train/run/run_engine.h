@@ -5,8 +5,7 @@
 
 namespace strata::train {
 
-/// Collective; device and disk exist. Prints what is planned, and throws HostError if the machine
-/// does not have the memory.
+/// Collective; device and disk exist. Prints the plan; throws HostError if memory is too small.
 void build_engine(RunParts& run);
 
 }  // namespace strata::train

@@ -61,8 +61,7 @@ struct StepDone {
   double tokens_per_second = 0;
   double smoothed_tokens_per_second = 0;
   double flops_per_second = 0;  ///< this rank's arithmetic on the model, recomputation included
-  /// Model FLOPs utilization, a fraction (train/accounting); nullopt if the device's peak is not
-  /// known.
+  /// Model FLOPs utilization, a fraction (train/accounting); nullopt if the peak is unknown.
   std::optional<double> mfu;
   std::optional<StepBound> bound;  ///< if something is offloaded
   std::int64_t arena_bytes = 0;
@@ -112,8 +111,7 @@ struct Stopped {
   std::int64_t step = 0, steps = 0;
 };
 
-/// Everything is saved and the engine is idle. Collective calls are possible for the last time, as
-/// in Equipping.
+/// Everything is saved, the engine is idle; the last chance for collective calls, as in Equipping.
 struct Ending {
   comm::Communicator& ranks;
   std::string device;  ///< for people

@@ -19,8 +19,7 @@ namespace strata::train {
 /// session's error once all is saved.
 using RunListener = std::function<void(const RunEvent&)>;
 
-/// All listeners of one rank's session; they hear every event in the order in which they were
-/// added.
+/// All listeners of one rank's session, which hear every event in the order they were added.
 class RunListeners {
  public:
   RunListeners() = default;

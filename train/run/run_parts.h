@@ -38,8 +38,7 @@ struct RunPosition {
   bool stopped = false;  ///< all ranks agreed to stop
 };
 
-/// The step that the compute queue began last, counted from 1, for threads besides the run's; -1:
-/// none yet.
+/// The step that the compute queue began last, counted from 1 (-1: none), for other threads.
 class StepUnderWay final : public runtime::Observer {
  public:
   void begin_program(const runtime::Program&, std::int64_t step) override { step_ = step + 1; }

@@ -11,8 +11,7 @@
 namespace strata::train {
 namespace {
 
-/// Notes are printed during so many steps: after them every Program has run, once plainly and again
-/// as a recording.
+/// Notes are printed after so many steps: by then Programs have run plainly and as recordings.
 constexpr std::int64_t kStepsOfNotes = 3;
 
 Stopped::Why why_stopped(const RunParts& run) {
@@ -97,8 +96,7 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
 }
 
-/// Between steps: goes on with the save under way, and begins a save and runs an evaluation if they
-/// are due.
+/// Between steps: goes on with a save, begins a save and runs an evaluation, as they are due.
 void StepLoop::pass_border() {
   const RunPosition& position = run_.position;
   if (saver_.is_ready()) {

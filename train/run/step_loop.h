@@ -1,5 +1,4 @@
-// Runs the steps of a run, and what happens between them: evaluations, checkpoints, the stop that
-// all ranks agree on.
+// Runs the steps of a run, and between them evaluations, checkpoints and the agreed stop.
 #pragma once
 
 #include <chrono>

@@ -35,8 +35,7 @@ class StepMeter {
   /// Called once, before the first step. `machine`: this rank's.
   void begin(const Engine& engine, const ModelConfig& model, const TrainOptions& options,
              const machine::Machine& machine);
-  /// Returns the report of a step; called in the order of steps. `seconds`: time since the metrics
-  /// of the step before.
+  /// Reports a step; called in order. `seconds`: time since the metrics of the step before.
   StepDone complete(const kernels::StepMetrics& metrics, double seconds);
   /// Discards the work recorded up to `step` that belongs to no step's metrics (evaluation).
   void forget(std::int64_t step) { (void)usage_.take(step); }

@@ -35,8 +35,7 @@ class StopRequest {
  public:
   /// Called for SIGINT, on another thread, before its usual effect ends the process.
   using Interrupted = std::function<void()>;
-  /// Called when the limit is over, with "SIGTERM: 5 s are over", on another thread. Ends the
-  /// process.
+  /// Called on another thread when the limit is over: "SIGTERM: 5 s are over". Ends the process.
   using TooLate = std::function<void(const std::string& why)>;
 
   /// Throws HostError. Without `interrupted`, leaves SIGINT alone.

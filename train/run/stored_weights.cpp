@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kHead = "lm_head.weight";
 
-/// Throws DataError unless this rank's share of a head in the files equals the embedding that
-/// config.json ties it to.
+/// Throws DataError unless this rank's share of a stored head equals the embedding it is tied to.
 void refuse_other_head(const ModelFiles& files, const ModelConfig& config, const std::string& model,
                        const comm::Communicator& communicator) {
   const ModelFamily& family = *config.family;

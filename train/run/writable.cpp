@@ -60,8 +60,7 @@ void require_writable_output(const TrainOptions& options) {
   require_writable_directory(options.output, "cannot write to the --output directory");
 }
 
-/// Opens a file that exists. Makes one that does not, writes a byte, for which a full disk has no
-/// room, and removes it.
+/// Opens a file that exists; else makes one, writes a byte (a full disk has no room), removes it.
 void try_file(const std::string& file, const std::string& flag) {
   std::error_code unknown;
   if (file.empty() || fs::is_other(file, unknown)) return;  // a pipe, a device

@@ -112,8 +112,7 @@ void Console::fail(std::string_view text) {
       streams_.error_is_terminal ? "\r\033[Ktrain: " : "train: ", text);
 }
 
-/// Writes one text. Clears the progress line in the same stream, since a launcher reads two pipes
-/// in no certain order.
+/// Writes a text, clearing the progress line in the same stream: two pipes keep no order.
 void Console::say(std::FILE* file, bool terminal, std::string_view label, std::string_view text) {
   const std::scoped_lock lock(mutex_);
   const bool over_progress = terminal && rewrites() && !fields_.empty();
@@ -153,8 +152,7 @@ void Console::drop_progress() {
   std::fflush(streams_.output);
 }
 
-/// Draws the progress line; leaves the last column free, since some terminals wrap when it is
-/// filled.
+/// Draws the progress line; the last column stays free, since some terminals wrap there.
 void Console::draw() {
   const int columns = streams_.columns();
   write(streams_.output,

@@ -24,8 +24,7 @@ struct ConsoleStreams {
   std::function<int()> columns = [] { return 0; };
 };
 
-/// The streams of this process, or the terminal of the launcher that passes its output on. Keeps no
-/// reference to `context`.
+/// This process's streams, or the terminal of the launcher that passes its output on.
 ConsoleStreams console_streams(const RankContext& context);
 
 /// Prints for rank 0 only, except fail(). Any thread may call anything. Output that cannot be
@@ -68,8 +67,7 @@ class Console {
   Clock::time_point drawn_at_{};
 };
 
-/// Joins the first fields by two spaces, as many as `columns` hold (0: all); a first field that is
-/// too long is cut.
+/// Joins the first fields by two spaces, as many as `columns` hold (0: all); cuts a long first one.
 std::string fit_fields(const std::vector<std::string>& fields, int columns);
 
 /// Local time as "2026-11-22 12:17:16".

@@ -9,8 +9,7 @@
 
 namespace strata::train {
 
-/// A RunListener for notes, checkpoints and last words; these also go to the status page. Borrows
-/// its arguments.
+/// A RunListener: prints notes, checkpoints, last words, which also reach the status page. Borrows.
 class ConsoleListener {
  public:
   ConsoleListener(Console& console, const RankContext& context, StatusPage& status)

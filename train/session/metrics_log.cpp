@@ -28,8 +28,7 @@ bool is_regular(const UniqueFd& file) {
   return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// The step of a line about a step, an evaluation or a checkpoint; the least number for other
-/// lines.
+/// The step of a line about a step, an evaluation or a checkpoint; the least number for others.
 std::int64_t step_of(std::string_view line) {
   std::int64_t step = std::numeric_limits<std::int64_t>::min();
   if (!line.starts_with(kStepKey)) return step;
@@ -109,8 +108,7 @@ void MetricsLog::append(const std::string& lines) {
     }
     const IoError error(path_, 0, "cannot write metrics", n < 0 ? errno : 0);
     struct stat status {};
-    // Half a line would spoil the next one. Later lines are tried again, since disks get free
-    // space.
+    // Half a line would spoil the next one, which is tried nonetheless: disks get free space.
     if (done > 0 && is_regular(file_) && ::fstat(file_.get(), &status) == 0)
       (void)!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(done));
     if (on_failure_) std::exchange(on_failure_, nullptr)(error);

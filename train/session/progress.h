@@ -1,5 +1,4 @@
-// Shows people the steps: on a terminal one rewritten line, in a log a line with its time every so
-// often.
+// Shows the steps: on a terminal one rewritten line, in a log a timed line every so often.
 #pragma once
 
 #include <chrono>

@@ -28,8 +28,7 @@ struct Session::Parts {
   std::optional<ExitCode> ended;
 };
 
-/// Releases the run before telling of the failure: listeners may take long, and other ranks should
-/// not wait for them.
+/// Releases the run before telling of the failure, so that other ranks do not wait for listeners.
 template <typename Body>
 auto Session::guard(const Body& body) {
   require_open();

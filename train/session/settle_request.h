@@ -18,8 +18,7 @@ namespace strata::train {
 RunRequest settle_request(const ParsedCommandLine& command_line, const RankContext& context,
                           std::span<const ModelFamily> own = {});
 
-/// The number of ranks that settings are resolved for: the run's, or an assumed one if nothing is
-/// trained.
+/// Number of ranks to resolve settings for: the run's, or an assumed one if nothing is trained.
 int ranks_of(const ParsedCommandLine& command_line, const RunRequest& request);
 
 }  // namespace strata::train

@@ -46,8 +46,7 @@ void assume(int world, RunRequest& request) {
                     hardware.device.memory_bytes.whole() - hardware.device.reserved_bytes.whole());
 }
 
-/// Returns what the command line asks to train; nullopt if nothing is to be trained, after doing
-/// what it asks for.
+/// The request to train, if any; otherwise does what the command line asks for.
 std::optional<RunRequest> prepare(const ParsedCommandLine& command_line, RunRequest request,
                                   const RunListeners& listeners) {
   const bool checks = command_line.action == ParsedCommandLine::Action::check_config;
@@ -86,8 +85,7 @@ ExitCode run(std::optional<RunRequest> request, RunListeners& listeners, Console
 }  // namespace
 
 int train_program(int argc, char** argv, std::span<const ModelFamily> own) {
-  // When a terminal closes, pipes from this process often close, too; printing must not end the
-  // last save.
+  // Pipes often close together with a terminal; printing must not end the last save then.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const RankContext context = rank_context_from_environment();

@@ -52,8 +52,7 @@ class CrashedOutput {
     return step;
   }
 
-  /// The step that `latest` points to; -1 without a link. Throws what std::filesystem throws if it
-  /// is something other than a link.
+  /// The step that `latest` points to; -1 without a link. Throws if it is no link.
   [[nodiscard]] std::int64_t said_by_latest() const {
     const std::filesystem::path link = std::filesystem::path(output_) / kLatestName;
     if (!std::filesystem::exists(std::filesystem::symlink_status(link))) return -1;
