@@ -68,7 +68,7 @@ std::vector<Published> published() {
            {{55994, "43.4"}, {55993, "43.4"}, {55976, "43.4"}, {55952, "43.4"}, {55986, "43.4"}}}};
 }
 
-/// What LLM.Q prints: it first truncates the ideal time of each part to whole nanoseconds.
+/// The text that LLM.Q prints: it first truncates the ideal time of each part to whole nanoseconds.
 std::string printed_by_llmq(const TokenFlops& flops, const ChargedPeaks& peaks,
                             double milliseconds) {
   constexpr double kNano = 1e-9;

@@ -168,7 +168,7 @@ std::vector<std::string> remove_checkpoints(FileSystem& files, const std::string
     removed.push_back(output + "/" + checkpoint_name(step));
     files.rename(removed.back(), output + "/" + folder_name(step, FolderState::removed, attempt));
   }
-  // Without this, a crash could bring back a name whose files are gone.
+  // Syncs first, since a crash could otherwise bring back a name whose files are gone.
   files.sync_directory(output);
   for (const std::int64_t step : steps)
     remove_tree(files, output + "/" + folder_name(step, FolderState::removed, attempt));

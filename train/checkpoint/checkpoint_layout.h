@@ -1,5 +1,5 @@
-// Where every byte of a checkpoint lies, and which rank writes it: pure arithmetic on lists that
-// all ranks have, so that no rank has to send any of it.
+// The place of every byte of a checkpoint, and the rank that writes it: pure arithmetic on lists
+// that all ranks have, so that no rank has to send any of it.
 #pragma once
 
 #include <cstddef>

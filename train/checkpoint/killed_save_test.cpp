@@ -1,4 +1,4 @@
-// What a SIGKILL during a save leaves: while saving, pointing `latest` to it, and removing an older
+// Checks what a SIGKILL leaves: while saving, pointing `latest` to it, and removing an older
 // checkpoint. Kills at each operation on a file or folder in turn, until a save survives.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

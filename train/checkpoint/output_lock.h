@@ -16,7 +16,7 @@ struct LockOwner {
   std::string run_id;
 };
 
-/// How long to wait for a killed process: it holds its locks until the kernel has freed its memory.
+/// The wait for a killed process, which holds its locks until the kernel has freed its memory.
 inline constexpr std::chrono::milliseconds kDyingProcess{5000};
 
 /// Held from construction to destruction, or until the process ends in any way. The file

@@ -1,6 +1,6 @@
-// What a power loss leaves of saving. At every point of several saves and a removal, in every image
-// of the disk that POSIX allows there, the next start finds only whole checkpoints, at least as new
-// as promised, and so is the one that `latest` points to.
+// Checks what a power loss leaves of saving. At every point of several saves and a removal, in
+// every image of the disk that POSIX allows there, the next start finds only whole checkpoints, at
+// least as new as promised, and so is the one that `latest` points to.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -42,7 +42,7 @@ Switch switch_of(const KeyRow& row, const JsonValue& section) {
   const std::optional<JsonValue> value = section.find(row.on_switch);
   if (!value) return section.size() == 0 ? Switch::off : Switch::missing;
   if (!is_scalar(*value)) return Switch::on;
-  // In a section that Strata obeys, flags decide on "auto"; in any other it means off.
+  // Flags decide on "auto" in a section that Strata obeys; in any other it means off.
   if (same_word(word_of(*value), "auto") && row.support != Support::obeyed) return Switch::off;
   return is_one_of(word_of(*value), "false|none|null|0|") || value->is(JsonKind::null) ? Switch::off
                                                                                        : Switch::on;

@@ -18,7 +18,7 @@ enum class FlagUse {
 };
 
 struct FlagRow {
-  /// As "--learning-rate,--lr", the first for messages; each works with '-' and '_' inside.
+  /// List such as "--learning-rate,--lr", the first for messages; each works with '-' and '_'.
   std::string_view spellings;
   FlagUse use = FlagUse::option;
   std::string_view target = "";

@@ -337,7 +337,7 @@ const std::set<std::string> kElsewhere{
 };
 // clang-format on
 
-/// What differs, with its new value; "" if it is gone.
+/// The values that differ, as they are after; "" if it is gone.
 Effects difference(const Effects& before, const Effects& after) {
   Effects changed;
   for (const auto& [name, value] : before)

@@ -32,7 +32,7 @@ struct Choice {
   bool is_offered;        ///< false: only --print-config uses it, for an option not given
 };
 
-/// How the words for a whole number are read.
+/// The way in which the words for a whole number are read.
 enum class NumberKind {
   whole,
   count,  ///< a fraction is rounded down with a note (some write 0.9 * hidden^2)

@@ -44,8 +44,8 @@ enum class RampShape : std::uint8_t { linear, cosine, one_minus_sqrt };
 /// steps given beside it counts.
 enum class Cadence : std::uint8_t { as_given, never, steps, epoch };
 
-/// What optimizers keep for 16-bit parameters, and how. In brackets: bytes per element, parameter
-/// included, of AdamW and of Lion. fp32 parameters are their own master, without a copy.
+/// The state kept for 16-bit parameters, and its form. In brackets: bytes per element with the
+/// parameter, of AdamW and of Lion. fp32 parameters are their own master, without a copy.
 enum class StateRecipe : std::uint8_t {
   fp32_master,          ///< fp32 copy and moments (14, 10)
   packed_master,        ///< the same numbers; the copy's upper half is the bf16 parameter (12, 8)
@@ -62,10 +62,10 @@ constexpr bool has_bf16_moments(StateRecipe recipe) {
          recipe == StateRecipe::bf16_sr;
 }
 
-/// Where the Programs run. automatic: on a CUDA device if there is one.
+/// The device of the Programs. automatic: on a CUDA device if there is one.
 enum class DeviceChoice : std::uint8_t { automatic, cpu, cuda };
 
-/// Which parameters have no weight decay.
+/// The parameters without weight decay.
 enum class NoDecay : std::uint8_t { norms_and_biases, none };
 
 /// ZeRO's settings. Counts are elements, as in DeepSpeed; none of them changes a bit of the result.
@@ -82,10 +82,10 @@ struct ZeroOptions {
   bool overlap_comm = true;
 };
 
-/// Where state lives that leaves the device. No choice changes a bit of the result.
+/// The home of state that leaves the device. No choice changes a bit of the result.
 enum class OffloadTarget : std::uint8_t { none, cpu, nvme };
 
-/// When updates run (docs/adr/0009). automatic: next_step for offloaded state, else step_end.
+/// The time of updates (docs/adr/0009). automatic: next_step for offloaded state, else step_end.
 enum class UpdateTime : std::uint8_t { automatic, step_end, next_step, gradient };
 
 struct OffloadOptions {
@@ -183,7 +183,7 @@ struct SaveInterval {
   bool operator==(const SaveInterval&) const = default;
 };
 
-/// What happens to the run after a failed save.
+/// The fate of the run after a failed save.
 enum class SaveFailure : std::uint8_t { keep_training, stop };
 
 struct CheckpointOptions {
@@ -203,7 +203,7 @@ struct CheckpointOptions {
   bool overwrite = false;     ///< replace another run's checkpoints once this run has one
 };
 
-/// What happens after a step whose loss or gradient is not finite: the run ends, or goes on without
+/// The consequence of a step whose loss or gradient is not finite: the run ends, or goes on without
 /// the step's update. automatic: fp32 ends, 16-bit types go on.
 enum class NonFinite : std::uint8_t { automatic, stop, skip };
 

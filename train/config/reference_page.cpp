@@ -79,7 +79,7 @@ std::string flag_rows(const std::vector<OptionField>& fields) {
   std::string text =
       row({"flag", "other spellings", "sets", "meaning"}) + row({"---", "---", "---", "---"});
   for (const FlagRow& flag : flag_table()) {
-    // In rows of flags that set nothing the other names are flags of their own, not spellings.
+    // Other names in rows of flags that set nothing are flags of their own, not spellings.
     const bool sets = flag.use != FlagUse::ignored && flag.use != FlagUse::refused;
     const std::size_t comma = sets ? flag.spellings.find(',') : std::string_view::npos;
     const std::string_view others =

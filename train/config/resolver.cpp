@@ -177,7 +177,7 @@ void Resolver::take_batch() {
     for (const char* name : {"micro_batch", "global_batch", "accumulation"}) derived(name);
     return;
   }
-  // Without a file, the default micro-batch is used.
+  // The default micro-batch serves if there is no file.
   if (file_.file.empty() && !request.global.value && !request.micro.value) {
     request.micro.value = options_.micro_batch;
   }

@@ -1,4 +1,4 @@
-// What a file or a command line says, before anything is decided: words by option name.
+// The words of a file or a command line, before anything is decided: words by option name.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace strata::train {
 
-/// Where a value comes from; later origins win.
+/// The source of a value; later ones win.
 enum class Origin { default_value, stored_model, automatic, file, command_line };
 std::string_view name_of(Origin origin);
 

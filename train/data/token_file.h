@@ -12,7 +12,7 @@
 
 namespace strata::train {
 
-/// How ids are stored in a file: little-endian, unsigned.
+/// The form of ids in a file: little-endian, unsigned.
 struct TokenLayout {
   std::int64_t offset_bytes = 0;
   int bytes_per_token = 1;

@@ -30,7 +30,7 @@ struct EncodedTexts {
   std::vector<std::string> notes;
 };
 
-/// How much of a text has been encoded.
+/// The progress of encoding a text.
 struct EncodingProgress {
   std::string text;
   std::int64_t bytes = 0;

@@ -39,7 +39,7 @@ std::string file_system_of(const std::string& path) {
     for (int i = 0; i < 4; ++i) before >> word;
     before >> folder;
     after >> type >> source;
-    // Of several mounts on one folder the last one is visible.
+    // The last of several mounts on one folder is the visible one.
     if (!is_below(whole, folder) || folder.size() < longest) continue;
     longest = folder.size();
     found = type + " on " + source;

@@ -1,5 +1,5 @@
-// What this host's kernel offers to a run, and how much of its memory is free now. The Machine
-// holds what does not change.
+// Facts about this host's kernel that matter to a run, and its free memory. The Machine holds what
+// does not change.
 #pragma once
 
 #include <cstdint>

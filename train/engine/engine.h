@@ -32,8 +32,8 @@ constexpr bool is_raised(const kernels::StepMetrics& metrics, Flag flag) {
   return (metrics.flags >> static_cast<int>(flag) & 1) != 0;
 }
 
-/// Where FillBatch writes one micro-batch: B samples of T tokens, rows in sample order. T is the
-/// Plan's shape.sequence, or the `sequence` that the step was started with.
+/// The memory to which FillBatch writes a micro-batch: B samples of T tokens, rows in sample order.
+/// T is the Plan's shape.sequence, or the `sequence` that the step was started with.
 struct MicroBatch {
   std::span<std::int32_t> tokens;   ///< [B * T]
   std::span<std::int32_t> targets;  ///< [B * T]; < 0: ignored
@@ -46,7 +46,7 @@ using FillBatch = std::function<void(std::int64_t step, int micro_step, const Mi
 /// Plain pointers are borrowed: what they point to outlives the engine.
 struct EngineParts {
   compile::StepPrograms programs;
-  /// Where the Programs run, with the rank and world that they were built for.
+  /// The place where the Programs run, with the rank and world that they were built for.
   std::unique_ptr<ExecutionSite> site;
   /// The disk tier, of compile::StepPrograms::disk_bytes; null if the Programs need none.
   runtime::Disk* disk = nullptr;
@@ -93,13 +93,13 @@ class Engine {
   kernels::StepMetrics train_step(std::int64_t step, const FillBatch& fill,
                                   std::int64_t sequence = 0);
 
-  /// Between steps. Switches to the Programs of another Plan: other actions, schedules or shapes of
+  /// Switches to the Programs of another Plan, between steps: other actions, schedules or shapes of
   /// a micro-batch, over the same state in the same places. Throws InvalidArgument, and changes
   /// nothing, if the state lies elsewhere, the kind of saving differs, a save is under way, or an
   /// arena is too small. So construct the engine with the Programs that need most memory.
   void adopt(compile::StepPrograms programs);
 
-  /// Between steps. Returns the mean loss per valid target over `batches` micro-batches of each
+  /// Returns, between steps, the mean loss per valid target over `batches` micro-batches of each
   /// rank, or NaN if any loss is not finite. `sequence`: as in start_step(), of all these batches.
   double evaluate(std::int64_t batches, const FillBatch& fill, std::int64_t sequence = 0);
 
@@ -167,7 +167,7 @@ class Engine {
                                                 std::vector<std::byte>& buffer) const {
     return memory_.read(name, buffer);
   }
-  /// What Programs, and reads of state, have moved to and from the disk tier.
+  /// The bytes that Programs and reads of state have moved to and from the disk tier.
   [[nodiscard]] runtime::DiskCounters disk_counters() const {
     return memory_.disk() != nullptr ? memory_.disk()->counters() : runtime::DiskCounters{};
   }

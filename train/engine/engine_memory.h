@@ -1,5 +1,5 @@
-// Where an engine's state lies: an arena for each tier of memory, and the disk. Layers in front of
-// the disk hold a snapshot's records still and pass on what goes through windows.
+// The memory of an engine's state: an arena for each tier of memory, and the disk. Layers in front
+// of the disk hold a snapshot's records still and pass on what goes through windows.
 #pragma once
 
 #include <array>

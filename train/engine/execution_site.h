@@ -1,4 +1,4 @@
-// Where an engine's Programs run, on the CPU or on a device, and what the host works with there.
+// The site where an engine's Programs run, the CPU or a device, with the host's tools for it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace strata::train {
 runtime::Arena make_shared_arena(const comm::Communicator& communicator, const std::string& name,
                                  std::int64_t bytes);
 
-/// What runs an engine's Programs. The engine owns it; it borrows communicators and device.
+/// Runs an engine's Programs. The engine owns it; it borrows communicators and device.
 class ExecutionSite {
  public:
   virtual ~ExecutionSite() = default;

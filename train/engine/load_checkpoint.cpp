@@ -22,7 +22,7 @@ using Tensor = CheckpointReader::Tensor;
 /// Elements that are read at a time into memory outside the engine.
 constexpr std::int64_t kBufferElements = std::int64_t{1} << 22;
 
-/// How the elements of an entry are made from the checkpoint.
+/// The way in which the checkpoint gives the elements of an entry.
 enum class Source : std::uint8_t {
   as_is,      ///< the same kind and type
   converted,  ///< the same kind, another type

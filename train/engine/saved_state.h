@@ -1,4 +1,4 @@
-// Where each part of an engine's state goes in a checkpoint; all ranks compute the same answer.
+// Places each part of an engine's state in a checkpoint; all ranks compute the same answer.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace strata::train {
 /// The name in optimizer.safetensors of one kind of state of a tensor: "moment1.model.norm.weight".
 std::string optimizer_tensor_name(std::string_view kind, std::string_view tensor);
 
-/// Where a save reads bytes: from the engine as it stands between steps, or from the last snapshot.
+/// The source of a save's bytes: the engine as it stands between steps, or the last snapshot.
 enum class SaveSource : std::uint8_t { state, snapshot };
 
 /// The tensors of a checkpoint. Weights have their own names, and the type in which the Plan keeps

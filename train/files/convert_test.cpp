@@ -60,9 +60,9 @@ TEST(Convert, EverySixteenBitValueWidensExactlyAndComesBack) {
   }
 }
 
-/// Between two neighbours, values below the middle round down, those above round up, the middle
-/// rounds to the even one. The values beside the middle differ from it by less than fp32 resolves,
-/// so that rounding twice would fail.
+/// Values below the middle of two neighbours round down, those above round up, the middle rounds to
+/// the even one. The values beside the middle differ from it by less than fp32 resolves, so that
+/// rounding twice would fail.
 TEST(Convert, RoundsOnceToNearestEven) {
   for (const Half& half : kHalves) {
     const int largest = ((1 << half.exponent_bits) - 1) << half.mantissa_bits;  // infinity

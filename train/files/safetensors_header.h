@@ -16,7 +16,7 @@
 
 namespace strata::train {
 
-/// Where a tensor is stored. `dtype` is empty if the file's type has no DType ("F8_E4M3"): such a
+/// A tensor as it is stored. `dtype` is empty if the file's type has no DType ("F8_E4M3"): such a
 /// tensor can be listed but not read.
 struct StoredTensor {
   std::string name;

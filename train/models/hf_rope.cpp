@@ -54,7 +54,7 @@ void read_scaling(const HfReader& rope, const HfReader& top, ModelConfig& config
   scaling.factor = rope.number("factor", 1, 1, kLargestFactor);
   if (scaling.type == RopeScaling::Type::linear) return;
   constexpr std::string_view original = "original_max_position_embeddings";
-  // Beside the rope settings, else inside, else the model's own length, as in transformers.
+  // The length is beside the rope settings, else inside, else the model's own, as in transformers.
   scaling.original_context =
       top.size(original, kLargestContext, rope.size(original, kLargestContext, config.context));
   if (scaling.type == RopeScaling::Type::llama3) read_llama3(rope, scaling);

@@ -5,7 +5,7 @@
 
 namespace strata::train {
 
-/// What differs within the family: class defaults of transformers, and keys read and written.
+/// The differences within the family: class defaults of transformers, and keys read and written.
 struct LlamaKind {
   std::int64_t context = 2048;
   std::int64_t intermediate = 11008;

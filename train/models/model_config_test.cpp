@@ -173,7 +173,7 @@ TEST(ModelConfig, RopeIsReadFromBothGenerationsOfTransformers) {
   const ModelConfig linear = parse(llama(R"(, "rope_scaling": {"type": "linear", "factor": 2})"));
   EXPECT_EQ(linear.rope_scaling.type, RopeScaling::Type::linear);
   EXPECT_EQ(linear.rope_scaling.factor, 2);
-  // Without an original length it is the model's own, as in transformers.
+  // The original length is the model's own if none is given, as in transformers.
   const ModelConfig yarn = parse(llama(R"(, "max_position_embeddings": 512,
     "rope_scaling": {"rope_type": "yarn", "factor": 4})"));
   EXPECT_EQ(yarn.rope_scaling.original_context, 512);

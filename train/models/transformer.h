@@ -10,7 +10,7 @@ using compile::BuiltModel;
 using compile::ModelUse;
 using runtime::BatchShape;
 
-/// What a family's builder returns for one micro-batch: the inputs of the head.
+/// The result of a family's builder for one micro-batch: the inputs of the head.
 struct Body {
   runtime::ValueId hidden;  ///< final normed hidden states [N, hidden], in block "head"
   runtime::ValueId head;    ///< head weight [padded vocabulary, hidden]

@@ -10,8 +10,8 @@ namespace strata::train {
 /// Does nothing for anything else.
 void refuse_unusable_model(const std::string& model);
 
-/// For a name that is neither a path here nor a preset: throws ConfigError with the command that
-/// downloads it if it looks like a model of the Hugging Face hub, with or without its owner.
+/// Handles a name that is neither a path here nor a preset: throws ConfigError with the command
+/// that downloads it if it looks like a model of the Hugging Face hub, with or without its owner.
 void refuse_hub_name(const std::string& model);
 
 }  // namespace strata::train

@@ -25,7 +25,7 @@
 
 namespace strata::train {
 
-/// Which states may be saved: any, or only those without NaN and infinity.
+/// The states that may be saved: any, or only those without NaN and infinity.
 enum class SaveOf : std::uint8_t { any_state, finite_state };
 
 /// The contents of a checkpoint besides tensors, made when the save begins.
@@ -81,8 +81,8 @@ class CheckpointSaver {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Stage : std::uint8_t { none, begun, under_way };
-  /// What a failure leads to: what --on-save-error says while training goes on, or before the last
-  /// save; the end of the run; or another attempt.
+  /// The consequence of a failure: what --on-save-error says while training goes on, or before the
+  /// last save; the end of the run; or another attempt.
   enum class Failing : std::uint8_t { as_asked, before_last, ends_run, tries_again };
 
   [[nodiscard]] SaveRequest request(SaveContents contents, SaveOf of);

@@ -29,7 +29,7 @@ class LateFailures {
     }
   }
 
-  /// At the end, throws one error with the first failure's exit code and message.
+  /// Throws at the end one error with the first failure's exit code and message.
   void throw_if_any() const;
 
  private:

@@ -143,7 +143,7 @@ TEST(MemoryAdvice, MovesStateToADriveWhereHostMemoryIsTooSmall) {
   EXPECT_NE(text.find(" on the drive per rank, "), std::string::npos) << text;
 }
 
-/// Without a limit gradients wait in host memory, which cannot hold their 43 MB.
+/// Gradients wait in host memory if it has no limit, but it cannot hold their 43 MB.
 TEST(MemoryAdvice, LimitsHostMemoryWhereGradientsAreToFollowTheState) {
   ProgramRequest request = wide_request(1);
   request.options.offload.optimizer = OffloadTarget::nvme;

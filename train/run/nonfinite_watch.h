@@ -9,8 +9,8 @@
 
 namespace strata::train {
 
-/// How many such steps in a row end a run: one, or as many as the options say. fp32 has no loss
-/// scale to find and no small range, so that "auto" means one there.
+/// The number of such steps in a row that ends a run: one, or as many as the options say. fp32 has
+/// no loss scale to find and no small range, so that "auto" means one there.
 std::int64_t nonfinite_limit(const TrainOptions& options);
 
 /// Hears of every step in order. Metrics are the same on all ranks, and so are all results here.

@@ -39,9 +39,9 @@ class OutputFolder {
   /// Steps of another run's checkpoints, to remove once this run has one; on rank 0, and only once.
   [[nodiscard]] std::vector<std::int64_t> take_replaced() { return std::exchange(replaced_, {}); }
 
-  /// Where a folder may be created again. same_disk: only where it was, so that nothing is written
-  /// below the mount point of an unmounted disk; any_disk: wherever its path leads, since otherwise
-  /// all would be lost.
+  /// The disks on which a folder may be created again. same_disk: only where it was, so that
+  /// nothing is written below the mount point of an unmounted disk; any_disk: wherever its path
+  /// leads, since otherwise all would be lost.
   enum class Place : std::uint8_t { same_disk, any_disk };
   /// Called before something is written: creates a folder that somebody has removed and takes its
   /// lock again; rank 0 warns. Throws IoError on another disk, if `place` forbids that.

@@ -18,7 +18,7 @@
 namespace strata::train {
 namespace {
 
-/// Where this rank's device is. Collective: ranks tell one another the NUMA nodes of their devices.
+/// Finds this rank's device. Collective: ranks exchange the NUMA nodes of their devices.
 std::optional<machine::DevicePlace> device_place(const RunParts& run) {
   const std::optional<int> mine = run.device->node();
   const std::vector<std::int64_t> nodes =

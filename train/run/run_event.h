@@ -1,4 +1,4 @@
-// What a training run tells its listeners on each rank: plain values, except Equipping and Ending.
+// Events that a run tells its listeners on each rank: plain values, except Equipping and Ending.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ struct Saved {
   std::string not_finite;      ///< as in SaveResult
 };
 
-/// What each rank moved between tiers in all steps: JSON objects, by rank
+/// The bytes that each rank moved between tiers in all steps: JSON objects, by rank
 /// (train/run/transfer_report.h). Told if something is offloaded and metrics are asked for.
 struct Transfers {
   std::int64_t steps = 0;

@@ -30,7 +30,7 @@
 
 namespace strata::train {
 
-/// How far a run has come.
+/// The progress of a run.
 struct RunPosition {
   std::int64_t first_step = 0;        ///< first step of this process
   std::int64_t consumed_samples = 0;  ///< samples consumed before that step

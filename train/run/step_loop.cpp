@@ -96,7 +96,7 @@ void StepLoop::take(const std::optional<kernels::StepMetrics>& metrics) {
   if (run_.position.steps_done - run_.position.first_step <= kStepsOfNotes) run_.print_notes();
 }
 
-/// Between steps: goes on with a save, begins a save and runs an evaluation, as they are due.
+/// Acts between steps: goes on with a save, begins a save and runs an evaluation, as they are due.
 void StepLoop::pass_border() {
   const RunPosition& position = run_.position;
   if (saver_.is_ready()) {

@@ -29,7 +29,7 @@ class SmoothedSeconds {
 
 class StepMeter {
  public:
-  /// To add to ExecutorParts::observers; must live as long as the engine.
+  /// An observer for ExecutorParts::observers; must live as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return usage_; }
 
   /// Called once, before the first step. `machine`: this rank's.

@@ -1,4 +1,4 @@
-// What one rank is asked to train, and how its run begins.
+// The request to train, as one rank has it, and the beginning of its run.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ namespace strata::train {
 
 class TransferLedger {
  public:
-  /// To add to ExecutorParts::observers; must live as long as the engine.
+  /// An observer for ExecutorParts::observers; must live as long as the engine.
   [[nodiscard]] runtime::Observer& observer() { return tally_; }
 
   /// Runs `body`, whose disk transfers belong to no Program and are not counted.

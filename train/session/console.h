@@ -14,7 +14,7 @@
 
 namespace strata::train {
 
-/// Where a Console writes.
+/// The streams of a Console.
 struct ConsoleStreams {
   std::FILE* output = stdout;
   std::FILE* error = stderr;
@@ -43,8 +43,8 @@ class Console {
   /// Writes "train: ..." on standard error, on any rank: the reason why it ends.
   void fail(std::string_view text);
 
-  /// On a terminal shows these fields as the progress line, as many of the first as fit. Draws at
-  /// most 20 times a second, and the last call's always in the end. Elsewhere does nothing.
+  /// Shows these fields as the progress line of a terminal, as many of the first as fit. Draws at
+  /// most 20 times a second, and the last call's always in the end. Does nothing elsewhere.
   void show_progress(std::vector<std::string> fields);
   /// Leaves the progress line on the screen; the next text comes below it.
   void end_progress();

@@ -8,7 +8,7 @@
 
 namespace strata::train {
 
-/// On a terminal rewrites one line, otherwise prints a line every ten seconds.
+/// Rewrites one line on a terminal, otherwise prints a line every ten seconds.
 class EncodingLine {
  public:
   explicit EncodingLine(Console& console) : console_(console) {}

@@ -11,7 +11,7 @@
 
 namespace strata::train {
 
-/// How long a rank that failed with `code` in `phase` waits before it prints its error and ends.
+/// Time that a rank which failed with `code` in `phase` waits before it prints its error and ends.
 ///
 /// Errors in the command line, a setting, a file or the machine occur on all ranks alike, before
 /// they have met. So rank 0 prints its error at once; when it has ended, mpirun ends the others

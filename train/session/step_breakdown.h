@@ -11,8 +11,8 @@
 
 namespace strata::train {
 
-/// Who measures: a CPU executor, whose threads do the work, or a device's, which must be asked for
-/// device times.
+/// The executor that measures: a CPU's, whose threads do the work, or a device's, which must be
+/// asked for device times.
 enum class Measured : std::uint8_t { threads, device };
 
 /// Adds up this rank's times, without evaluation.

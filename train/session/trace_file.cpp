@@ -26,7 +26,7 @@ std::string boot_id() {
   return id;
 }
 
-/// How much more this rank's clock shows than rank 0's.
+/// The time by which this rank's clock is ahead of rank 0's.
 std::int64_t offset_from_first(comm::Communicator& ranks) {
   std::vector<std::int64_t> offsets;
   for (int round = 0; round < kRounds; ++round) {
