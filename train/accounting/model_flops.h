@@ -25,8 +25,8 @@ TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence);
 
 /// Peak rates, FLOP/s, with which the parts' times are computed.
 struct ChargedPeaks {
-  double products = 0;  ///< in the type in which blocks multiply
-  double model = 0;     ///< in the model's type, for head and attention
+  double products = 0;  ///< rate in the type in which blocks multiply
+  double model = 0;     ///< rate in the model's type, for head and attention
 };
 
 /// Seconds that one token takes on a device that always reaches its peak.

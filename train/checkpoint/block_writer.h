@@ -24,7 +24,7 @@ namespace strata::train {
 inline constexpr std::int64_t kBlockWriterBytes = std::int64_t{32} << 20;
 
 struct BlockWriterOptions {
-  int threads = 4;  ///< that hash and write; as many writes are under way
+  int threads = 4;  ///< threads that hash and write; as many writes are under way
   /// Bytes of buffers, rounded down to blocks, at least two. More allow for pieces in less order.
   std::int64_t memory_bytes = kBlockWriterBytes;
   /// Memory for these buffers, which the writer has for itself: at least as many bytes, at a
@@ -99,7 +99,7 @@ class BlockWriter {
   const CheckpointLayout& layout_;
   std::vector<std::int64_t> blocks_;
   bool creator_;
-  std::vector<std::unique_ptr<StorageFile>> open_;  ///< by file; null: this rank writes nothing
+  std::vector<std::unique_ptr<StorageFile>> open_;  ///< files of the layout; null: not written here
                                                     ///< there
 
   mutable std::mutex mutex_;

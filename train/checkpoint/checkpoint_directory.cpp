@@ -109,7 +109,7 @@ std::string advice_on_damage(FileSystem& files, const std::string& directory) {
 
 void point_latest(FileSystem& files, const std::string& output, std::int64_t step) {
   const std::string fresh = output + "/" + kNewLatestName;
-  remove_if_there(files, output, kNewLatestName);  // from an earlier failure
+  remove_if_there(files, output, kNewLatestName);  // left by an earlier failure
   files.make_link(checkpoint_name(step), fresh);
   files.sync_directory(output);  // the link must be on the disk before it gets its final name
   files.rename(fresh, output + "/" + kLatestName);

@@ -24,7 +24,7 @@ std::vector<FoundCheckpoint> list_checkpoints(FileSystem& files, const std::stri
 
 enum class Verification : std::uint8_t {
   sizes,  ///< the manifest, the headers, and that all files have their sizes
-  full,   ///< also every byte
+  full,   ///< additionally every byte
 };
 
 /// True if an older checkpoint should be tried after this one failed with `error`: it is damaged,
@@ -67,8 +67,8 @@ std::string advice_on_damage(FileSystem& files, const std::string& directory);
 std::vector<std::string> remove_leftovers(FileSystem& files, const std::string& output);
 
 struct Retention {
-  int keep = 0;                 ///< how many of the newest to keep; 0: all
-  std::int64_t keep_every = 0;  ///< also keep steps that are multiples of it; 0: none
+  int keep = 0;                 ///< number of newest ones to keep; 0: all
+  std::int64_t keep_every = 0;  ///< multiples of this step stay, too; 0: none
 };
 
 /// Lists which of the steps, given in any order, `retention` does not keep; never the newest.

@@ -95,7 +95,7 @@ struct RoutedPiece {
 
 /// Says which rank writes what.
 struct BlockAssignment {
-  std::vector<int> writer;          ///< by block
+  std::vector<int> writer;          ///< ranks by block
   std::vector<RoutedPiece> pieces;  ///< ascending by file and byte; rank 0 saves and writes headers
   /// Numbers of the blocks that `rank` writes, ascending.
   [[nodiscard]] std::vector<std::int64_t> blocks_of(int rank) const;

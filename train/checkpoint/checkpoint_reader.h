@@ -18,7 +18,7 @@
 namespace strata::train {
 
 struct CheckpointReaderOptions {
-  int threads = 4;  ///< that read and verify blocks in one call; each holds one block
+  int threads = 4;  ///< threads that read and verify blocks in one call; each holds one block
   Caching caching = Caching::direct;
 };
 
@@ -102,8 +102,8 @@ class CheckpointReader {
   std::string directory_;
   CheckpointReaderOptions options_;
   Manifest manifest_;
-  std::vector<std::unique_ptr<StorageFile>> open_;  ///< by block file
-  std::vector<std::int64_t> header_bytes_;          ///< by block file; 0: not yet known
+  std::vector<std::unique_ptr<StorageFile>> open_;  ///< parallel to manifest().block_files
+  std::vector<std::int64_t> header_bytes_;          ///< parallel to it; 0: not yet known
   std::vector<Tensor> tensors_;
   std::unordered_map<std::string, std::size_t> model_index_;
   std::unordered_map<std::string, std::size_t> optimizer_index_;

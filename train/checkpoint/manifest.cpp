@@ -244,7 +244,7 @@ bool is_manifest(std::string_view text) {
   try {
     (void)parse_json(text, kManifestName, {.size_limit_bytes = kManifestLimitBytes});
     return false;
-  } catch (const DataError&) {  // for example because only the beginning is left
+  } catch (const DataError&) {  // perhaps only the beginning is left
     return true;
   }
 }

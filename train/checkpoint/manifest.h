@@ -52,7 +52,7 @@ struct Manifest {
     Hash128 hash;
   };
   std::int64_t step = 0;
-  Facts facts;  ///< in the order given; keys differ
+  Facts facts;  ///< keeps the order given; keys differ
   std::int64_t block_bytes = kBlockBytes;
   std::vector<BlockFile> block_files;   ///< names end with ".safetensors"
   std::vector<HashedFile> whole_files;  ///< all other files, at most one folder deep

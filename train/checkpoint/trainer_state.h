@@ -34,8 +34,8 @@ struct TrainerState {
   std::int64_t data_tokens = 1;
   std::string optimizer;        ///< "adamw", "adam", "lion", "sgd"
   std::string state_recipe;     ///< "fp32-master"
-  std::string dtype;            ///< of the parameters: "fp32", "bf16", "fp16"
-  std::vector<Scalar> scalars;  ///< in the order given; names differ
+  std::string dtype;            ///< type of the parameters: "fp32", "bf16", "fp16"
+  std::vector<Scalar> scalars;  ///< keeps the order given; names differ
   bool operator==(const TrainerState&) const = default;
 };
 

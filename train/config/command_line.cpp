@@ -22,7 +22,7 @@ constexpr std::string_view kNoValue = "\n";
 /// A flag as CLI11 knows it.
 struct Entry {
   const FlagRow* row;
-  std::string name;  ///< for messages
+  std::string name;  ///< name for messages
   CLI::Option* option;
 };
 

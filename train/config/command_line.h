@@ -15,7 +15,7 @@ struct ParsedCommandLine {
   bool strict = false;    ///< unknown keys are problems, not warnings
   std::string hardware;   ///< --hardware, if nothing is trained; empty: not given
   int assumed_world = 0;  ///< --world-size, if nothing is trained; 0: not given
-  Settings settings;      ///< by option name; `where` is the flag as typed
+  Settings settings;      ///< keyed by option name; `where` is the flag as typed
   std::vector<std::string> notes;
 };
 

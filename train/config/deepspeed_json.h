@@ -11,8 +11,8 @@ namespace strata::train {
 
 struct DeepSpeedSettings {
   std::string file;   ///< name in messages; "": there is no file
-  Settings settings;  ///< by option name
-  Settings facts;     ///< by JSON path: values that are no option by themselves
+  Settings settings;  ///< keyed by option name
+  Settings facts;     ///< values that are no option by themselves, keyed by JSON path
   Findings findings;
 };
 

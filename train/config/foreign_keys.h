@@ -11,7 +11,7 @@ namespace strata::train::foreign_keys {
 /// A row of the table, or a line at whose place rows of options come.
 struct KeyLine {
   enum class Of { itself, options, some_options };
-  KeyRow row;  ///< for options its path is their section
+  KeyRow row;  ///< a line of options has their section as path
   Of of = Of::itself;
   std::string_view names = "";  ///< keys in the section, separated by spaces
 };

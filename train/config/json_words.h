@@ -24,7 +24,7 @@ bool is_one_of(std::string_view word, std::string_view list);
 
 struct JsonWords {
   std::vector<std::string> words;
-  std::string note;                   ///< on a value that was converted, such as "3" to 3
+  std::string note;                   ///< reports a value that was converted, such as "3" to 3
   std::vector<std::string> problems;  ///< each with place: found X, expected Y
 };
 

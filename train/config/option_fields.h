@@ -37,7 +37,7 @@ enum class NumberKind {
   whole,
   count,  ///< a fraction is rounded down with a note (some write 0.9 * hidden^2)
   most,   ///< numbers above `highest` become `highest`: 1e20 steps mean never
-  bytes,  ///< with or without a unit (byte_size.h)
+  bytes,  ///< bytes, with or without a unit (byte_size.h)
 };
 
 /// The allowed values of a number.
@@ -45,12 +45,12 @@ struct Range {
   double lowest = 0;
   double highest = 1e300;
   NumberKind kind = NumberKind::whole;
-  OptionPlace part = nullptr;  ///< of intervals: where a value below one goes, a part of all steps
+  OptionPlace part = nullptr;  ///< intervals only: place of a value below one, a part of all steps
 };
 
 /// The flag that sets an option.
 struct Spelling {
-  std::string_view spellings = "";   ///< as in FlagRow
+  std::string_view spellings = "";   ///< same form as in FlagRow
   std::string_view value_name = "";  ///< "": from the type, such as N or cpu|nvme
   bool comma_separated = false;
 };
@@ -82,7 +82,7 @@ struct OptionRow {
 
   std::string_view name;  ///< "zero.stage": for messages, --print-config and manifests
   OptionPlace place;
-  std::string_view meaning;  ///< for --help and docs/configuration.md
+  std::string_view meaning;  ///< text for --help and docs/configuration.md
   std::span<const Choice> words;
   Range range;
   Spelling flag;
@@ -102,8 +102,8 @@ struct OptionRow {
 
 /// The form of an option's values, from its type.
 struct OptionKind {
-  JsonShape shape = JsonShape::any;  ///< in JSON
-  std::string value_name;            ///< in --help: "N", "cpu|nvme"; "" for texts
+  JsonShape shape = JsonShape::any;  ///< shape in JSON
+  std::string value_name;            ///< name in --help: "N", "cpu|nvme"; "" for texts
   bool is_switch = false;            ///< the flag alone means true
   bool is_list = false;
 };
@@ -114,7 +114,7 @@ const std::vector<OptionRow>& option_rows();
 
 struct OptionField : OptionRow {
   OptionTarget target;
-  double* part_target = nullptr;  ///< of intervals: where a part of all steps goes
+  double* part_target = nullptr;  ///< intervals only: place of a part of all steps
 };
 
 /// All fields of `options`, in the order of --print-config, in which TrainOptions declares them.

@@ -152,7 +152,7 @@ struct SchedulerOptions {
   std::int64_t lr_range_test_step_size = 2000;
   double lr_range_test_step_rate = 1;
   bool lr_range_test_staircase = false;
-  double min_lr = 0;           ///< where a decay ends, or the next:
+  double min_lr = 0;           ///< end of a decay, or the next:
   double min_lr_rate = 0;      ///< the same as part of the learning rate
   double num_cycles = 0;       ///< 0: 0.5, or 1 for cosine_with_restarts
   std::int64_t power = 1;      ///< polynomial only
@@ -190,12 +190,12 @@ struct CheckpointOptions {
   SaveInterval every;
   double part = 0;                       ///< interval as part of all steps; 0: `every` counts
   Cadence strategy = Cadence::as_given;  ///< epoch: `every` is one, once the data are known
-  std::int64_t keep = 0;                 ///< how many of the newest to keep; 0: all
-  std::int64_t keep_every = 0;           ///< also keep steps that are multiples; 0: none
+  std::int64_t keep = 0;                 ///< number of newest ones to keep; 0: all
+  std::int64_t keep_every = 0;           ///< multiples of this step stay, too; 0: none
   SaveFailure on_error = SaveFailure::keep_training;
-  std::int64_t retry_seconds = 600;  ///< for how long the last checkpoint of a run is tried again
-  bool on_signal = true;             ///< after SIGTERM or SIGUSR1 finish the step, save, end
-  std::int64_t grace_seconds = 0;    ///< from the signal to the commit; 0: the launcher's
+  std::int64_t retry_seconds = 600;  ///< time to try the last checkpoint of a run again
+  bool on_signal = true;             ///< SIGTERM and SIGUSR1 finish the step, save, end
+  std::int64_t grace_seconds = 0;    ///< time from the signal to the commit; 0: the launcher's
   bool asynchronous = true;          ///< save from a snapshot, if memory allows
   /// "never", "auto" (from the newest whole one, if any), "required", or a checkpoint's folder.
   std::string resume = "never";
@@ -233,10 +233,10 @@ struct TrainOptions {
   double epochs = 0;  ///< passes over the data; 0: `steps` counts (settle_steps.h)
   std::int64_t seed = 1;
   bool shuffle = true;
-  DType dtype = DType::f32;                ///< of parameters, activations and produced gradients
-  DType communication_dtype = DType::f32;  ///< of gradients on the wire; resolved: dtype
-  DType accumulation_dtype = DType::f32;   ///< of gradients over micro-steps: fp32 or dtype
-  comm::Reduction reduction = comm::Reduction::ordered;  ///< how gradients are summed over ranks
+  DType dtype = DType::f32;                ///< parameters, activations and produced gradients
+  DType communication_dtype = DType::f32;  ///< gradients on the wire; resolved: dtype
+  DType accumulation_dtype = DType::f32;   ///< gradients over micro-steps: fp32 or dtype
+  comm::Reduction reduction = comm::Reduction::ordered;  ///< sums of gradients over ranks
   StateRecipe state_recipe = StateRecipe::fp32_master;
   ZeroOptions zero;
   OffloadOptions offload;
@@ -251,7 +251,7 @@ struct TrainOptions {
   bool activation_checkpointing = false;
   bool recompute_norms = false;          ///< only norms and activation functions; if not the above
   std::int64_t checkpoint_segments = 0;  ///< recomputed segments of layers; 0: each layer is one
-  double checkpoint_ratio = 1;           ///< of the bytes that recomputing each layer frees, 0 to 1
+  double checkpoint_ratio = 1;           ///< part of what recomputing layers frees, 0 to 1
   DeviceChoice device = DeviceChoice::automatic;
   bool autotune = true;       ///< measure matrix products before the first step
   std::string plan;           ///< file with the Plan to run; empty: search for one
@@ -272,8 +272,8 @@ struct TrainOptions {
   bool print_plan = false;
   bool print_program = false;
   std::int64_t steps_per_print = 0;     ///< print a line that stays after each so many; 0: never
-  double print_part = 0;                ///< as part of all steps; 0: steps_per_print counts
-  std::int64_t log_every_seconds = 30;  ///< between lines of a log; 0: only the first and the last
+  double print_part = 0;                ///< part of all steps; 0: steps_per_print counts
+  std::int64_t log_every_seconds = 30;  ///< time between lines of a log; 0: first and last only
   Cadence logging_strategy = Cadence::as_given;
   bool wall_clock_breakdown = false;
 };

@@ -17,7 +17,7 @@ struct Given {
   std::vector<std::string> words;  ///< numbers and booleans as text
   bool automatic = false;          ///< the word is "auto"
   std::string where;               ///< "ds_config.json:12: optimizer.params.lr" or "--lr"
-  bool auto_is_default = false;  ///< in sections where DeepSpeed drops an "auto" that nobody fills
+  bool auto_is_default = false;    ///< DeepSpeed drops an "auto" here that nobody fills
 };
 
 /// Given words by option name (option_fields.cpp); facts that are no option by JSON path.

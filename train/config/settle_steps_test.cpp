@@ -79,7 +79,7 @@ TEST(SettleSteps, StrategiesBecomeIntervals) {
   const TrainOptions steps =
       settled({"--evaluation_strategy", "steps", "--save-strategy", "steps", "--logging_steps", "7",
                "--save_steps", "5", "--output", "o"});
-  EXPECT_EQ(steps.eval_every_steps, 7);  // by default as often as lines are printed
+  EXPECT_EQ(steps.eval_every_steps, 7);  // default: as often as lines are printed
   EXPECT_EQ(steps.checkpoint.every, SaveInterval{.steps = 5});
   EXPECT_EQ(settled({"--eval_strategy", "steps"}).eval_every_steps, 500);
   const TrainOptions never =

@@ -10,8 +10,8 @@ namespace strata::train {
 
 struct StoredModel {
   bool has_weights = false;    ///< false: weights are made from the seed, other fields do not count
-  std::string name;            ///< of the model's folder
-  std::optional<DType> dtype;  ///< of the weights, if training can run in it
+  std::string name;            ///< name of the model's folder
+  std::optional<DType> dtype;  ///< type of the weights, if training can run in it
 };
 
 }  // namespace strata::train

@@ -12,7 +12,7 @@ namespace strata::train {
 
 /// Says which rows of a step to fill: micro-step `micro_step` of a rank of the data axis.
 struct BatchPlace {
-  std::int64_t consumed_samples = 0;  ///< by all earlier steps: the run's only cursor
+  std::int64_t consumed_samples = 0;  ///< samples of all earlier steps: the run's only cursor
   std::int64_t micro_step = 0;
   std::int64_t data_rank = 0;
   std::int64_t data_ranks = 1;

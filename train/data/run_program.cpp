@@ -138,7 +138,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
     if (hear && !more.empty()) hear(more);
   };
   result.exit_code = wait_for(child, hear ? listen : std::function<void()>());
-  listen();  // to its last output
+  listen();  // tells the last output
   result.errors = read_from(errors.get(), 0);
   return result;
 }

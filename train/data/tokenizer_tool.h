@@ -25,7 +25,7 @@ struct EndToken {
 };
 
 struct EncodedTexts {
-  std::vector<EncodedText> texts;  ///< in the order of the request
+  std::vector<EncodedText> texts;  ///< same order as the request
   std::optional<EndToken> end;     ///< nullopt: neither tokenizer nor model names one
   std::vector<std::string> notes;
 };

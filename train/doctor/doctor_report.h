@@ -26,7 +26,7 @@ struct DoctorReport {
   machine::Machine host;
   HostState state;
   std::vector<DeviceFacts> devices;
-  std::string why_no_device;  ///< if there is none
+  std::string why_no_device;  ///< reason, if there is no device
   std::vector<DiskFacts> disks;
   std::optional<machine::Disk> striped;  ///< several disks used together
 };

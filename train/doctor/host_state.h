@@ -22,7 +22,7 @@ struct HostState {
   std::string instructions;  ///< instruction sets that work: "avx2 avx512"
   int online_cores = 0;
   double cpu_quota = 0;              ///< cores' worth of time in the control group; 0: no limit
-  std::int64_t available_bytes = 0;  ///< for new allocations; 0: unknown
+  std::int64_t available_bytes = 0;  ///< bytes for new allocations; 0: unknown
   std::optional<machine::MemoryCgroup> cgroup;  ///< the tightest limit, if there is one
   std::string huge_pages;  ///< transparent ones: "always", "madvise", "never"; empty: unknown
   TransferFacts transfers;

@@ -226,21 +226,21 @@ class Engine {
 
   compile::StepPrograms programs_;
   std::vector<zero::MicroStep> micro_steps_;
-  std::vector<FilledBatch> batches_;  ///< of a step, indexed by zero::MicroStep::batch
+  std::vector<FilledBatch> batches_;  ///< batches of a step, indexed by zero::MicroStep::batch
   std::unique_ptr<ExecutionSite> site_;
   EngineMemory memory_;
-  runtime::Arena exchange_;  ///< where collectives between steps work
+  runtime::Arena exchange_;  ///< operands of collectives between steps
   runtime::ExecutorParts executor_parts_;
   std::int64_t disk_bytes_;  ///< size of the disk tier's arena
   std::unique_ptr<runtime::Executor> executor_;
   std::vector<std::unique_ptr<runtime::Executor>> retired_;
-  std::map<compile::ProgramKey, int> handles_;  ///< in executor_
+  std::map<compile::ProgramKey, int> handles_;  ///< handles in executor_
   bool settled_ = true;                         ///< nothing is running
   bool has_snapshot_ = false;
   /// True if the last started step holds the updates that a snapshot waits for.
   bool hold_is_due_ = false;
   bool in_step_ = false;          ///< the step has begun, but not all of it is enqueued
-  bool updates_pending_ = false;  ///< of the last step; the next one or a drain runs them
+  bool updates_pending_ = false;  ///< the last step's updates, which the next one or a drain runs
   bool is_read_ahead_ = false;    ///< the last Program left records for the updates
   std::int64_t seed_;
   std::uint32_t pending_flags_ = 0;

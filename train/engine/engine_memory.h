@@ -66,7 +66,7 @@ class EngineMemory {
   /// A place in an arena or on the disk.
   struct Place {
     const runtime::PersistentValue* value;
-    std::int64_t offset_bytes;  ///< in the tier
+    std::int64_t offset_bytes;  ///< place in the tier
     std::int64_t bytes;
     [[nodiscard]] bool on_disk() const { return value->tier == runtime::Tier::disk; }
   };
@@ -84,7 +84,7 @@ class EngineMemory {
   const compile::StepPrograms& programs_;
   std::array<runtime::Arena, runtime::kTiers> arenas_;
   std::unique_ptr<runtime::SnapshotDisk> records_;
-  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< in front of records_, or of the disk
+  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< layer before records_, or before the disk
   runtime::Disk* disk_;
 };
 

@@ -64,7 +64,7 @@ class CpuSite final : public ExecutionSite {
 };
 
 struct DeviceSiteOptions {
-  int threads = 1;  ///< of the host
+  int threads = 1;  ///< threads of the host
   runtime::Recordings recordings = runtime::Recordings::on;
   /// If not null, every instruction is checked against the CPU (runtime/execute/lockstep.h).
   runtime::LockstepReport* lockstep = nullptr;

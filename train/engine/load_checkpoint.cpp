@@ -26,9 +26,9 @@ constexpr std::int64_t kBufferElements = std::int64_t{1} << 22;
 enum class Source : std::uint8_t {
   as_is,      ///< the same kind and type
   converted,  ///< the same kind, another type
-  master,     ///< from stored masters
-  remainder,  ///< from stored parameters and remainders
-  parameter,  ///< from stored parameters
+  master,     ///< made from stored masters
+  remainder,  ///< made from stored parameters and remainders
+  parameter,  ///< made from stored parameters
 };
 
 class Load {

@@ -12,7 +12,7 @@ struct TierMemory {
   std::int64_t parameters = 0;
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
-  std::int64_t inputs = 0;     ///< with control words
+  std::int64_t inputs = 0;     ///< inputs and control words
   std::int64_t snapshot = 0;   ///< copies of state for a checkpoint, and buffers for writing it
   std::int64_t transient = 0;  ///< activations, gathered parameters, transfers in flight, scratch
   [[nodiscard]] std::int64_t persistent() const { return parameters + gradients + optimizer; }

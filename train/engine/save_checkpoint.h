@@ -26,7 +26,7 @@ struct SaveRequest {
   std::string output;  ///< prepared by prepare_output_folder; the same for all ranks
   std::int64_t step = 0;
   SaveAttempt attempt;
-  Facts facts;                         ///< for the manifest: rank 0's are used
+  Facts facts;                         ///< facts of the manifest; rank 0's are used
   std::vector<WholeFile> whole_files;  ///< config.json, trainer_state.json, ...: rank 0's are used
   bool only_finite = false;            ///< commit nothing if a value is NaN or infinite
   /// Called when all is written. Returns what of the run is not finite whatever the saved values
@@ -38,7 +38,7 @@ struct SaveRequest {
 };
 
 struct SaveResult {
-  std::int64_t bytes = 0;     ///< of the whole checkpoint, without its small files
+  std::int64_t bytes = 0;     ///< size of the whole checkpoint, without its small files
   std::int64_t my_bytes = 0;  ///< written by this rank
   bool committed = false;
   /// Known when all is written: what is NaN or infinite ("values of" a tensor, or the request's
@@ -116,10 +116,10 @@ class CheckpointSave {
   std::thread thread_;
   std::atomic<bool> busy_ = false;
   std::atomic<bool> given_up_ = false;
-  std::exception_ptr error_;       ///< of this rank; its thread writes it until it is joined
-  std::vector<BlockHash> hashes_;  ///< of this rank's blocks; also its thread's
+  std::exception_ptr error_;       ///< this rank's error; its thread writes it until it is joined
+  std::vector<BlockHash> hashes_;  ///< this rank's blocks; also its thread's
   ValueCheck values_;              ///< sees the values that this rank saves
-  std::string not_finite_;         ///< over all ranks, known once all is written
+  std::string not_finite_;         ///< result over all ranks, known once all is written
   std::vector<std::byte> buffer_;
   bool has_windows_;
   /// Offsets in runtime::kSaveLeaving where pieces that go through windows wait for the other ranks

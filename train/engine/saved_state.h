@@ -84,7 +84,7 @@ class SavedState {
   CheckpointLayout layout_;
   [[nodiscard]] const Entry& entry_of(const Piece& piece) const;
 
-  std::vector<Entry> entries_;  ///< in order of the files
+  std::vector<Entry> entries_;  ///< sorted by place in the files
   /// Indices into entries_ by storage and first byte in it.
   std::map<std::pair<std::string, std::int64_t>, std::size_t> by_storage_;
   BlockAssignment assignment_;

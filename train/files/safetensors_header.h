@@ -20,11 +20,11 @@ namespace strata::train {
 /// tensor can be listed but not read.
 struct StoredTensor {
   std::string name;
-  std::string stored_type;  ///< as in the file: "BF16"
+  std::string stored_type;  ///< word of the file: "BF16"
   std::optional<DType> dtype;
   std::vector<std::int64_t> shape;
   std::string file;               ///< path
-  std::int64_t offset_bytes = 0;  ///< from the beginning of the file
+  std::int64_t offset_bytes = 0;  ///< offset in the file
   std::int64_t size_bytes = 0;
 
   [[nodiscard]] std::int64_t elements() const;

@@ -12,7 +12,7 @@ namespace strata::train {
 struct IndexEntry {
   std::string tensor;
   std::string file;  ///< a name in the index's folder
-  JsonValue place;   ///< for errors about this entry
+  JsonValue place;   ///< place for errors about this entry
 };
 
 /// Returns the entries in the order of the text. Throws DataError naming `file` and line, also for

@@ -31,7 +31,7 @@ struct FolderDifference {
   std::vector<std::size_t> only_a;
   std::vector<std::size_t> only_b;
   std::vector<Pair> other_form;               ///< type or shape differ; not compared further
-  std::vector<Pair> compared;                 ///< in order of `a`
+  std::vector<Pair> compared;                 ///< sorted by `a`
   std::vector<TensorDifference> differences;  ///< parallel to `compared`
 
   [[nodiscard]] bool same() const;

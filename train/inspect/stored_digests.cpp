@@ -30,7 +30,7 @@ struct Line {
   std::string name;
   std::string kind;
   std::size_t tensor = 0;
-  std::int64_t flat_begin = 0;  ///< in values
+  std::int64_t flat_begin = 0;  ///< place in flat space, counted in values
   std::int64_t elements_per_value = 1;
   Digest digest;
 };
@@ -103,7 +103,7 @@ class Inventory {
 
  private:
   const TensorFolder& folder_;
-  std::map<std::pair<std::string, std::string>, std::size_t> left_;  ///< by kind and name
+  std::map<std::pair<std::string, std::string>, std::size_t> left_;  ///< keyed by kind and name
 };
 
 std::vector<Line> lines_of(const TensorFolder& folder) {

@@ -22,7 +22,7 @@ struct RopeScaling {
 
 struct ModelConfig {
   const ModelFamily* family = nullptr;  ///< must outlive this; find_family(), or a caller's own row
-  std::int64_t vocabulary = 0;          ///< as in the files; memory pads it to a multiple of 128
+  std::int64_t vocabulary = 0;          ///< size in files; memory pads it to a multiple of 128
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;

@@ -21,8 +21,8 @@ class HfReader;
 
 /// One family. Must outlive the ModelConfigs that point to it, and their Programs and engines.
 struct ModelFamily {
-  std::string_view model_type;         ///< in config.json: "gpt2"
-  std::string_view architecture = {};  ///< in config.json: the class that transformers builds
+  std::string_view model_type;         ///< name in config.json: "gpt2"
+  std::string_view architecture = {};  ///< class in config.json that transformers builds
   /// Adds the blocks "embedding", "layer.0" ..., "head" of the forward pass, with dropout if
   /// `training`. Throws InvalidArgument for a `config` that no model can have.
   Body (*build)(runtime::GraphBuilder& builder, const ModelConfig& config, bool training) = nullptr;
@@ -36,7 +36,7 @@ struct ModelFamily {
   std::string_view prefix = {};
   std::string_view embedding = {};  ///< tensor that a tied head equals; "": not compared with files
   bool learned_positions = false;   ///< has a learned position for each of ModelConfig::context
-  int mlp_matrices = 2;             ///< in a layer, each hidden x intermediate, to count FLOPs
+  int mlp_matrices = 2;             ///< number per layer, each hidden x intermediate
 };
 
 /// The rows of this repository.

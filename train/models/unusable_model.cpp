@@ -118,7 +118,7 @@ bool has_published_ending(std::string_view name) {
 }
 
 struct PublishedFamily {
-  std::string_view beginning;  ///< of its models' names, in lower case
+  std::string_view beginning;  ///< beginning of its models' names, in lower case
   std::string_view owner;
 };
 constexpr PublishedFamily kPublishedFamilies[] = {

@@ -14,8 +14,8 @@ namespace strata::train {
 
 /// The sizes of one rank's batches in a step.
 struct StepShape {
-  std::int64_t micro_steps = 1;  ///< of this rank, including each of its virtual ranks
-  std::int64_t samples = 0;      ///< in a micro-batch
+  std::int64_t micro_steps = 1;  ///< this rank's, including each of its virtual ranks
+  std::int64_t samples = 0;      ///< samples in a micro-batch
   std::int64_t sequence = 0;     ///< tokens in a sample
 };
 

@@ -10,7 +10,7 @@ namespace strata::train {
 
 struct BesideWeights {
   std::map<std::string, std::string> files;  ///< texts by name, which may begin with a folder
-  std::vector<std::string> notes;            ///< which files are left out, and why
+  std::vector<std::string> notes;            ///< names of files left out, and why
 };
 
 /// Reads the files of `model` (a directory, a config.json or a preset): tokenizer, chat template,

@@ -16,7 +16,7 @@ namespace strata::train {
 struct Corpus {
   std::shared_ptr<const TokenSource> training;
   std::shared_ptr<const TokenSource> held_out;  ///< nullptr: no evaluation
-  std::vector<std::string> notes;               ///< for rank 0 to print
+  std::vector<std::string> notes;               ///< notes that rank 0 prints
 };
 
 /// Called before ranks meet. Throws DataError naming a data file that is missing, empty or no text

@@ -12,7 +12,7 @@ namespace strata::train {
 
 /// The machine on which a run does not fit.
 struct CrowdedMachine {
-  comm::Seat seat;  ///< of the planned rank; others need nearly as much
+  comm::Seat seat;  ///< seat of the planned rank; others need nearly as much
   machine::Machine machine;
   MachineMemory memory;
 };

@@ -27,10 +27,10 @@ class NonFiniteWatch {
   [[nodiscard]] std::string describe(const StepDone& report) const;
 
   std::int64_t limit_;
-  bool is_scaled_;            ///< by a loss scale, which overflows help to find
+  bool is_scaled_;            ///< a loss scale applies, which overflows help to find
   bool keeps_state_;          ///< the update of a step that is not finite does not run
   std::int64_t skipped_ = 0;  ///< such steps in a row
-  std::int64_t counted_ = 0;  ///< those of them that count towards the limit
+  std::int64_t counted_ = 0;  ///< number of them that count towards the limit
   std::string end_;
 };
 

@@ -15,12 +15,12 @@ namespace strata::train {
 /// Facts for this description that the Programs do not know.
 struct RunFacts {
   int ranks = 1;
-  std::string transport;                        ///< between ranks
+  std::string transport;                        ///< backend between ranks
   std::string device;                           ///< the device that rank 0 computes on
-  std::string place;                            ///< on which NUMA node; empty: there is one
+  std::string place;                            ///< NUMA node; empty: there is one
   std::string disk;                             ///< empty: nothing lives on the disk
-  machine::Source rates{};                      ///< where the device's rates come from
-  std::optional<std::int64_t> tokens;           ///< of the training data; nullopt: no data are read
+  machine::Source rates{};                      ///< source of the device's rates
+  std::optional<std::int64_t> tokens;           ///< training data; nullopt: none are read
   std::optional<std::int64_t> held_out_tokens;  ///< nullopt: nothing is evaluated
 };
 

@@ -21,7 +21,7 @@ namespace strata::train {
 struct ResumePoint {
   std::string directory;
   TrainerState state;
-  std::int64_t leaves = 0;                ///< of its sums over ranks, by its facts; 0: not recorded
+  std::int64_t leaves = 0;                ///< leaves of its sums over ranks; 0: not recorded
   std::string defaults{};                 ///< its fact of that name (earlier_defaults.h)
   std::optional<std::string> settings{};  ///< its fact of that name (earlier_settings.h)
   std::optional<ModelConfig> model{};     ///< nullopt: it has no config.json

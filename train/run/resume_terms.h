@@ -25,7 +25,7 @@ struct ResumingRun {
   int world = 1;
   std::string data_digest;
   std::int64_t data_tokens = 0;
-  std::int64_t samples = 0;  ///< in one pass over the data, to count epochs
+  std::int64_t samples = 0;  ///< samples in one pass over the data, to count epochs
   bool may_be_done = false;  ///< no error if all steps of the run are done
 };
 

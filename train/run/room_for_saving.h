@@ -31,7 +31,7 @@ class RoomForSaving {
 
  private:
   SavingMachines machines_;
-  std::vector<std::string> refusals_;  ///< of the ways that were tried, in order
+  std::vector<std::string> refusals_;  ///< reasons against the ways that were tried, in order
 };
 
 }  // namespace strata::train

@@ -67,7 +67,7 @@ class RunDevice {
   runtime::LockstepReport compared_;
   std::string description_;
   std::vector<std::string> notes_;
-  std::int64_t used_before_bytes_ = 0;  ///< in use before the arena: driver, libraries, others
+  std::int64_t used_before_bytes_ = 0;  ///< usage before the arena: driver, libraries, ...
 };
 
 }  // namespace strata::train

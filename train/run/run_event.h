@@ -63,7 +63,7 @@ struct StepDone {
   double flops_per_second = 0;  ///< this rank's arithmetic on the model, recomputation included
   /// Model FLOPs utilization, a fraction (train/accounting); nullopt if the peak is unknown.
   std::optional<double> mfu;
-  std::optional<StepBound> bound;  ///< if something is offloaded
+  std::optional<StepBound> bound;  ///< set if something is offloaded
   std::int64_t arena_bytes = 0;
   std::int64_t peak_rss_bytes = 0;
   /// Time since the last checkpoint, or the start of the process; nullopt: nothing is saved.
@@ -92,9 +92,9 @@ struct Saved {
   std::int64_t step = 0;
   std::string directory;
   std::int64_t bytes = 0;
-  double blocked_seconds = 0;  ///< while training stood still
-  double seconds = 0;          ///< from the save's beginning to its commit
-  std::string not_finite;      ///< as in SaveResult
+  double blocked_seconds = 0;  ///< time for which training stood still
+  double seconds = 0;          ///< time from the save's beginning to its commit
+  std::string not_finite;      ///< same as in SaveResult
 };
 
 /// The bytes that each rank moved between tiers in all steps: JSON objects, by rank
@@ -114,7 +114,7 @@ struct Stopped {
 /// Everything is saved, the engine is idle; the last chance for collective calls, as in Equipping.
 struct Ending {
   comm::Communicator& ranks;
-  std::string device;  ///< for people
+  std::string device;  ///< name for people
 };
 
 /// Why the run ends, or cannot begin, from an exception. The last event.

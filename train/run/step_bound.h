@@ -11,7 +11,7 @@ namespace strata::train {
 
 /// The bound of one step, or of the mean of several.
 struct StepBound {
-  double bound_seconds = 0;          ///< with perfect overlap: time of the busiest resource
+  double bound_seconds = 0;          ///< time of the busiest resource: perfect overlap
   const char* limit = "";            ///< "compute", "host updates", "disk", "link up", "link down"
   double reached = 0;                ///< bound / measured time
   runtime::Usage usage;              ///< per step

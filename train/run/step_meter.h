@@ -47,10 +47,10 @@ class StepMeter {
   runtime::UsageRecorder usage_;
   machine::Machine machine_;
   TokenFlops token_flops_;
-  machine::Figure peak_;  ///< of matrix products
+  machine::Figure peak_;  ///< peak of matrix products
   std::int64_t run_steps_ = 0;
-  double step_flops_ = 0;   ///< of this rank
-  double step_tokens_ = 0;  ///< of all ranks
+  double step_flops_ = 0;   ///< arithmetic of this rank
+  double step_tokens_ = 0;  ///< tokens of all ranks
   int world_ = 1;
   std::int64_t arena_bytes_ = 0;
   bool offloads_ = false;

@@ -15,7 +15,7 @@ namespace strata::train {
 
 /// The time that a run may take from a signal to its last checkpoint; 0: no limit.
 struct StopLimits {
-  std::chrono::milliseconds after_sigterm{0};  ///< and SIGHUP: a terminal or connection ended
+  std::chrono::milliseconds after_sigterm{0};  ///< also SIGHUP: a terminal or connection ended
   std::chrono::milliseconds after_sigusr1{0};  ///< an early warning, from which no launcher counts
 };
 

@@ -17,7 +17,7 @@ struct RunRequest {
   ResolvedConfig config;
   ModelConfig model;
   std::span<const ModelFamily> own = {};          ///< families besides those of this repository
-  std::optional<machine::Machine> hardware = {};  ///< to plan for, if nothing is trained
+  std::optional<machine::Machine> hardware = {};  ///< machine to plan for, if nothing is trained
 };
 
 struct RunParts;

@@ -15,14 +15,14 @@ namespace strata::train {
 /// Bytes that one rank moved. A device's own copies cannot be observed.
 struct MovedBytes {
   std::optional<runtime::QueueBytes> copied;  ///< upload and download, if the host does the copies
-  runtime::DiskCounters disk;                 ///< of Programs alone, as the store counts
+  runtime::DiskCounters disk;                 ///< transfers of Programs alone, as the store counts
 };
 
 /// Memory of one tier of a rank, in bytes.
 struct TierUse {
   runtime::Tier tier = runtime::Tier::device;
   std::int64_t planned = 0;
-  std::int64_t used = 0;  ///< in whole pages
+  std::int64_t used = 0;  ///< whole pages
 };
 
 /// Bytes of an arena that are resident in memory now; on a device all of them.

@@ -20,7 +20,7 @@ struct ProfileRow {
   std::string shape;  ///< operands: "bf16 [512,768] [2304,768] [512,2304]", results last
   double count = 0;
   double seconds = 0;
-  double share = 0;  ///< of the step; shares of parallel queues overlap
+  double share = 0;  ///< part of the step; shares of parallel queues overlap
   double flops = 0, bytes = 0;
   double bound_seconds = 0;  ///< least time at the machine's rates; 0: rates not known
   [[nodiscard]] double loss_seconds() const { return seconds - bound_seconds; }

@@ -14,7 +14,7 @@ namespace strata::train {
 
 struct ProgressOptions {
   std::int64_t every_steps = 0;        ///< print a line that stays after each so many; 0: never
-  std::chrono::seconds log_every{30};  ///< in a log, time between lines; 0: first and last only
+  std::chrono::seconds log_every{30};  ///< time between lines of a log; 0: first and last only
 };
 
 class Progress {

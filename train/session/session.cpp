@@ -21,10 +21,10 @@ struct Session::Parts {
 
   RunRequest request;
   const RunListeners& outside;
-  RunListeners listeners;                ///< those outside, then those of files
+  RunListeners listeners;                ///< the ones outside, then those of files
   std::optional<OptionListeners> files;  ///< listeners that options ask for
   std::optional<RunParts> run;
-  std::optional<StepLoop> loop;  ///< from the first step to the last; borrows the run
+  std::optional<StepLoop> loop;  ///< exists from the first step to the last; borrows the run
   std::optional<ExitCode> ended;
 };
 

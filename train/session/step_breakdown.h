@@ -45,10 +45,10 @@ class StepBreakdown final : public runtime::Observer {
 
   const Measured measured_;
   const std::int64_t every_, last_step_;
-  std::int64_t steps_ = 0;  ///< since the last text
+  std::int64_t steps_ = 0;  ///< steps since the last text
   double seconds_ = 0;
-  std::array<Time, kPasses> passes_{};           ///< of the compute queue, by Pass
-  std::array<Time, runtime::kQueues> queues_{};  ///< of the other queues
+  std::array<Time, kPasses> passes_{};           ///< time on the compute queue, by Pass
+  std::array<Time, runtime::kQueues> queues_{};  ///< time on the other queues
   Time waited_{0};
   std::array<std::int64_t, runtime::kQueues> begun_ns_{};  ///< one thread writes each
 };
