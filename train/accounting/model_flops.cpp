@@ -5,8 +5,7 @@
 namespace strata::train {
 
 TokenFlops flops_per_token(const ModelConfig& model, std::int64_t sequence) {
-  // Each weight takes one multiplication and addition in the forward pass, two in the backward
-  // pass.
+  // Each weight takes a multiplication and an addition forward, and twice that backward.
   constexpr double kPerWeight = 6;
   const auto layers = static_cast<double>(model.layers);
   const auto hidden = static_cast<double>(model.hidden);

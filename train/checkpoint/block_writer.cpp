@@ -158,8 +158,7 @@ BlockWriter::Buffer& BlockWriter::open_block(std::int64_t block, Lock& lock) {
   return buffer;
 }
 
-/// Fills in what is known before a block's first piece: its part of the header, or what was
-/// evicted.
+/// Fills in what is known of a block that opens: its part of the header, or what was evicted.
 void BlockWriter::fill_at_opening(Buffer& buffer) {
   const Piece block = layout_.block(buffer.block);
   const auto evicted = evicted_.find(buffer.block);

@@ -100,7 +100,6 @@ class BlockWriter {
   std::vector<std::int64_t> blocks_;
   bool creator_;
   std::vector<std::unique_ptr<StorageFile>> open_;  ///< files of the layout; null: not written here
-                                                    ///< there
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -108,8 +107,7 @@ class BlockWriter {
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> free_;
   std::unordered_map<std::int64_t, Buffer*> filling_;  ///< buffers that are not full, by block
-  std::unordered_map<std::int64_t, Ranges> evicted_;   ///< parts of evicted blocks on the disk, by
-                                                       ///< block
+  std::unordered_map<std::int64_t, Ranges> evicted_;   ///< written parts of evicted blocks
   std::deque<Buffer*> queue_;
   int writing_ = 0;
   std::vector<BlockHash> hashes_;  ///< parallel to blocks_

@@ -1,5 +1,6 @@
 // Makes a checkpoint appear whole or not at all: it is prepared in a staging folder, synced,
 // and renamed.
+//
 // Order over all ranks: rank 0 makes the staging folder and its BlockWriter (creator); barrier; the
 // others make theirs (helper); all put and finish; the hashes are gathered; rank 0 commits.
 #pragma once

@@ -1,5 +1,6 @@
 // The manifest.json of a checkpoint lists all it consists of, to the byte. It is written last; a
 // directory without it, or with one that its own hash contradicts, is no checkpoint.
+//
 // Version 1, JSON in this order: strata_checkpoint (the version), step, facts (strings about the
 // run that wrote it), block_bytes, block_files (name, bytes, XXH3-128 of each block one after the
 // other), whole_files (name, bytes, XXH3-128), and as the last line the XXH3-128 of all text before

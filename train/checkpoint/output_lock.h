@@ -21,6 +21,7 @@ inline constexpr std::chrono::milliseconds kDyingProcess{5000};
 
 /// Held from construction to destruction, or until the process ends in any way. The file
 /// ".strata-lock" stays and means nothing by itself.
+///
 /// Two bytes of it are locked (open file description locks, which network file systems know, too).
 /// The owner locks the first exclusively, so that there is one run; all ranks of the run share the
 /// second, so that no run begins while a rank of the one before lives and may still write.

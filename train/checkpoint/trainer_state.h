@@ -1,5 +1,6 @@
 // The trainer_state.json of a checkpoint: what a run needs to go on, besides tensors and settings:
 // its position in the data, what its numbers depend on, the step's scalars.
+//
 // Version 1, JSON in this order: version, step, consumed_samples, seed, global_batch,
 // sequence_length, shuffle, data_digest, data_tokens, optimizer, state_recipe, dtype, scalars (an
 // object; integers and real numbers, which are read back bit for bit).

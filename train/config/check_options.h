@@ -7,8 +7,7 @@
 
 namespace strata::train {
 
-/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "" if theirs
-/// does.
+/// Names the optimizers that have the state_recipe of `options`: "AdamW or Adam"; "": theirs does.
 std::string missing_for_recipe(const TrainOptions& options);
 
 /// Throws InvalidArgument that names every field whose number is out of range or NaN, and also

@@ -24,8 +24,7 @@ DeepSpeedSettings parse_deepspeed_json(std::string_view text, const std::string&
 /// Reads `source`: a file, or the JSON itself in base64, also URL-safe, as launchers pass it.
 DeepSpeedSettings read_deepspeed_json(const std::string& source, bool strict);
 
-/// Makes settings of the facts on precision, optimizer, scheduler, offload; called by the two
-/// above.
+/// Makes settings of facts on precision, optimizer, scheduler, offload; called by the above.
 void interpret_facts(DeepSpeedSettings& read);
 
 }  // namespace strata::train

@@ -1,5 +1,4 @@
-// Checks all kinds of keys of a DeepSpeed JSON: obeyed, accepted with a note, refused with its
-// line.
+// Checks all kinds of keys of a DeepSpeed JSON: obeyed, accepted with a note, refused with a line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

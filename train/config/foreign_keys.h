@@ -1,7 +1,6 @@
 // Keys of a DeepSpeed JSON that are no options: facts with a meaning of their own, sections, other
 // spellings, keys that are accepted without effect or refused; and lines that place the keys of
-// options. The order is that of the reference: batch, optimizer step, precision, sharding, the
-// rest.
+// options. In order of the reference: batch, optimizer step, precision, sharding, the rest.
 #pragma once
 
 #include "train/config/key_table.h"

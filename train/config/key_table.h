@@ -36,9 +36,9 @@ struct KeyRow {
   std::string_view path = "";  ///< "fp16.enabled"; a last component "*" stands for any other key
   JsonShape shape = JsonShape::any;
   Support support = Support::silent;
-  std::string_view target = "";    ///< values that ask for nothing, separated by '|'
-  std::string_view inert = "";     ///< why it has no effect, or what is supported instead
-  std::string_view text = "";      ///< why it does nothing, or what is supported instead
+  std::string_view target = "";    ///< option ("optimizer.beta1+optimizer.beta2" for a pair) or key
+  std::string_view inert = "";     ///< values that ask for nothing, separated by '|'
+  std::string_view text = "";      ///< why it has no effect, or what is supported instead
   std::string_view fallback = "";  ///< DeepSpeed's default
   /// The member that switches a section on; "": its presence; "*": any "enabled": true inside.
   std::string_view on_switch = "";

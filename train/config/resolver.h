@@ -51,7 +51,7 @@ class Resolver {
   void note_contradiction(const Given& flag, const Given& file);
   [[nodiscard]] const Given* flag(std::string_view option) const;
   [[nodiscard]] const Given* in_file(std::string_view option) const;
-  /// The source of the value: the flag, else the file; null if neither does.
+  /// The source of the value: the flag, else the file; null: neither.
   [[nodiscard]] const Given* given(std::string_view option) const;
   [[nodiscard]] const Given* fact(std::string_view path) const;
   [[nodiscard]] Origin origin(std::string_view option) const;

@@ -1,4 +1,4 @@
-// The words of a file or a command line, before anything is decided: words by option name.
+// The words of a file or a command line by option name, before anything is decided.
 #pragma once
 
 #include <functional>

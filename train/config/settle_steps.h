@@ -20,8 +20,7 @@ bool has_end(SchedulerType type);
 /// Steps in one pass; the last one may take samples of the next pass.
 std::int64_t steps_per_epoch(const TrainOptions& options, std::int64_t samples);
 
-/// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "" if only steps were
-/// given.
+/// "3 epochs of 120 samples, 16 per step: 24 steps, 2 of them warm-up"; "": only steps given.
 std::string describe_epochs(const TrainOptions& options, std::int64_t samples);
 
 }  // namespace strata::train

@@ -11,8 +11,8 @@ namespace strata::train {
 /// True if the whole word is a placeholder.
 bool is_template_token(std::string_view word);
 
-/// Lists placeholders that stand unquoted where JSON needs a value, each with its line: "12:
-/// GBSIZE". Skips comments and strings.
+/// Lists placeholders that stand unquoted where JSON needs a value, each with its line
+/// ("12: GBSIZE"). Skips comments and strings.
 std::vector<std::string> bare_template_tokens(std::string_view text);
 
 }  // namespace strata::train

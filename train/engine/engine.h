@@ -151,8 +151,7 @@ class Engine {
   void set_snapshot_receiver(SnapshotReceiver receiver) {
     memory_.set_snapshot_receiver(std::move(receiver));
   }
-  /// Completes the snapshot. Call it after the step that took it and before reading; may be
-  /// repeated.
+  /// Completes the snapshot. Call it, once or more, after the step that took it and before reading.
   void complete_snapshot();
   /// Says that nobody reads or receives the last snapshot any more. Any time.
   void release_snapshot();

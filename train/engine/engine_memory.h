@@ -84,7 +84,7 @@ class EngineMemory {
   const compile::StepPrograms& programs_;
   std::array<runtime::Arena, runtime::kTiers> arenas_;
   std::unique_ptr<runtime::SnapshotDisk> records_;
-  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< layer before records_, or before the disk
+  std::unique_ptr<runtime::OutletDisk> outlet_;  ///< passes on to records_, or to the disk
   runtime::Disk* disk_;
 };
 

@@ -50,6 +50,7 @@ struct SaveResult {
 /// "collective" are made by all ranks in the same order while the engine is settled. If anything
 /// fails on one rank they throw on all, with every failing rank's message. After that, and when a
 /// save is given up, what it wrote is removed and the folder's other checkpoints are untouched.
+///
 /// Borrows engine and files, and must be destroyed before them.
 class CheckpointSave {
  public:

@@ -24,8 +24,7 @@ class BatchesAhead {
   /// Ranks hear of a flag raised for step t only after step t + 1 has begun.
   static constexpr std::int64_t kSteps = 2;
 
-  /// Reads the first of steps `first` to `end` - 1. Throws what reading throws: no training is
-  /// lost.
+  /// Reads the first of steps `first` to `end` - 1. Throws as reading does: no training is lost.
   BatchesAhead(FillBatch read, StepShape shape, std::int64_t first, std::int64_t end);
 
   /// Reads as far ahead as step `step`, which is about to begin, needs. Returns true if the run

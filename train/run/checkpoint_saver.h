@@ -1,5 +1,6 @@
 // Decides when a run saves, carries on the save under way, and handles failures and old
 // checkpoints.
+//
 // With snapshots a save takes several steps. begin() comes after step t. The Program of step t + 1
 // keeps a copy of the state, or hands it over in windows while it is written; at the border after
 // that step go_on() writes the rest. Ranks that are not done say so in each step's agreed word, and
@@ -90,8 +91,7 @@ class CheckpointSaver {
   void open(Engine& engine, SaveContents contents, SaveOf of, OutputFolder::Place place);
   /// `source`: where a save that has only begun gets the state.
   std::optional<Saved> go_on(SaveSource source, Failing failing);
-  /// Collective: runs `body` until it succeeds, for at most --save-retry seconds; false: it did
-  /// not.
+  /// Collective: runs `body` until it succeeds, for at most --save-retry seconds; else false.
   bool keep_trying(std::int64_t step, const std::function<void()>& body);
   /// Runs `body`, which throws on all ranks or none. False: it failed and the run goes on.
   bool attempt(std::int64_t step, Failing failing, const std::function<void()>& body);

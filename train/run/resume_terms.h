@@ -16,8 +16,7 @@ std::string option_text(const TrainOptions& options, std::string_view name);
 /// The manifest's fact with the number of leaves of sums over ranks (leaves() of options.h).
 inline constexpr const char* kLeavesFact = "virtual_ranks";
 
-/// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "" if they are
-/// equal.
+/// Says what a checkpoint with `saved` leaves (0: unknown) means for the bits; "": they are equal.
 std::string note_on_leaves(std::int64_t saved, int world, const TrainOptions& options);
 
 /// Facts about the run that goes on, besides its options.

@@ -39,7 +39,7 @@ void assume(int world, RunRequest& request) {
                           " devices");
   const int spread = (world + hardware.hosts - 1) / hardware.hosts;
   context.local_world = std::max(std::min(world, hardware.devices), spread);
-  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // the used ones
+  hardware.hosts = (world + context.local_world - 1) / context.local_world;  // used ones
   std::int64_t& budget = request.config.options.offload.device_memory_bytes;
   if (hardware.host_is_device()) return;
   budget = std::min(budget,
