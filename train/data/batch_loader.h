@@ -29,8 +29,8 @@ class BatchLoader {
   BatchLoader(std::shared_ptr<const TokenSource> source, SampleOrder order,
               BatchEnd end = BatchEnd::repeat);
 
-  /// Row j gets sample consumed_samples + (micro_step * data_ranks + data_rank) * B + j (design
-  /// 2.19), with B = samples.size(). Writes ids int32 [B * T], targets int32 [B * T] (the next
+  /// Row j gets sample consumed_samples + (micro_step * data_ranks + data_rank) * B + j, with B =
+  /// samples.size() (design 2.19). Writes ids int32 [B * T], targets int32 [B * T] (the next
   /// tokens; -1: ignored) and the global sample numbers int64 [B]; T is the order's sequence.
   /// Throws as TokenSource::read does.
   void fill(const BatchPlace& place, std::span<std::int32_t> ids, std::span<std::int32_t> targets,
